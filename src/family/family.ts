@@ -181,12 +181,3 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
     },
   }
 }
-
-/** Makes a value when it is first asked for, and keeps it. */
-export function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}

@@ -3,24 +3,10 @@ import type { PinnedBlock } from '../chain/block.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseBytes } from '../chain/rpc/value.ts'
-import type { SentTime } from '../http/request/input.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
-import type { FamilyPlace } from './place.ts'
-
-/** The moment that an answer is about; without either the newest block. Never both. */
-export interface Moment {
-  /** A height, on the one chain that is asked. */
-  readonly at_block?: number | undefined
-  /** The last block at or before it, on each chain. */
-  readonly at_time?: SentTime | undefined
-}
-
-/** True if a question is about the newest block. */
-export function isNow({ at_block, at_time }: Moment): boolean {
-  return at_block === undefined && at_time === undefined
-}
+import { type FamilyPlace, isNow, type Moment } from './place.ts'
 
 /** A contract that was deployed at some block. */
 interface Deployed {

@@ -2,6 +2,7 @@ import type { Block, PinnedBlock } from '../chain/block.ts'
 import type { Fresh } from '../chain/block_cache.ts'
 import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
+import type { SentTime } from '../http/request/input.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
@@ -35,32 +36,59 @@ export function placesOf<Deployment>(
   return places
 }
 
+/** The moment that an answer is about; without either the newest block. Never both. */
+export interface Moment {
+  /** A height, on the one chain that is asked. */
+  readonly at_block?: number | undefined
+  /** The last block at or before it, on each chain. */
+  readonly at_time?: SentTime | undefined
+}
+
+/** True if a question is about the newest block. */
+export function isNow({ at_block, at_time }: Moment): boolean {
+  return at_block === undefined && at_time === undefined
+}
+
 /**
- * The result of reading chains. If one of several cannot be read, the error names the parameter that leaves it out. If
- * only one chain was asked, the error stays as it is. What does not answer at a past block never will: that is a mistake
- * in the request, `CodedError` INVALID_PARAMETER.
+ * Reads places as they are now or were at a past moment. If one of several cannot be read, the error names the parameter
+ * that leaves it out. If only one chain was asked, the error stays as it is. What does not answer at a past block never
+ * will: that is a mistake in the request, `CodedError` INVALID_PARAMETER. Throws as `read` and `PastPlaces.at`.
  */
-export async function leavingOut<Read>(
-  places: readonly Pick<FamilyPlace<unknown>, 'block'>[],
-  reading: Promise<Read>,
-): Promise<Read> {
-  try {
-    return await reading
-  } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error
-    const { message, retryAfterSec, cause } = error
-    const isSilent = cause instanceof SilentError
-    if (isSilent && places.some(({ block }) => block !== undefined)) {
-      throw new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
+export async function readAt<Place extends Pick<FamilyPlace<unknown>, 'block'>, Read>(
+  asked: {
+    readonly places: readonly Place[]
+    readonly moment: Moment
+    /** Finds the places at the moment. */
+    readonly past: {
+      at(places: readonly Place[], moment: Moment, signal: AbortSignal): Promise<readonly Place[]>
     }
-    const parameters = [isSilent ? cause.leftOutBy : undefined, places.length > 1 ? 'chain_id' : undefined]
-    const named = parameters.flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`)).join(' or ')
-    if (named === '') throw error
-    throw new UnavailableError(
-      `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`,
-      { cause: error, retryAfterSec },
-    )
+    readonly signal: AbortSignal
+  },
+  read: (places: readonly Place[]) => Promise<Read>,
+): Promise<Read> {
+  const { moment, past, signal } = asked
+  let { places } = asked
+  try {
+    places = await past.at(places, moment, signal)
+    return await read(places)
+  } catch (error) {
+    throw error instanceof UnavailableError ? leavingOut(error, places) : error
   }
+}
+
+function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<unknown>, 'block'>[]): CodedError {
+  const { message, retryAfterSec, cause } = error
+  const isSilent = cause instanceof SilentError
+  if (isSilent && places.some(({ block }) => block !== undefined)) {
+    return new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
+  }
+  const parameters = [isSilent ? cause.leftOutBy : undefined, places.length > 1 ? 'chain_id' : undefined]
+  const named = parameters.flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`)).join(' or ')
+  if (named === '') return error
+  return new UnavailableError(
+    `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`,
+    { cause: error, retryAfterSec },
+  )
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */

@@ -1,5 +1,14 @@
 import { createRecent } from './recent.ts'
 
+/** Makes a value when it is first asked for, and keeps it. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
 /** The same function, which calculates once for each object; the object must not change. */
 export function onceEach<Key extends object, Value>(calculate: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, Value>()

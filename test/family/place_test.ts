@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test'
-import { leavingOut } from '../../src/family/place.ts'
+import { readAt } from '../../src/family/place.ts'
 import { UnavailableError, UpstreamError } from '../../src/lib/error.ts'
+
+/** Reads these places as they are now. */
+function read<T>(places: readonly object[], reading: Promise<T>): Promise<T> {
+  const past = { at: async () => places }
+  return readAt({ places, moment: {}, past, signal: new AbortController().signal }, () => reading)
+}
 
 async function failure(reading: Promise<unknown>): Promise<Error> {
   try {
@@ -11,9 +17,9 @@ async function failure(reading: Promise<unknown>): Promise<Error> {
   throw new Error('Expected a failure')
 }
 
-test('leavingOut() says how to leave a chain out if others were asked too, and keeps when to come back', async () => {
+test('readAt() says how to leave a chain out if others were asked too, and keeps when to come back', async () => {
   const dead = new UnavailableError('Cannot read chain 10', { retryAfterSec: 7 })
-  const error = await failure(leavingOut([{}, {}], Promise.reject(dead)))
+  const error = await failure(read([{}, {}], Promise.reject(dead)))
   expect(error).toBeInstanceOf(UnavailableError)
   expect(error).toMatchObject({
     message: 'Cannot read chain 10: leave it out with the "chain_id" parameter or try again',
@@ -21,10 +27,10 @@ test('leavingOut() says how to leave a chain out if others were asked too, and k
   })
 })
 
-test('leavingOut() passes on every other error unchanged', async () => {
+test('readAt() passes on every other error unchanged', async () => {
   const dead = new UnavailableError('Cannot read chain 10')
-  expect(await failure(leavingOut([{}], Promise.reject(dead)))).toBe(dead)
+  expect(await failure(read([{}], Promise.reject(dead)))).toBe(dead)
   const broken = new UpstreamError('Cannot use an answer')
-  expect(await failure(leavingOut([{}, {}], Promise.reject(broken)))).toBe(broken)
-  expect(await leavingOut([{}, {}], Promise.resolve('read'))).toBe('read')
+  expect(await failure(read([{}, {}], Promise.reject(broken)))).toBe(broken)
+  expect(await read([{}, {}], Promise.resolve('read'))).toBe('read')
 })

@@ -1,5 +1,6 @@
 import { concatHex, type Hex, numberToHex, size, slice } from 'viem'
-import { RevertError, RpcRefusedError } from '../rpc/client.ts'
+import { type Endpoint, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import type { LensCall } from './bundle/bundle.ts'
 
 /** EIP-170: longest runtime code that can be deployed. EIP-3860: longest init code, arguments included. Bytes. */
 const RUNTIME_BYTES_MAX = 24_576
@@ -15,6 +16,23 @@ const MARK: Hex = '0x77616c6c657473636f7065206465706c6f796c65737320616e737765720
 const COPY_BYTES = 13
 /** Length of the program below; every number in it has a fixed width, so this is a constant. */
 const PROGRAM_BYTES = 144
+
+/**
+ * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
+ * has no limit. Throws `RpcRefusedError` before sending if code and arguments are longer than init code may be (49,152
+ * bytes in all), and after it if the endpoint loses the answer; `RevertError` as the lens does.
+ */
+export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  const code = deploylessCode(runtime, data)
+  try {
+    await endpoint.call({ data: code, block }, signal)
+  } catch (error) {
+    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
+    throw error
+  }
+  throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
+}
 
 /**
  * Init code that deploys `runtime`, calls it with `data`, and reverts with the mark and the call's return data. It

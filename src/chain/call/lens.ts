@@ -4,9 +4,8 @@ import { UpstreamError } from '../../lib/error.ts'
 import { type Block, isAtBlock, type PinnedBlock } from '../block.ts'
 import { readLatestBlock } from '../read_block.ts'
 import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../rpc/client.ts'
-import { callTogether } from './bundle/bundle.ts'
-import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
-import { callByOverride, type LensCall } from './override.ts'
+import { callByOverride, callTogether, type LensCall } from './bundle/bundle.ts'
+import { callDeployless } from './deployless.ts'
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
 
@@ -54,23 +53,6 @@ export interface LensReading<T> {
 
 /** How long a lower rung is used before the best one is tried again. */
 const LEARNED_MS = 10 * 60_000
-
-/**
- * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
- * has no limit. Throws `RpcRefusedError` before sending if code and arguments are longer than init code may be (49,152
- * bytes in all), and after it if the endpoint loses the answer; `RevertError` as the lens does.
- */
-export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  const { runtime, data, block } = call
-  const code = deploylessCode(runtime, data)
-  try {
-    await endpoint.call({ data: code, block }, signal)
-  } catch (error) {
-    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
-    throw error
-  }
-  throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
-}
 
 /**
  * Reads in the way that worked last on this endpoint, else in the best one. Goes on to the next way if the endpoint

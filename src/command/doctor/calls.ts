@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
-import { callDeployless } from '../../chain/call/lens.ts'
-import { callByOverride } from '../../chain/call/override.ts'
+import { callByOverride } from '../../chain/call/bundle/bundle.ts'
+import { callDeployless } from '../../chain/call/deployless.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { zeroHash } from 'viem'
-import { defineFamily, once } from '../family.ts'
+import { once } from '../../lib/once_each.ts'
+import { defineFamily } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { defineFamily, once } from '../family.ts'
+import { once } from '../../lib/once_each.ts'
+import { defineFamily } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './read/holdings.ts'
 import { createLifeReader } from './read/life/lives.ts'

@@ -5,9 +5,22 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import { type BlockAt, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
 import { LateAnswerError } from '../../rpc/transport.ts'
-import { answered, callByOverride, LENS_ADDRESS, type LensCall } from '../override.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
+/** Code that is executed without being deployed, and what it is called with. */
+export interface LensCall {
+  /** Runtime bytecode. */
+  readonly runtime: Hex
+  /** Call data: selector and arguments. */
+  readonly data: Hex
+  readonly block: BlockAt
+}
+
+/**
+ * No contract and no key has this address, or one of the next hundred. It is the ASCII of the name, so that a node's log
+ * shows who called.
+ */
+const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 /** No contract and no key has this address either. */
 const BUNDLE_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d62756e646c'
 /** So many calls are under way to an endpoint before further ones leave together: few callers share nothing. */
@@ -43,6 +56,21 @@ interface Desk {
 const desks = new WeakMap<Endpoint['learned'], Desk>()
 /** One of the questions of a late bundle was slow, perhaps at every endpoint. Each goes alone until it has an answer. */
 const slow = createRecent<true>({ entriesMax: SLOW_MAX })
+
+/**
+ * `eth_call` with `runtime` as the code of an address (state override). Only the node limits the size of code,
+ * arguments and answer. Throws `RpcRefusedError` if the endpoint does not override, `RevertError` as the lens does.
+ */
+export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  return answered(await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal))
+}
+
+/** Throws `RpcRefusedError` for the answer of an address without code: a lens always answers some bytes. */
+function answered(answer: Hex): Hex {
+  if (answer === '0x') throw new RpcRefusedError(0, 'The endpoint ignored the state override')
+  return answer
+}
 
 /**
  * Calls a lens like `callByOverride`, but in one `eth_call` with others if the read wants that or many ask at the same

@@ -12,7 +12,7 @@ pragma solidity 0.8.27;
 /// interest) is undone before the next one. The gas that is left is shared evenly among the questions that are left, but
 /// none gets less than the minimum.
 contract Lens {
-    /// Where `override.ts` puts a lens. In a bundle it is the first one, and the others stand at the addresses after it.
+    /// Where `bundle.ts` puts a lens. In a bundle it is the first one, and the others stand at the addresses after it.
     address private constant FIRST_LENS = 0x77616c6C657473636F70652D2D2D2D2D2d6C656E;
     /// What a question finds at least. Nodes allow 50 million, and a question takes less than one as a rule.
     uint256 private constant GAS_MIN = 22_000_000;

@@ -15,8 +15,7 @@ import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../../lib/text/text_format.ts'
-import { isNow, type Moment } from '../../past.ts'
-import { asOf, leavingOut, untilNext } from '../../place.ts'
+import { asOf, isNow, type Moment, readAt, untilNext } from '../../place.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { Unanswerable, WalletPositions } from '../read/position.ts'
@@ -154,9 +153,8 @@ async function readMatching(
   { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
   signal: AbortSignal,
 ) {
-  const asked = placesToAsk(reader, filter)
-  const places = await leavingOut(asked, reader.past.at(asked, filter, signal))
-  const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
+  const asked = { places: placesToAsk(reader, filter), moment: filter, past: reader.past, signal }
+  const reads = await readAt(asked, (places) => reader.read(wallets, { places, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
   const order = new Map(wallets.map((wallet, index) => [wallet, index]))

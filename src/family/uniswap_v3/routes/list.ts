@@ -1,19 +1,15 @@
 import * as v from 'valibot'
-import type { Address } from 'viem'
-import type { Fresh } from '../../../chain/block_cache.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
-import { type ReadContext, type Route, route } from '../../../http/route/route.ts'
+import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { isNow } from '../../past.ts'
-import { asOf, leavingOut, untilNext } from '../../place.ts'
+import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { presentPosition, presentSpam } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import type { BriefPosition, ChainRead } from '../read/position.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
-import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { placesAt, positionsOf, type RoutesOptions } from './places.ts'
+import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
 import { timedOutcomes } from './position_life.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
@@ -48,15 +44,17 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
     charge: CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
-      const places = await placesAt(reader, asked, signal)
-      const reads = await readWallet(reader, { wallet, places, signal })
-      const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
-      const positions = pageOf(matching, { page, limit })
-      const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
-      const items = completed.positions
-      const list = { items, places, reads }
-      const pnls = full ? await timedOutcomes(timedLives(), list, { signal, untilMs }) : undefined
-      return { reads, matching: matching.length, items, pnls, unreadable: completed.unreadable.length }
+      const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const list = await readAt(moment, async (places) => {
+        const reads = await reader.readWallet(wallet, { places, signal }).catch((error: unknown) => {
+          throw refused(error, places)
+        })
+        const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+        const positions = pageOf(matching, { page, limit })
+        const { positions: items, unreadable } = await reader.complete(wallet, { reads, positions, signal })
+        return { places, reads, matching: matching.length, items, unreadable: unreadable.length }
+      })
+      return { ...list, pnls: full ? await timedOutcomes(timedLives(), list, { signal, untilMs }) : undefined }
     },
     count: ({ items }) => items.length,
     // Profits come from histories, which grow while the block is the same.
@@ -70,22 +68,10 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
   })
 }
 
-async function readWallet(
-  reader: PositionReader,
-  request: {
-    readonly wallet: Address
-    readonly places: readonly UniswapV3Place[]
-    readonly signal: ReadContext['signal']
-  },
-): Promise<Fresh<ChainRead<BriefPosition>>[]> {
-  const { wallet, places, signal } = request
-  try {
-    return await leavingOut(places, reader.readWallet(wallet, { places, signal }))
-  } catch (error) {
-    if (!(error instanceof ListTooLongError)) throw error
-    const advice = places.length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
-    throw new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
-  }
+function refused(error: unknown, { length }: readonly UniswapV3Place[]): unknown {
+  if (!(error instanceof ListTooLongError)) return error
+  const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
+  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }
 
 /** `unreadable` are further positions that could not be decoded when they were read whole. */

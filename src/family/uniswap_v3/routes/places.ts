@@ -1,8 +1,7 @@
 import { type Address, isAddressEqual } from 'viem'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
-import type { Moment } from '../../past.ts'
-import { leavingOut } from '../../place.ts'
+import { type Moment, readAt } from '../../place.ts'
 import type { LifeReader } from '../read/life/lives.ts'
 import type { BriefPosition, ChainRead, Position } from '../read/position.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
@@ -28,27 +27,16 @@ export interface AskedPlaces extends Moment {
   readonly manager_address?: Address | undefined
 }
 
-/**
- * The chains to ask at the moment asked about, with only one manager if the caller named it. Throws as `PastPlaces.at`
- * and `leavingOut`.
- */
-export async function placesAt(
-  reader: PositionReader,
-  asked: AskedPlaces,
-  signal: AbortSignal,
-): Promise<UniswapV3Place[]> {
-  const places = placesToAsk(reader, asked)
-  return await leavingOut(places, reader.past.at(places, asked, signal))
-}
-
-/** The positions of an id there, and the places that were asked. Throws as `PositionReader.readOne` and `placesAt`. */
+/** The positions of an id at a moment, and the places at it. Throws as `PositionReader.readOne` and `readAt`. */
 export async function readOneAt(
   reader: PositionReader,
-  asked: AskedPlaces & { readonly id: bigint },
+  asked: { readonly id: bigint; readonly places: readonly UniswapV3Place[]; readonly moment: Moment },
   signal: AbortSignal,
 ) {
-  const places = await placesAt(reader, asked, signal)
-  return { places, reads: await leavingOut(places, reader.readOne(asked.id, { places, signal })) }
+  return await readAt({ ...asked, past: reader.past, signal }, async (places) => ({
+    places,
+    reads: await reader.readOne(asked.id, { places, signal }),
+  }))
 }
 
 /** The chains to ask, with only one manager if the caller named it. */

@@ -3,12 +3,11 @@ import { outcomeOf } from '../../../finance/liquidity/outcome.ts'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { isNow } from '../../past.ts'
-import { asOf, untilNext } from '../../place.ts'
+import { asOf, isNow, untilNext } from '../../place.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPosition, type RoutesOptions, readOneAt } from './places.ts'
+import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
 import { lifeOfPosition, profitIfPriced } from './position_life.ts'
 
 /** The state of one position. */
@@ -34,7 +33,11 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     charge: CHARGES.position,
     async read({ id, full, ...asked }, { signal }) {
       const reader = connected()
-      const { places, reads } = await readOneAt(reader, { id, ...asked }, signal)
+      const { places, reads } = await readOneAt(
+        reader,
+        { id, places: placesToAsk(reader, asked), moment: asked },
+        signal,
+      )
       const position = onlyPosition(reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }

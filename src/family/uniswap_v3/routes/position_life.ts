@@ -49,9 +49,10 @@ export async function readPositionLife(
   signal: AbortSignal,
 ): Promise<PositionLife> {
   const { id } = asked
-  const [only, ...others] = placesToAsk(reader, asked)
-  const begun = only === undefined || others.length > 0 ? undefined : lives.prepare(only.client, signal)
-  const { places, reads } = await readOneAt(reader, asked, signal)
+  const known = placesToAsk(reader, asked)
+  const [only] = known
+  const begun = only === undefined || known.length > 1 ? undefined : lives.prepare(only.client, signal)
+  const { places, reads } = await readOneAt(reader, { id, places: known, moment: asked }, signal)
   const position = onlyPosition(reads, id)
   if (position !== undefined) return await lifeOfPosition({ reader, lives }, { position, places, reads, begun }, signal)
   if (asked.chain_id === undefined) {
