@@ -19,6 +19,8 @@ export interface Keeper {
   readonly log: readonly string[]
   append(settlements: readonly Settlement[]): Promise<KeeperState>
   drop(count: number): Promise<KeeperState>
+  /** Lets its clock go on by so many milliseconds and tends the journal. */
+  tend(afterMs: number): Promise<KeeperState>
   state(): Promise<KeeperState>
   /** `kill -9`; resolves when it is gone. */
   kill(): Promise<void>
@@ -61,6 +63,7 @@ export async function startKeeper(options: {
     log,
     append: (append) => ask({ append }),
     drop: (drop) => ask({ drop }),
+    tend: (tend) => ask({ tend }),
     state: () => ask({}),
     async kill() {
       child.kill('SIGKILL')
