@@ -7,7 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { createLog, silentLog } from '../../src/lib/log.ts'
 import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { settlesBefore, until } from '../support/until.ts'
 
 let database: TestDatabase
 const opened: Database[] = []
@@ -28,10 +28,8 @@ function open(url: string, options: { readonly max?: number; readonly lines?: st
   return db
 }
 
-async function timed<T>(work: Promise<T>): Promise<{ readonly outcome: T | Error; readonly tookMs: number }> {
-  const startedMs = performance.now()
-  const outcome = await work.catch((error: Error) => error)
-  return { outcome, tookMs: performance.now() - startedMs }
+function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.catch((error: Error) => error)
 }
 
 /** How many sessions run this statement. */
@@ -43,14 +41,10 @@ async function running(statement: string, db: Database = database.db): Promise<n
   return row?.n ?? 0
 }
 
-/** Milliseconds until a statement succeeds again. */
-async function recovery(db: Database): Promise<number> {
-  const startedMs = performance.now()
-  while (performance.now() - startedMs < 10_000) {
-    if (!((await db.run('select 1 as one', [], { deadlineMs: 500 }).catch((error) => error)) instanceof Error)) break
-    await Bun.sleep(10)
-  }
-  return performance.now() - startedMs
+/** Resolves when a statement succeeds again. */
+function recovery(db: Database): Promise<void> {
+  const succeeds = () => db.run('select 1', [], { deadlineMs: 500 }).then(Boolean, () => false)
+  return until('a statement to succeed again', succeeds)
 }
 
 /** A server that does not speak PostgreSQL: it calls `behave` for every connection. */
@@ -135,34 +129,35 @@ test('run() throws SqlError with the SQLSTATE and the constraint when the server
 
 test('run() ends by its deadline, frees the server of the statement, and the pool serves on', async () => {
   const db = open(database.url, { max: 1 })
-  const { outcome, tookMs } = await timed(db.run('select pg_sleep(30)', []))
-  expect(outcome).toBeInstanceOf(UnavailableError)
-  expect(tookMs).toBeGreaterThan(1_400)
-  expect(tookMs).toBeLessThan(2_000)
+  const startedMs = performance.now()
+  expect(await failureOf(db.run('select pg_sleep(30)', []))).toBeInstanceOf(UnavailableError)
+  expect(performance.now() - startedMs).toBeGreaterThan(1_400)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
   await until('the server to have given the statement up', async () => (await running('select pg_sleep(30)')) === 0)
 })
 
 test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
   const db = open(database.url, { max: 1 })
-  const slow = timed(db.run('select pg_sleep(1)', [], { lane: 'background', deadlineMs: 5_000 }))
-  const short = await timed(db.run('select pg_sleep(30)', [], { deadlineMs: 100 }))
-  expect(short.outcome).toBeInstanceOf(UnavailableError)
-  expect(short.tookMs).toBeLessThan(400)
-  expect((await timed(db.run('select 1', []))).tookMs).toBeLessThan(400)
-  expect((await slow).outcome).not.toBeInstanceOf(Error)
+  let isSlowOver = false
+  const slow = db.run('select pg_sleep(1)', [], { lane: 'background', deadlineMs: 5_000 }).then(() => {
+    isSlowOver = true
+  })
+  await expect(db.run('select pg_sleep(30)', [], { deadlineMs: 100 })).rejects.toBeInstanceOf(UnavailableError)
+  await db.run('select 1', [])
+  expect(isSlowOver).toBe(false)
+  await slow
 })
 
 test('no lane waits for another, and a statement that waits for its own takes nothing from the others', async () => {
   const db = open(database.url, { max: 2 })
   const slow = (['read', 'background'] as const).flatMap((lane) =>
-    Array.from({ length: 2 }, () => timed(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
+    Array.from({ length: 2 }, () => failureOf(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
   )
-  const waiting = await timed(db.run('select 1', [], { lane: 'read', deadlineMs: 100 }))
-  expect(waiting.outcome).toMatchObject({ message: 'Too many requests wait for the database' })
+  const waiting = db.run('select 1', [], { lane: 'read', deadlineMs: 100 })
+  expect(await failureOf(waiting)).toMatchObject({ message: 'Too many requests wait for the database' })
   expect(await db.run('select 2 as two', [], { lane: 'gate' })).toEqual([{ two: 2 }])
   // The statement that gave up was behind these in the queue; they go on.
-  for (const { outcome } of await Promise.all(slow)) expect(outcome).not.toBeInstanceOf(Error)
+  for (const outcome of await Promise.all(slow)) expect(outcome).not.toBeInstanceOf(Error)
   expect(await db.run('select 3 as three', [])).toEqual([{ three: 3 }])
 })
 
@@ -211,13 +206,13 @@ test('run() sees what was committed before, despite the default isolation of the
 
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
-  const victim = timed(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
+  const victim = failureOf(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
   await until('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
   await database.db.run(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
     [],
   )
-  expect((await victim).outcome).toBeInstanceOf(UnavailableError)
+  expect(await victim).toBeInstanceOf(UnavailableError)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
 })
 
@@ -242,7 +237,7 @@ test('a refused connection says nothing of host, user or password, and soon cost
   }
   expect(lines.join('')).not.toMatch(/hush|127\.0\.0\.1/)
   expect(lines).toHaveLength(1)
-  expect((await timed(db.run('select 1', []))).tookMs).toBeLessThan(50)
+  expect(String(errors.at(-1)?.cause)).toContain('breaker open')
 })
 
 test.each([
@@ -252,9 +247,10 @@ test.each([
   ['answers with nonsense', (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
 ])('run() ends by its deadline when the server %s', async (_, behave) => {
   const { url, server, sockets } = await fakeServer(behave)
-  const { outcome, tookMs } = await timed(open(url).run('select 1', [], { deadlineMs: 300 }))
-  expect(outcome).toBeInstanceOf(UnavailableError)
-  expect(tookMs).toBeLessThan(600)
+  const asked = open(url).run('select 1', [], { deadlineMs: 300 })
+  // Connecting alone may take 1,500 ms.
+  expect(await settlesBefore(1_000, asked)).toBe(true)
+  await expect(asked).rejects.toBeInstanceOf(UnavailableError)
   await until('connections to be closed', () => sockets.filter((socket) => !socket.destroyed).length < 2)
   for (const socket of sockets) socket.destroy()
   server.close()
@@ -273,7 +269,7 @@ test('close() returns within two seconds while a statement hangs', async () => {
   const db = open(url)
   const hanging = db.run('select 1', [], { lane: 'background', deadlineMs: 60_000 }).catch((error) => error)
   await until('a connection', () => sockets.length > 0)
-  expect((await timed(db.close())).tookMs).toBeLessThan(2_000)
+  expect(await settlesBefore(2_000, db.close())).toBe(true)
   expect(await hanging).toBeInstanceOf(UnavailableError)
   await expect(db.run('select 1', [])).rejects.toBeInstanceOf(UnavailableError)
   for (const socket of sockets) socket.destroy()
@@ -306,40 +302,37 @@ async function withServer(work: (server: TestServer, db: Database) => Promise<vo
   }
 }
 
-test('the pool serves within a second after the server was killed and came back', () =>
+test('the pool serves again after the server was killed and came back', () =>
   withServer(async (server, db) => {
     await db.run('create table kept (id integer)', [])
-    const interrupted = timed(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
+    const interrupted = failureOf(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
     await until('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
     server.signal('SIGKILL')
-    expect((await interrupted).outcome).toBeInstanceOf(UnavailableError)
-    expect(await recovery(db)).toBeLessThan(1_500)
+    expect(await interrupted).toBeInstanceOf(UnavailableError)
+    await recovery(db)
     expect(await db.run('select count(*)::int4 as n from kept', [])).toEqual([{ n: 0 }])
   }))
 
-test('the pool serves within a second after the server was away and came back', () =>
+test('the pool serves again after the server was away and came back', () =>
   withServer(async (server, db) => {
     await db.run('select 1', [])
     await server.stop()
     for (let count = 0; count < 10; count++) {
-      expect((await timed(db.run('select 1', []))).outcome).toBeInstanceOf(UnavailableError)
+      expect(await failureOf(db.run('select 1', []))).toBeInstanceOf(UnavailableError)
       await Bun.sleep(20)
     }
     await server.start()
-    expect(await recovery(db)).toBeLessThan(1_000)
+    await recovery(db)
   }))
 
-test('the pool answers by the deadline while the server is frozen, and serves within a second afterwards', () =>
+test('the pool answers by the deadline while the server is frozen, and serves again afterwards', () =>
   withServer(async (server, db) => {
     await Promise.all(Array.from({ length: 4 }, () => db.run('select pg_sleep(0.01)', [])))
     server.signal('SIGSTOP')
-    const frozen = await Promise.all(Array.from({ length: 8 }, () => timed(db.run('select 1', []))))
+    const frozen = await Promise.all(Array.from({ length: 8 }, () => failureOf(db.run('select 1', []))))
     server.signal('SIGCONT')
-    for (const { outcome, tookMs } of frozen) {
-      expect(outcome).toBeInstanceOf(UnavailableError)
-      expect(tookMs).toBeLessThan(1_900)
-    }
-    expect(await recovery(db)).toBeLessThan(1_000)
+    for (const outcome of frozen) expect(outcome).toBeInstanceOf(UnavailableError)
+    await recovery(db)
     await Bun.sleep(1_000)
     const [row] = await db.run<{ n: number }>(
       "select count(*)::int4 as n from pg_stat_activity where application_name = 'walletscope'",

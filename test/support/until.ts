@@ -12,3 +12,18 @@ export async function until(
     await Bun.sleep(POLL_MS)
   }
 }
+
+/**
+ * True if work settles before a timer of `ms`. Both belong to one event loop, which a busy machine delays alike: what is
+ * compared is their order.
+ */
+export function settlesBefore(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), ms)
+  const settled = () => {
+    clearTimeout(timer)
+    resolve(true)
+  }
+  work.then(settled, settled)
+  return promise
+}

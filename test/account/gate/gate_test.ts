@@ -512,12 +512,13 @@ test('a function that a newer program replaced answers 503, charges nothing, and
 
 test('slow reads of the same process keep no request waiting', async () => {
   const { key } = await createAccount(db)
-  const slow = Promise.allSettled(Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', [])))
-  const startMs = performance.now()
+  let areSlowOver = false
+  const slow = Promise.any(Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', []))).then(() => {
+    areSlowOver = true
+  })
   const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
   await gate.settle(settlement(caller, { requestedAtMs }))
-  // Far less than the slowest read, but more than a busy machine needs.
-  expect(performance.now() - startMs).toBeLessThan(700)
+  expect(areSlowOver).toBe(false)
   await slow
 })
 

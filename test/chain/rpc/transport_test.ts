@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
 import { type Fault, startTrap } from '../../support/rpc.ts'
+import { settlesBefore } from '../../support/until.ts'
 
 const TIMEOUT_MS = 250
 const SECRET = 'hunter2secret'
@@ -119,23 +120,20 @@ test.each([
 
 test('send() gives up on an endpoint that hangs, and on one that drips, when its time is over', async () => {
   for (const fault of [{ kind: 'hang' }, { kind: 'drip', ms: 50 }] as const) {
-    const startedMs = performance.now()
     const error = await faulty(fault)
     expect(error).toBeInstanceOf(UpstreamError)
     expect(error.message).toBe(`No answer within ${TIMEOUT_MS} ms`)
-    expect(performance.now() - startedMs).toBeLessThan(TIMEOUT_MS + 1_000)
   }
 })
 
 test('send() leaves at once when the caller leaves', async () => {
   chain.rpc.rule(() => ({ kind: 'hang' }))
   const caller = new AbortController()
-  const startedMs = performance.now()
   const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity, timeoutMs: 10_000 }
   const call = failure(transport().send(request, caller.signal))
   setTimeout(() => caller.abort(), 30)
+  expect(await settlesBefore(5_000, call)).toBe(true)
   expect(await call).toBeInstanceOf(AbortedError)
-  expect(performance.now() - startedMs).toBeLessThan(5_000)
 })
 
 test('send() stops reading a body of 50 MB, or one that unpacks to it', async () => {

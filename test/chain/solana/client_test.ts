@@ -5,7 +5,7 @@ import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { addressOf, KLEND, served } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { until } from '../../support/until.ts'
+import { settlesBefore, until } from '../../support/until.ts'
 
 const HELD = addressOf('held')
 const ABSENT = addressOf('absent')
@@ -167,9 +167,7 @@ describe('a passing failure', () => {
 
   test.each(PASSING)('%s moves on to the next endpoint at once', async (_, fault) => {
     first.always = fault
-    const startMs = performance.now()
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeLessThan(900)
     expect([first.seen.length, second.seen.length]).toEqual([1, 1])
   })
 
@@ -201,9 +199,8 @@ describe('a passing failure', () => {
 
   test('of silence ends after a second and moves on', async () => {
     first.always = { kind: 'hang' }
-    const startMs = performance.now()
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeLessThan(2_400)
+    expect(second.seen.length).toBe(1)
   })
 
   test('puts the endpoint behind the others for the next read', async () => {
@@ -230,9 +227,9 @@ describe('a passing failure', () => {
   test('of every endpoint, silent, ends within the budget of 2.5 seconds', async () => {
     first.always = { kind: 'hang' }
     second.always = { kind: 'hang' }
-    const startMs = performance.now()
-    expect(await failureOf(readHeld(client(first, second)))).toBeInstanceOf(UpstreamError)
-    expect(performance.now() - startMs).toBeLessThan(3_500)
+    const failing = failureOf(readHeld(client(first, second)))
+    expect(await settlesBefore(3_500, failing)).toBe(true)
+    expect(await failing).toBeInstanceOf(UpstreamError)
   })
 })
 
@@ -292,9 +289,10 @@ describe('a rate limit', () => {
 
   test('that outlasts the budget is an error at once', async () => {
     first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
-    const startMs = performance.now()
-    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
-    expect(performance.now() - startMs).toBeLessThan(900)
+    const failing = failureOf(readHeld(client(first)))
+    // Waiting would end with the budget of 2.5 seconds.
+    expect(await settlesBefore(2_000, failing)).toBe(true)
+    expect(await failing).toBeInstanceOf(UpstreamError)
   })
 })
 
@@ -303,11 +301,11 @@ describe('read()', () => {
     for (const fault of [{ kind: 'hang' }, { kind: 'http', status: 429, headers: { 'retry-after': '2' } }] as const) {
       first.faults.push(fault)
       const controller = new AbortController()
-      const startMs = performance.now()
       setTimeout(() => controller.abort(), 50)
-      expect(await failureOf(readHeld(client(first), { signal: controller.signal }))).toBeInstanceOf(AbortedError)
+      const failing = failureOf(readHeld(client(first), { signal: controller.signal }))
       // One call alone may take a second, and the endpoint asks for two.
-      expect(performance.now() - startMs).toBeLessThan(800)
+      expect(await settlesBefore(800, failing)).toBe(true)
+      expect(await failing).toBeInstanceOf(AbortedError)
     }
   })
 
@@ -317,7 +315,6 @@ describe('read()', () => {
   })
 
   test('has one budget for all its steps', async () => {
-    const startMs = performance.now()
     const work = client(first).read(
       async (session) => {
         await session.accounts([HELD])
@@ -327,9 +324,9 @@ describe('read()', () => {
       },
       { signal: NEVER },
     )
-    expect(await failureOf(work)).toBeInstanceOf(UpstreamError)
     // A budget of its own would let the second step last until 4,500 ms.
-    expect(performance.now() - startMs).toBeLessThan(3_500)
+    expect(await settlesBefore(3_500, work)).toBe(true)
+    expect(await failureOf(work)).toBeInstanceOf(UpstreamError)
   })
 
   test('gives a user and password of an address to the endpoint alone', async () => {

@@ -20,11 +20,9 @@ test('untilAborted() ends with the signal, even if the promise never settles', a
 
 test('pause() ends with the signal', async () => {
   const caller = new AbortController()
-  const startedMs = performance.now()
   const waiting = pause(60_000, caller.signal)
   caller.abort()
   await expect(waiting).rejects.toBeInstanceOf(AbortedError)
-  expect(performance.now() - startedMs).toBeLessThan(10_000)
 })
 
 test('timeLimit() asks for whole milliseconds, never fewer than none: Node refuses anything else', () => {
