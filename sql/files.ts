@@ -9,6 +9,7 @@ import history0006 from './migrations/0006_history.sql' with { type: 'text' }
 import price0007 from './migrations/0007_price.sql' with { type: 'text' }
 import lending0008 from './migrations/0008_lending.sql' with { type: 'text' }
 import liquidity0009 from './migrations/0009_liquidity.sql' with { type: 'text' }
+import portfolio0010 from './migrations/0010_portfolio.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -26,10 +27,10 @@ import historyIsAgreed from './functions/history_is_agreed.sql' with { type: 'te
 import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
-import lendingSeriesStore from './functions/lending_series_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
+import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
 import positionFlowStore from './functions/position_flow_store.sql' with { type: 'text' }
 import rateWindowPrime from './functions/rate_window_prime.sql' with { type: 'text' }
 import requestLogDrop from './functions/request_log_drop.sql' with { type: 'text' }
@@ -37,6 +38,7 @@ import requestLogExtend from './functions/request_log_extend.sql' with { type: '
 import requestRollupPendingSince from './functions/request_rollup_pending_since.sql' with { type: 'text' }
 import requestLogPage from './functions/request_log_page.sql' with { type: 'text' }
 import requestRollupFold from './functions/request_rollup_fold.sql' with { type: 'text' }
+import snapshotSeriesStore from './functions/snapshot_series_store.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/migrate.ts'
 
 /** Every migration, in order. */
@@ -50,6 +52,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: '0007_price', text: price0007 },
   { version: 8, name: '0008_lending', text: lending0008 },
   { version: 9, name: '0009_liquidity', text: liquidity0009 },
+  { version: 10, name: '0010_portfolio', text: portfolio0010 },
 ]
 
 /** Every function, after those that it calls. */
@@ -71,10 +74,10 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lease_release', text: leaseRelease },
   { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },
-  { name: 'lending_series_store', text: lendingSeriesStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
+  { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
   { name: 'position_flow_store', text: positionFlowStore },
   { name: 'rate_window_prime', text: rateWindowPrime },
   { name: 'request_log_drop', text: requestLogDrop },
@@ -82,4 +85,5 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'request_rollup_pending_since', text: requestRollupPendingSince },
   { name: 'request_log_page', text: requestLogPage },
   { name: 'request_rollup_fold', text: requestRollupFold },
+  { name: 'snapshot_series_store', text: snapshotSeriesStore },
 ]

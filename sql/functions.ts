@@ -43,12 +43,6 @@ export const lendingEventStore = callValue<
   boolean
 >('background', { name: 'lending_event_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'markets', 'blocks', 'logIndexes', 'legs', 'kinds', 'assets', 'amounts', 'counterparties', 'txHashes', 'times', 'indexes', 'epoch'] })
 
-/** Follows a wallet in a market from now on, and notes the day of its first snapshot once that is known (null: not yet), and how many endpoints gave it. */
-export const lendingSeriesStore = callValue<
-  { chainId: string | number; contract: string; wallet: string; firstDay: number | null; witnesses: number },
-  void
->('read', { name: 'lending_series_store', params: ['chainId', 'contract', 'wallet', 'firstDay', 'witnesses'] })
-
 /** Stores what wallets had in a market at a midnight and how many endpoints gave it, if the block that was read is still the one of that midnight; else nothing. */
 export const lendingSnapshotStore = callValue<
   { chainId: string | number; contract: string; day: number; hash: string; wallets: readonly string[]; collaterals: readonly string[]; debts: readonly string[]; netWorths: readonly string[]; healthFactors: readonly string[]; witnesses: number },
@@ -66,6 +60,12 @@ export const organizationCreateFirst = callValue<
   { organizationId: string; name: string; credits: string | number; grantId: string; apiKeyId: string; hash: string; last4: string },
   boolean
 >('background', { name: 'organization_create_first', params: ['organizationId', 'name', 'credits', 'grantId', 'apiKeyId', 'hash', 'last4'] })
+
+/** Stores what wallets were worth at a midnight and how many endpoints gave it, if the block that was read is still the one of that midnight; else nothing. */
+export const portfolioSnapshotStore = callValue<
+  { chainId: string | number; name: string; day: number; hash: string; wallets: readonly string[]; netWorths: readonly string[]; assets: readonly string[]; debts: readonly string[]; held: readonly string[]; liquidity: readonly string[]; supplied: readonly string[]; unpriced: readonly number[]; rowCounts: readonly number[]; witnesses: number },
+  boolean
+>('read', { name: 'portfolio_snapshot_store', params: ['chainId', 'name', 'day', 'hash', 'wallets', 'netWorths', 'assets', 'debts', 'held', 'liquidity', 'supplied', 'unpriced', 'rowCounts', 'witnesses'] })
 
 /** Stores flows of liquidity positions and what is complete with them. */
 export const positionFlowStore = callValue<
@@ -102,3 +102,9 @@ export const requestRollupFold = callValue<
   Record<never, never>,
   void
 >('background', { name: 'request_rollup_fold', params: [] })
+
+/** Follows a wallet in a place from now on (a market, or all that a portfolio asks for), and notes the day of its first snapshot once that is known (null: not yet), and how many endpoints gave it. */
+export const snapshotSeriesStore = callValue<
+  { chainId: string | number; name: string; wallet: string; firstDay: number | null; witnesses: number },
+  void
+>('read', { name: 'snapshot_series_store', params: ['chainId', 'name', 'wallet', 'firstDay', 'witnesses'] })

@@ -205,30 +205,6 @@ declare module '*/queries/lending_event_list.sql' {
   export default text
 }
 
-declare module '*/queries/lending_series_claim.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, day: number, holder: string, sec: number, max: string | number],
-    { wallet: string }
-  >
-  export default text
-}
-
-declare module '*/queries/lending_series_done.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, wallets: readonly string[], holder: string, day: number],
-    Record<never, never>
-  >
-  export default text
-}
-
-declare module '*/queries/lending_series_find.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, wallet: string],
-    { first_day: number | null; witnesses: number }
-  >
-  export default text
-}
-
 declare module '*/queries/lending_snapshot_list.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, wallet: string, max: string | number],
@@ -305,6 +281,14 @@ declare module '*/queries/organization_update_state.sql' {
   const text: SqlText<
     [id: string, change: string, actor: string, session_id: string | null],
     { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/portfolio_snapshot_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, name: string, wallet: string, max: string | number],
+    { day: number; net_worth: string; assets: string; debt: string; held: string; liquidity: string; supplied: string; unpriced: number; row_count: number; witnesses: number }
   >
   export default text
 }
@@ -393,6 +377,30 @@ declare module '*/queries/session_insert.sql' {
   const text: SqlText<
     [link_hash: string, id: string, hash: string, page_hash: string, operator_sec: number, organization_sec: number],
     { organization_id: string | null; expires_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/snapshot_series_claim.sql' {
+  const text: SqlText<
+    [chain_id: string | number, name: string, day: number, holder: string, sec: number, max: string | number],
+    { wallet: string }
+  >
+  export default text
+}
+
+declare module '*/queries/snapshot_series_done.sql' {
+  const text: SqlText<
+    [chain_id: string | number, name: string, wallets: readonly string[], holder: string, day: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/snapshot_series_find.sql' {
+  const text: SqlText<
+    [chain_id: string | number, name: string, wallet: string],
+    { first_day: number | null; witnesses: number }
   >
   export default text
 }

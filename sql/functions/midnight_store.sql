@@ -29,6 +29,8 @@ begin
   end if;
   delete from lending_snapshot s using history_place p
   where p.id = s.place and p.chain_id = p_chain_id and s.day = p_day;
+  delete from portfolio_snapshot s using history_place p
+  where p.id = s.place and p.chain_id = p_chain_id and s.day = p_day;
   update midnight m
   set block = p_block, hash = v_hash, parent_hash = decode(p_parent_hash, 'hex'), time = p_time,
     is_final = p_is_final, witnesses = p_witnesses

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 const AGAIN_MS = 10 * 60_000
 
 /** When what one endpoint alone gave is read again: when another one may be there to say the same. */
-interface Recheck {
+export interface Recheck {
   /** True if something that so many endpoints gave is worth reading again. */
   isDue(client: ChainClient, witnesses: number): boolean
   /** Notes how many endpoints answered a reading: while there is no second one, asking again is idle. */

@@ -30,8 +30,9 @@ export const BACKED_UP: readonly string[] = [
   'history_row',
   'price_at',
   'midnight',
-  'lending_series',
+  'snapshot_series',
   'lending_snapshot',
+  'portfolio_snapshot',
 ]
 
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */

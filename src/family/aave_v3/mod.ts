@@ -1,11 +1,14 @@
 import * as v from 'valibot'
 import { createEventReader } from '../../finance/lending/read_events.ts'
-import { takeDaily } from '../../finance/lending/series/daily.ts'
+import { createBeginnings } from '../../finance/lending/series/beginning.ts'
 import { createHasMoved } from '../../finance/lending/series/moved.ts'
-import { createSnapshotSeries } from '../../finance/lending/series/series.ts'
-import { createSnapshotStore } from '../../finance/lending/series/store.ts'
-import { createSnapshotTaker } from '../../finance/lending/series/take.ts'
+import { lendingSnapshots } from '../../finance/lending/series/table.ts'
+import { takeDaily } from '../../finance/series/daily.ts'
+import { createSnapshotSeries } from '../../finance/series/series.ts'
+import { createSnapshotStore } from '../../finance/series/store.ts'
+import { createSnapshotTaker } from '../../finance/series/take.ts'
 import { createMidnights } from '../../history/midnight.ts'
+import { createRecheck } from '../../history/recheck.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
@@ -46,7 +49,8 @@ export const AAVE_V3 = defineFamily({
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
     const series = once(() => {
       const services = connect()
-      return createSnapshotSeries({ ...snapshotParts(services), hasMoved: createHasMoved(), clock: services.clock })
+      const parts = { ...snapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
+      return createSnapshotSeries({ ...parts, beginningOf: createBeginnings({ ...parts, hasMoved: createHasMoved() }) })
     })
     const history = once(() => createMarketReader(connect().clock))
     const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
@@ -95,7 +99,7 @@ export const AAVE_V3 = defineFamily({
       const markets = [...reader.places.values()].flatMap((place) =>
         place.deployments.map((deployment) => snapshotMarket(reader, { ...place, deployments: [deployment] })),
       )
-      const parts = { ...snapshotParts(services), markets, clock, log }
+      const parts = { ...snapshotParts(services), places: markets, clock, log }
       return (signal) => takeDaily(parts, signal)
     },
   },
@@ -104,6 +108,6 @@ export const AAVE_V3 = defineFamily({
 /** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
 function snapshotParts({ db, clock, holder }: FamilyServices) {
   const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db, holder)
+  const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
   return { midnights, store, taker: createSnapshotTaker({ midnights, store }) }
 }

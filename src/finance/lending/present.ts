@@ -5,11 +5,11 @@ import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational, ZERO } from '../../lib/number/rational.ts'
 import { healthFactorText, usdText } from '../figure.ts'
 import { type UsdPrice, usdValue } from '../price/price.ts'
+import type { StoredSnapshot } from '../series/store.ts'
 import type { TokenFacts } from '../token/read_tokens.ts'
 import type { LendingEvent } from './lending_event.ts'
 import type { snapshotsOutput } from './schema.ts'
 import type { SnapshotFigures } from './series/market.ts'
-import type { StoredSnapshot } from './series/store.ts'
 
 const DAY_SEC = 86_400
 
@@ -49,7 +49,9 @@ export function presentEvent(event: PricedEvent) {
 }
 
 /** Snapshots as the route answers them; those that could not be valued are left out. */
-export function presentSnapshots(snapshots: readonly StoredSnapshot[]): v.InferOutput<typeof snapshotsOutput>['data'] {
+export function presentSnapshots(
+  snapshots: readonly StoredSnapshot<SnapshotFigures>[],
+): v.InferOutput<typeof snapshotsOutput>['data'] {
   return snapshots.flatMap(({ day, figures }) => {
     if (figures === undefined) return []
     return {

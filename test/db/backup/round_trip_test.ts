@@ -90,8 +90,9 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into position_flow values (1, 2, ${2n ** 256n - 1n}, 3, 'collect', 4, 5, 6, '\\x03', null)`,
     `insert into price_at values (1, 'stablecoin', '\\x02', 3, 1, 0, 'stablecoin', 'state')`,
     `insert into midnight values (1, 20000, 2, '\\x03', '\\x04', 5, false)`,
-    `insert into lending_series values ('\\x01', 1, null, 0)`,
+    `insert into snapshot_series values ('\\x01', 1, null, 0)`,
     `insert into lending_snapshot values ('\\x01', 1, 20000, 0.000000000000000001, -1, 1e60, null)`,
+    `insert into portfolio_snapshot values ('\\x01', 1, 20000, -1, 0.000001, 1e60, 4, 5, 6, 7, 8)`,
   ]) {
     await db.run(statement, [])
   }

@@ -150,7 +150,7 @@ for (const order of ['liar first', 'honest first'] as const) {
     expect(await both().ask()).toEqual([...truth])
     expect(await count('lending_snapshot where witnesses = 2')).toBe(truth.length)
     expect(await count('midnight where witnesses = 2')).toBe(await count('midnight'))
-    expect(await count('lending_series where witnesses = 2')).toBe(1)
+    expect(await count('snapshot_series where witnesses = 2')).toBe(1)
   }, 20_000)
 
   test(`a lie about the time of a midnight's block is refused by name, and nothing of it is kept: ${order}`, async () => {
@@ -167,7 +167,7 @@ for (const order of ['liar first', 'honest first'] as const) {
   test(`a lie that a wallet never moved anything is refused by name: ${order}`, async () => {
     liar.rule(unmoved)
     await expect(both().ask()).rejects.toMatchObject({ message: expect.stringContaining('(second witness)') })
-    expect(await count('lending_series where first_day is not null')).toBe(0)
+    expect(await count('snapshot_series where first_day is not null')).toBe(0)
     liar.rule(() => undefined)
     expect(await both().ask()).toEqual([...truth])
   }, 20_000)

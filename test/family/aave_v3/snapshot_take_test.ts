@@ -7,8 +7,9 @@ import { type ChainRead, interpret } from '../../../src/family/aave_v3/read/posi
 import type { AaveV3Place, LendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import type { BrokenPart, RawAccount, RawReserve } from '../../../src/family/aave_v3/read/state.ts'
-import { createSnapshotStore } from '../../../src/finance/lending/series/store.ts'
-import { createSnapshotTaker } from '../../../src/finance/lending/series/take.ts'
+import { lendingSnapshots } from '../../../src/finance/lending/series/table.ts'
+import { createSnapshotStore } from '../../../src/finance/series/store.ts'
+import { createSnapshotTaker } from '../../../src/finance/series/take.ts'
 import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { walletOf } from '../../devnet/addresses.ts'
@@ -107,7 +108,7 @@ function readWith(price: bigint | undefined, broken: readonly BrokenPart[] = [])
 /** Takes the day of all three wallets of such a chain, as so many endpoints agree; what is stored then, by wallet. */
 async function taken(found: ChainRead, endpoints: readonly number[]) {
   await database.db.run('delete from lending_snapshot', [])
-  const store = createSnapshotStore(database.db, 'test')
+  const store = createSnapshotStore(database.db, { holder: 'test', table: lendingSnapshots(database.db) })
   const place = {
     client: { chain: { id: CHAIN_ID, name: 'Test', rpcUrls: ['one', 'two'] } } as unknown as ChainClient,
     deployments: [DEPLOYMENT],
@@ -119,7 +120,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
   const taker = createSnapshotTaker({ midnights, store })
   const market = snapshotMarket(reader, place)
   const wallets = [HOLDER, UNVALUED, STRANGER]
-  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ market, day: DAY, wallet }, never)))
+  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ place: market, day: DAY, wallet }, never)))
   expect(witnesses).toEqual(wallets.map(() => endpoints.length))
   return await Promise.all(
     wallets.map(async (wallet) => {

@@ -6,9 +6,11 @@ import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { type DailyParts, takeDaily } from '../../../src/finance/lending/series/daily.ts'
-import { createSnapshotStore } from '../../../src/finance/lending/series/store.ts'
-import { createSnapshotTaker } from '../../../src/finance/lending/series/take.ts'
+import type { SnapshotFigures } from '../../../src/finance/lending/series/market.ts'
+import { lendingSnapshots } from '../../../src/finance/lending/series/table.ts'
+import { type DailyParts, takeDaily } from '../../../src/finance/series/daily.ts'
+import { createSnapshotStore } from '../../../src/finance/series/store.ts'
+import { createSnapshotTaker } from '../../../src/finance/series/take.ts'
 import { createMidnights } from '../../../src/history/midnight.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -319,9 +321,9 @@ describe('the daily job', () => {
   test('several processes share the wallets; none is taken twice, and none while snapshots are switched off', async () => {
     const fresh = await testDatabase()
     try {
-      const [store, other, third] = ['one', 'two', 'three'].map((holder) => createSnapshotStore(fresh.db, holder))
+      const [store, other, third] = ['one', 'two', 'three'].map((holder) => storeIn(fresh, holder))
       if (store === undefined) throw new Error('No store')
-      const market = { chainId: 1, contract: MARKETS.main.provider }
+      const market = { chainId: 1, name: MARKETS.main.provider }
       for (const wallet of crowd) await store.follow(market, wallet, undefined)
       const day = 20_000
       const claim = async (max: number, by = store) => by.claim(market, { day, leaseSec: 60, max })
@@ -378,8 +380,8 @@ describe('the daily job', () => {
   test('a midnight whose block is replaced before it is final loses its snapshots, a final one never', async () => {
     const fresh = await testDatabase()
     try {
-      const store = createSnapshotStore(fresh.db, 'test')
-      const market = { chainId: 1, contract: MARKETS.main.provider }
+      const store = storeIn(fresh)
+      const market = { chainId: 1, name: MARKETS.main.provider }
       const midnight = (hash: string, isFinal: boolean) =>
         fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored', [
           ...[1, 100, '5', hash.repeat(32), '00'.repeat(32), '1', isFinal, 1],
@@ -425,14 +427,19 @@ function countedClient() {
   return { client: made, calls: (method?: string) => asked.filter((each) => (method ?? each) === each).length }
 }
 
+/** Snapshots of markets in a database. */
+function storeIn({ db }: Pick<TestDatabase, 'db'>, holder = 'test') {
+  return createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
+}
+
 /** What the daily job of one market works with. */
-function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyParts {
+function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyParts<SnapshotFigures> {
   const clock = chainClock()
   const deployments = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
   const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db, 'test')
+  const store = storeIn({ db })
   const taker = createSnapshotTaker({ midnights, store })
-  const markets = [...reader.places.values()].map((place) => snapshotMarket(reader, place))
-  return { markets, midnights, store, taker, clock, log: silentLog }
+  const places = [...reader.places.values()].map((place) => snapshotMarket(reader, place))
+  return { places, midnights, store, taker, clock, log: silentLog }
 }

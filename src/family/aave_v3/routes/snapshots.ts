@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { presentSnapshots } from '../../../finance/lending/present.ts'
 import { snapshotsOutput } from '../../../finance/lending/schema.ts'
-import { SNAPSHOTS_MAX, type SnapshotSeries } from '../../../finance/lending/series/series.ts'
+import type { LendingSeries } from '../../../finance/lending/series/market.ts'
+import { SNAPSHOTS_MAX } from '../../../finance/series/series.ts'
 import { evmAddress, wholeNumber } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import type { LendingReader } from '../read/read.ts'
@@ -17,7 +18,7 @@ export function snapshotsRoute(options: {
   readonly chainIds: readonly number[]
   readonly markets: ReadonlySet<string>
   readonly reader: () => LendingReader
-  readonly series: () => SnapshotSeries
+  readonly series: () => LendingSeries
 }): Route {
   const { chainIds, markets, reader, series } = options
   const input = v.object({
@@ -40,7 +41,7 @@ export function snapshotsRoute(options: {
     charge: CHARGES.snapshots,
     read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
       const place = marketPlace(reader(), { chainId, market })
-      return series().of({ market: snapshotMarket(reader(), place), wallet, max }, signal)
+      return series().of({ place: snapshotMarket(reader(), place), wallet, max }, signal)
     },
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),

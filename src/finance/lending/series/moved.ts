@@ -39,7 +39,7 @@ export function createHasMoved(): HasMoved {
   }
 
   return async (market, { wallet, block }) => {
-    const key = `${market.chainId}:${market.contract}:${block?.hash ?? ''}`
+    const key = `${market.chainId}:${market.name}:${block?.hash ?? ''}`
     const open = groups.get(key)
     const group = open !== undefined && open.wallets.length < WALLETS_MAX ? open : begin(key, market, block)
     const at = group.wallets.push(wallet) - 1

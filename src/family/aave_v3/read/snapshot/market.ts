@@ -2,7 +2,8 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
 import { NOTHING } from '../../../../finance/lending/present.ts'
-import type { Midnight, SnapshotFigures, SnapshotMarket } from '../../../../finance/lending/series/market.ts'
+import type { SnapshotFigures, SnapshotMarket } from '../../../../finance/lending/series/market.ts'
+import type { Midnight } from '../../../../finance/series/place.ts'
 import { figuresOf } from '../../present/present.ts'
 import type { ChainRead } from '../position.ts'
 import type { AaveV3Place, LendingReader } from '../read.ts'
@@ -22,7 +23,7 @@ export function snapshotMarket(reader: LendingReader, place: AaveV3Place): Snaps
   return {
     client,
     chainId: client.chain.id,
-    contract: deployment.poolAddressesProvider,
+    name: deployment.poolAddressesProvider,
     firstDayMin: FIRST_DAY_MIN,
     async figuresAt({ day, block }, wallets, signal) {
       const figures = (found: ChainRead) => wallets.map((wallet) => figuresIn(found, wallet))

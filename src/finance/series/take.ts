@@ -1,15 +1,15 @@
 import type { Address } from 'viem'
-import { DisputeError } from '../../../chain/past/quorum.ts'
-import { DepthError } from '../../../chain/rpc/client.ts'
-import type { Midnights } from '../../../history/midnight.ts'
-import { pause } from '../../../lib/async/abort.ts'
-import { AbortedError, UnavailableError, UpstreamError } from '../../../lib/error.ts'
-import type { SnapshotMarket } from './market.ts'
+import { DisputeError } from '../../chain/past/quorum.ts'
+import { DepthError } from '../../chain/rpc/client.ts'
+import type { Midnights } from '../../history/midnight.ts'
+import { pause } from '../../lib/async/abort.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
+import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
 
 /** Wallets in one reading: so many fit into one call. */
 const WALLETS_MAX = 250
-/** Readings of one market under way at first and at most: a part of what an endpoint does at a time. */
+/** Readings of one place under way at first and at most: a part of what an endpoint does at a time. */
 const RUNNING = 8
 const RUNNING_MAX = 16
 /** Readings that have to succeed before one more may run; a failed one halves their number. */
@@ -21,20 +21,20 @@ const PAUSES_MS = [500, 1_500] as const
  * Reads midnights of two endpoints at the same time and stores what wallets had then; wallets that wait for the same
  * midnight share a reading.
  */
-export interface SnapshotTaker {
+export interface SnapshotTaker<Figures> {
   /**
    * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
-   * `Midnights.of` and `SnapshotMarket.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
+   * `Midnights.of` and `SnapshotPlace.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
    */
   take(
-    request: { readonly market: SnapshotMarket; readonly day: number; readonly wallet: Address },
+    request: { readonly place: SnapshotPlace<Figures>; readonly day: number; readonly wallet: Address },
     signal: AbortSignal,
   ): Promise<number>
 }
 
 /** A reading that waits for its turn. */
-interface Group {
-  readonly market: SnapshotMarket
+interface Group<Figures> {
+  readonly place: SnapshotPlace<Figures>
   readonly day: number
   readonly waiting: {
     readonly wallet: Address
@@ -43,37 +43,45 @@ interface Group {
   }[]
 }
 
-/** Readings of one market: those that wait, how many run, how many may, and how many have succeeded since. */
-interface Queue {
-  readonly groups: Group[]
+/** Readings of one place: those that wait, how many run, how many may, and how many have succeeded since. */
+interface Queue<Figures> {
+  readonly groups: Group<Figures>[]
   /** Those of them that others may still join, by day. */
-  readonly open: Map<number, Group>
+  readonly open: Map<number, Group<Figures>>
   running: number
   limit: number
   succeeded: number
 }
 
 /** Makes it. Nothing runs while nobody waits. */
-export function createSnapshotTaker(options: {
+export function createSnapshotTaker<Figures>(options: {
   readonly midnights: Midnights
-  readonly store: SnapshotStore
-}): SnapshotTaker {
+  readonly store: SnapshotStore<Figures>
+}): SnapshotTaker<Figures> {
   const { midnights, store } = options
-  const queues = new Map<string, Queue>()
+  const queues = new Map<string, Queue<Figures>>()
 
-  async function read({ market, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<number> {
-    const block = await midnights.of(market.client, day, signal)
-    const { value, endpoints } = await market.figuresAt({ day, block }, wallets, signal)
+  async function read(
+    { place, day }: Group<Figures>,
+    wallets: readonly Address[],
+    signal: AbortSignal,
+  ): Promise<number> {
+    const block = await midnights.of(place.client, day, signal)
+    const { value, endpoints } = await place.figuresAt({ day, block }, wallets, signal)
     const witnesses = endpoints.length
     const rows = wallets.map((wallet, index) => ({ wallet, figures: value[index] }))
-    if (!(await store.keep(market, { day, block, witnesses }, rows))) {
+    if (!(await store.keep(place, { day, block, witnesses }, rows))) {
       throw new UpstreamError('The block of a midnight was replaced while it was read')
     }
     return witnesses
   }
 
   /** Reads, slower after a failure: an endpoint may limit its rate. */
-  async function readPatiently(queue: Queue, group: Group, wallets: readonly Address[]): Promise<number> {
+  async function readPatiently(
+    queue: Queue<Figures>,
+    group: Group<Figures>,
+    wallets: readonly Address[],
+  ): Promise<number> {
     const { signal } = new AbortController()
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       try {
@@ -92,7 +100,7 @@ export function createSnapshotTaker(options: {
     throw new Error('The last try neither answers nor fails')
   }
 
-  async function run(queue: Queue, group: Group): Promise<void> {
+  async function run(queue: Queue<Figures>, group: Group<Figures>): Promise<void> {
     const present = group.waiting.filter(({ signal }) => !signal.aborted)
     const wallets = [...new Set(present.map(({ wallet }) => wallet))]
     try {
@@ -121,14 +129,14 @@ export function createSnapshotTaker(options: {
   }
 
   return {
-    async take({ market, day, wallet }, signal) {
-      const key = `${market.chainId}:${market.contract}`
-      const fresh: Queue = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
+    async take({ place, day, wallet }, signal) {
+      const key = `${place.chainId}:${place.name}`
+      const fresh: Queue<Figures> = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
       const queue = queues.get(key) ?? fresh
       queues.set(key, queue)
       let group = queue.open.get(day)
       if (group === undefined || group.waiting.length >= WALLETS_MAX) {
-        group = { market, day, waiting: [] }
+        group = { place, day, waiting: [] }
         // After all who ask in the same turn have joined.
         if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
         queue.open.set(day, group)

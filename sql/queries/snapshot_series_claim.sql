@@ -1,6 +1,6 @@
--- Takes wallets of a market whose next midnight nobody takes yet, for a while, unless snapshots are switched off.
+-- Takes wallets of a place whose next midnight nobody takes yet, for a while, unless snapshots are switched off.
 -- $1 chain_id bigint
--- $2 contract text, hexadecimal without prefix
+-- $2 name text, hexadecimal without prefix
 -- $3 day integer
 -- $4 holder text
 -- $5 sec integer
@@ -11,12 +11,12 @@ with due as materialized (
   from (
     select encode(s.wallet, 'hex') as wallet, concat_ws(':', s.place, encode(s.wallet, 'hex')) as subject
     from history_place p
-    join lending_series s on s.place = p.id
+    join snapshot_series s on s.place = p.id
     where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.taken_day < $3
       and not exists (select from feature_disabled f where f.feature = 'snapshots')
   ) d
-  where not exists (select from lease l where l.job = 'lending_series' and l.subject = d.subject and l.until > now())
+  where not exists (select from lease l where l.job = 'snapshot_series' and l.subject = d.subject and l.until > now())
   order by d.wallet
 )
 -- Of these only as many are taken as are given.
-select d.wallet from due d where lease_take('lending_series', d.subject, $4, $5) limit $6
+select d.wallet from due d where lease_take('snapshot_series', d.subject, $4, $5) limit $6

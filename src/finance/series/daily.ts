@@ -1,9 +1,9 @@
-import { NoBlockError } from '../../../chain/past/block_at.ts'
-import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
-import { pause } from '../../../lib/async/abort.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import type { Log } from '../../../lib/log.ts'
-import type { SnapshotMarket } from './market.ts'
+import { NoBlockError } from '../../chain/past/block_at.ts'
+import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
+import { pause } from '../../lib/async/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTaker } from './take.ts'
 
@@ -20,11 +20,11 @@ const EVERY_MS = 3_600_000
 const TRIES_MAX = 20
 
 /** What the job works with. */
-export interface DailyParts {
-  readonly markets: readonly SnapshotMarket[]
+export interface DailyParts<Figures> {
+  readonly places: readonly SnapshotPlace<Figures>[]
   readonly midnights: Midnights
-  readonly store: SnapshotStore
-  readonly taker: SnapshotTaker
+  readonly store: SnapshotStore<Figures>
+  readonly taker: SnapshotTaker<Figures>
   readonly clock: Clock
   readonly log: Log
 }
@@ -34,12 +34,12 @@ export interface DailyParts {
  * become so. Several processes share the wallets. Returns how long to wait for the next round, milliseconds. A chain is
  * asked only if somebody's snapshot is due there or a midnight waits to become final.
  */
-export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise<number> {
-  const { markets, midnights, clock, log } = parts
+export async function takeDaily<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
+  const { places, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
   let isTold = false
-  const failed = (market: SnapshotMarket, error: unknown): void => {
+  const failed = ({ chainId }: SnapshotPlace<Figures>, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
     const isFault = !(error instanceof NoBlockError)
@@ -47,44 +47,44 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
     // Often all fail for one reason, the database.
     if (!isFault || isTold) return
     isTold = true
-    log.warn({ msg: 'Could not take snapshots', chainId: market.chainId, reason: String(error) })
+    log.warn({ msg: 'Could not take snapshots', chainId, reason: String(error) })
   }
   await Promise.all(
-    markets.map((market) => takeMarket(parts, { market, day }, signal).catch((error) => failed(market, error))),
+    places.map((place) => takePlace(parts, { place, day }, signal).catch((error) => failed(place, error))),
   )
-  for (const market of new Map(markets.map((each) => [each.client, each])).values()) {
+  for (const place of new Map(places.map((each) => [each.client, each])).values()) {
     try {
-      if ((await midnights.settle(market.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
+      if ((await midnights.settle(place.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
     } catch (error) {
-      failed(market, error)
+      failed(place, error)
     }
   }
   return nextMs
 }
 
-async function takeMarket(
-  { midnights, store, taker }: DailyParts,
-  { market, day }: { readonly market: SnapshotMarket; readonly day: number },
+async function takePlace<Figures>(
+  { midnights, store, taker }: DailyParts<Figures>,
+  { place, day }: { readonly place: SnapshotPlace<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const wallets = await store.claim(market, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
+    const wallets = await store.claim(place, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return
-    await untilOver(midnights, { market, day }, signal)
-    await Promise.all(wallets.map((wallet) => taker.take({ market, day, wallet }, signal)))
-    await store.done(market, day, wallets)
+    await untilOver(midnights, { place, day }, signal)
+    await Promise.all(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
+    await store.done(place, day, wallets)
   }
 }
 
 /** Waits until the chain has a block after the midnight. */
-async function untilOver(
+async function untilOver<Figures>(
   midnights: Midnights,
-  { market, day }: { readonly market: SnapshotMarket; readonly day: number },
+  { place, day }: { readonly place: SnapshotPlace<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await midnights.of(market.client, day, signal)
+      await midnights.of(place.client, day, signal)
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error

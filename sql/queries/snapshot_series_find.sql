@@ -1,8 +1,8 @@
--- A wallet that is followed in a market, bytes in hexadecimal without prefix; no row if nobody asked about it.
+-- A wallet that is followed in a place, bytes in hexadecimal without prefix; no row if nobody asked about it.
 -- $1 chain_id bigint
--- $2 contract text
+-- $2 name text
 -- $3 wallet text
 select s.first_day, s.witnesses
 from history_place p
-join lending_series s on s.place = p.id
+join snapshot_series s on s.place = p.id
 where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.wallet = decode($3, 'hex')

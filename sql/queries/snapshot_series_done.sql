@@ -1,6 +1,6 @@
--- Notes that a midnight was taken for wallets of a market that are still leased, bytes in hexadecimal without prefix.
+-- Notes that a midnight was taken for wallets of a place that are still leased, bytes in hexadecimal without prefix.
 -- $1 chain_id bigint
--- $2 contract text
+-- $2 name text
 -- $3 wallets text[]
 -- $4 holder text
 -- $5 day integer
@@ -9,9 +9,9 @@ with released as materialized (
   from history_place p
   cross join unnest($3::text[]) u (wallet)
   where p.chain_id = $1 and p.contract = decode($2, 'hex')
-    and lease_release('lending_series', concat_ws(':', p.id, lower(u.wallet)), $4)
+    and lease_release('snapshot_series', concat_ws(':', p.id, lower(u.wallet)), $4)
 )
-update lending_series s
+update snapshot_series s
 set taken_day = $5
 from released r
 where s.place = r.place and s.wallet = r.wallet and s.taken_day < $5

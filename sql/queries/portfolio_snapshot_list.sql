@@ -1,0 +1,26 @@
+-- A wallet's snapshots of all that a portfolio asks for on a chain, oldest first.
+-- $1 chain_id bigint
+-- $2 name text, hexadecimal without prefix as the wallet
+-- $3 wallet text
+-- $4 max bigint, the newest ones
+-- day not null
+-- net_worth not null
+-- assets not null
+-- debt not null
+-- held not null
+-- liquidity not null
+-- supplied not null
+-- unpriced not null
+-- row_count not null
+-- witnesses not null
+select d.day, d.net_worth, d.assets, d.debt, d.held, d.liquidity, d.supplied, d.unpriced, d.row_count, d.witnesses
+from (
+  select s.day, s.net_worth::text as net_worth, s.assets::text as assets, s.debt::text as debt, s.held::text as held,
+    s.liquidity::text as liquidity, s.supplied::text as supplied, s.unpriced, s.row_count, s.witnesses
+  from history_place p
+  join portfolio_snapshot s on s.place = p.id
+  where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.wallet = decode($3, 'hex')
+  order by s.day desc
+  limit $4
+) d
+order by d.day

@@ -1,0 +1,48 @@
+import { lendingSnapshotStore } from '../../../../sql/functions.ts'
+import listSql from '../../../../sql/queries/lending_snapshot_list.sql' with { type: 'text' }
+import type { Database } from '../../../db/database.ts'
+import { query } from '../../../db/query.ts'
+import { toDigits } from '../../../history/part.ts'
+import type { SnapshotTable } from '../../series/store.ts'
+import type { SnapshotFigures } from './market.ts'
+
+const list = query(listSql, 'read')
+
+/** What the database stores for the literal of a health factor without debt. */
+const NO_DEBT = 'MAX'
+
+/** Snapshots of lending markets in the database. */
+export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
+  return {
+    async list({ chainId, name }, wallet, max) {
+      const rows = await list(db, [chainId, name, wallet, max])
+      return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
+        day,
+        witnesses,
+        figures:
+          collateral === null || debt === null || net_worth === null
+            ? undefined
+            : {
+                collateralUsd: collateral,
+                debtUsd: debt,
+                netWorthUsd: net_worth,
+                healthFactor: health_factor ?? NO_DEBT,
+              },
+      }))
+    },
+    async keep({ chainId, name }, at, rows) {
+      const column = (value: (figures: SnapshotFigures) => string) =>
+        rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
+      return await lendingSnapshotStore(db, {
+        chainId,
+        contract: name,
+        ...at,
+        wallets: rows.map(({ wallet }) => toDigits(wallet)),
+        collaterals: column((each) => each.collateralUsd),
+        debts: column((each) => each.debtUsd),
+        netWorths: column((each) => each.netWorthUsd),
+        healthFactors: column(({ healthFactor }) => (healthFactor === NO_DEBT ? '' : healthFactor)),
+      })
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { Address, Hex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
+import type { Agreed } from '../../chain/past/quorum.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+
+/** What daily snapshots are taken of, as it is named in the database. */
+export interface SeriesName {
+  readonly chainId: number
+  /** The contract of a market, or the hash of all that a portfolio asks for. */
+  readonly name: Hex
+}
+
+/** The last block at or before a midnight. */
+export interface Midnight {
+  /** Whole days since the epoch, of the day that begins. */
+  readonly day: number
+  readonly block: PinnedBlock
+}
+
+/** Where wallets have daily snapshots, and how their figures are read. */
+export interface SnapshotPlace<Figures> extends SeriesName {
+  readonly client: ChainClient
+  /**
+   * What wallets had at a midnight, in their order, as different endpoints agree on it; undefined for a wallet that could
+   * not be valued then. Up to 250 wallets are asked about at a time. Throws as `readByQuorum`, `DisputeError` also if
+   * the figures of a single endpoint contradict themselves.
+   */
+  figuresAt(
+    midnight: Midnight,
+    wallets: readonly Address[],
+    signal: AbortSignal,
+  ): Promise<Agreed<readonly (Figures | undefined)[]>>
+}

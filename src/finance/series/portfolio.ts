@@ -1,0 +1,106 @@
+import type { Address } from 'viem'
+import { portfolioSnapshotStore } from '../../../sql/functions.ts'
+import listSql from '../../../sql/queries/portfolio_snapshot_list.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { createMidnights } from '../../history/midnight.ts'
+import { toDigits } from '../../history/part.ts'
+import { createRecheck } from '../../history/recheck.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { takeDaily } from './daily.ts'
+import type { SnapshotPlace } from './place.ts'
+import { createSnapshotSeries, type SnapshotSeries } from './series.ts'
+import { createSnapshotStore, type SnapshotTable } from './store.ts'
+import { createSnapshotTaker } from './take.ts'
+
+const list = query(listSql, 'read')
+
+/** What a wallet was worth at a midnight: US dollars with 6 digits, as the route of that moment answers them. */
+export interface PortfolioFigures {
+  readonly netWorthUsd: string
+  readonly assetsUsd: string
+  /** What is borrowed. */
+  readonly debtUsd: string
+  readonly walletUsd: string
+  readonly liquidityUsd: string
+  readonly suppliedUsd: string
+  /** Rows without a price. */
+  readonly unpriced: number
+  /** All rows, whether they count or not. */
+  readonly rows: number
+}
+
+/** A chain with the tokens that are asked there; their hash is its name. */
+export interface PortfolioPlace extends SnapshotPlace<PortfolioFigures> {
+  /** True if each further midnight is taken for wallets that were asked for. */
+  readonly isFollowed: boolean
+}
+
+/** Daily snapshots of portfolios. */
+export interface PortfolioSnapshots {
+  readonly series: SnapshotSeries<PortfolioFigures, PortfolioPlace>
+  /** As `takeDaily`. */
+  takeDaily(places: readonly PortfolioPlace[], signal: AbortSignal): Promise<number>
+}
+
+/** Makes them over a database; `holder` names this process in leases. */
+export function createPortfolioSnapshots(services: {
+  readonly db: Database
+  readonly holder: string
+  readonly clock: Clock
+  readonly log: Log
+}): PortfolioSnapshots {
+  const { db, holder, clock } = services
+  const midnights = createMidnights({ db, clock })
+  const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
+  const taker = createSnapshotTaker({ midnights, store })
+  const beginningOf = async ({ place, wallet }: { readonly place: PortfolioPlace; readonly wallet: Address }) => {
+    if (place.isFollowed) await store.follow(place, wallet, undefined)
+    return { day: 0, isCut: false }
+  }
+  return {
+    series: createSnapshotSeries({ beginningOf, midnights, store, taker, recheck: createRecheck(clock), clock }),
+    takeDaily: (places, signal) => takeDaily({ ...services, places, midnights, store, taker }, signal),
+  }
+}
+
+function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
+  return {
+    async list({ chainId, name }, wallet, max) {
+      const rows = await list(db, [chainId, name, wallet, max])
+      return rows.map(({ day, witnesses, unpriced, row_count, ...usd }) => ({
+        day,
+        witnesses,
+        figures: {
+          netWorthUsd: usd.net_worth,
+          assetsUsd: usd.assets,
+          debtUsd: usd.debt,
+          walletUsd: usd.held,
+          liquidityUsd: usd.liquidity,
+          suppliedUsd: usd.supplied,
+          unpriced,
+          rows: row_count,
+        },
+      }))
+    },
+    async keep({ chainId, name }, at, rows) {
+      // A portfolio can always be told: what has no price is counted as that.
+      const kept = rows.flatMap(({ wallet, figures }) => (figures === undefined ? [] : { wallet, ...figures }))
+      return await portfolioSnapshotStore(db, {
+        chainId,
+        name,
+        ...at,
+        wallets: kept.map(({ wallet }) => toDigits(wallet)),
+        netWorths: kept.map((each) => each.netWorthUsd),
+        assets: kept.map((each) => each.assetsUsd),
+        debts: kept.map((each) => each.debtUsd),
+        held: kept.map((each) => each.walletUsd),
+        liquidity: kept.map((each) => each.liquidityUsd),
+        supplied: kept.map((each) => each.suppliedUsd),
+        unpriced: kept.map((each) => each.unpriced),
+        rowCounts: kept.map((each) => each.rows),
+      })
+    },
+  }
+}
