@@ -29,7 +29,7 @@ begin
     (wallet, market, place, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray)
   select
     decode(u.wallet, 'hex'), decode(nullif(u.market, ''), 'hex'), v_place, u.block, u.log_index, u.leg, u.kind,
-    decode(nullif(u.asset, ''), 'hex'), u.amount, decode(nullif(u.counterparty, ''), 'hex'), decode(u.tx_hash, 'hex'),
+    decode(u.asset, 'hex'), u.amount, decode(nullif(u.counterparty, ''), 'hex'), decode(u.tx_hash, 'hex'),
     nullif(u.time, -1), nullif(u.index_ray, -1)
   from unnest(
     p_wallets, p_markets, p_blocks, p_log_indexes, p_legs, p_kinds, p_assets, p_amounts, p_counterparties, p_tx_hashes,

@@ -12,8 +12,7 @@ create table lending_event (
   leg smallint not null,
   -- As LENDING_EVENT_KINDS of the program names it.
   kind text not null,
-  -- Null if the log does not name it: that of its market.
-  asset bytea,
+  asset bytea not null,
   -- In units of the asset.
   amount numeric(78, 0) not null check (amount >= 0),
   counterparty bytea,

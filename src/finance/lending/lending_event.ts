@@ -40,8 +40,7 @@ export interface LendingEvent {
   /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken; 1 for what was received. */
   readonly leg: 0 | 1
   readonly kind: LendingEventKind
-  /** Null if the log does not name it: that of its market. */
-  readonly asset: Hex | null
+  readonly asset: Hex
   /** In units of the asset; scaled by the index for what was sent or received. */
   readonly amount: bigint
   readonly counterparty: Hex | null
@@ -64,7 +63,7 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
       logIndexes: rows.map(({ logIndex }) => logIndex),
       legs: rows.map(({ leg }) => leg),
       kinds: rows.map(({ kind }) => kind),
-      assets: rows.map(({ asset }) => digitsOf(asset)),
+      assets: rows.map(({ asset }) => toDigits(asset)),
       amounts: rows.map(({ amount }) => String(amount)),
       counterparties: rows.map(({ counterparty }) => digitsOf(counterparty)),
       txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
@@ -113,7 +112,7 @@ export async function readLendingEvents(
   if (first === undefined || !first.covered) return undefined
   const events = rows.flatMap(
     ({ market, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
-      block === null || log_index === null || amount === null || tx_hash === null
+      block === null || log_index === null || asset === null || amount === null || tx_hash === null
         ? []
         : {
             wallet,
@@ -122,7 +121,7 @@ export async function readLendingEvents(
             logIndex: log_index,
             leg: leg === 1 ? (1 as const) : (0 as const),
             kind: kind as LendingEventKind,
-            asset: fromNullable(asset),
+            asset: fromBytes(asset),
             amount: BigInt(amount),
             counterparty: fromNullable(counterparty),
             transactionHash: fromBytes(tx_hash),

@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { getAddress, type Hex, zeroAddress } from 'viem'
+import { getAddress, zeroAddress } from 'viem'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational, ZERO } from '../../lib/number/rational.ts'
@@ -15,7 +15,6 @@ const DAY_SEC = 86_400
 
 /** An event with all that an answer says about it. */
 export interface PricedEvent extends LendingEvent {
-  readonly asset: Hex
   readonly timestampSec: number
   readonly token: TokenFacts
   /** At the event's block. */

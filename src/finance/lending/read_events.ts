@@ -60,7 +60,7 @@ export interface EventReader<Place extends StreamPlace> {
   read(question: EventsQuestion<Place>, signal: AbortSignal): Promise<EventsPage>
 }
 
-/** Makes a reader over the history of the process. All rows of the stream that are shown name their asset. */
+/** Makes a reader over the history of the process. */
 export function createEventReader<Place extends StreamPlace>(options: {
   readonly stream: Stream<LendingEvent, Place>
   readonly history: History
@@ -167,11 +167,7 @@ async function withTimes(client: ChainClient, rows: readonly LendingEvent[], sig
     signal,
   )
   const times = new Map(headers.map(({ number, timestampSec }) => [Number(number), Number(timestampSec)]))
-  return rows.map((row) => {
-    const { asset } = row
-    if (asset === null) throw new Error('An event that is shown names its asset')
-    return { ...row, asset, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }
-  })
+  return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))
 }
 
 /** Said if the request's time ends when all events are known; what was priced is kept. */
@@ -181,7 +177,7 @@ function pricesMissing({ chain: { id, name } }: ChainClient): PendingError {
 
 function withoutPrice(
   { chain: { id, name } }: ChainClient,
-  { asset, block }: Pick<PricedEvent, 'asset' | 'block'>,
+  { asset, block }: LendingEvent,
   { symbol, because }: { readonly symbol: string; readonly because: string },
 ): UnavailableError {
   return new UnavailableError(
