@@ -19,6 +19,9 @@ import type { HoldingsReader } from './holding.ts'
  *     present   pure: the figures as answers have them, and the schemas of answers
  *     routes    the only part that knows http: input, price in credits, output
  *     event/    pure: rows from logs, if the family has a past
+ *
+ * Rows go into a table of `finance` or into one of the family's own, whose migration lets it inherit `history_row`.
+ * `test/family/pawnshop` is a family with a past that nothing else knows of.
  */
 
 /** What families read with. */

@@ -1,0 +1,52 @@
+import { type Address, encodeFunctionData, type Hex, parseAbi, zeroHash } from 'viem'
+import { readCalls } from '../../../../src/chain/call/many/read_calls.ts'
+import { readBlock } from '../../../../src/chain/read_block.ts'
+import {
+  LENDING_EVENTS,
+  type LendingEvent,
+  readAllLendingEvents,
+} from '../../../../src/finance/lending/lending_event.ts'
+import { IncompleteError, type Stream, type StreamPlace } from '../../../../src/history/stream.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
+import { loanFilters, loansOf } from '../event/decode.ts'
+import { debtsOf } from '../math.ts'
+import type { PawnshopDeployment } from '../table/deployments.ts'
+
+const ABI = parseAbi(['function owed(address wallet, bytes32 counter, address asset) view returns (uint256)'])
+const NAME = 'pawnshop_loan'
+
+/** A shop as history follows it. */
+export function placeOf(chainId: number, { shop, startBlock }: PawnshopDeployment): StreamPlace {
+  return { chainId, contract: shop.toLowerCase() as Hex, startBlock }
+}
+
+/** What history follows of a shop: loans, each checked against what the shop says is owed. */
+export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent> {
+  return {
+    name: NAME,
+    table: LENDING_EVENTS,
+    filters: loanFilters,
+    decode: (_, logs) => ({ rows: loansOf(logs), unsettled: [] }),
+    async verify(place, { subject: wallet, client, db, toBlock }, signal) {
+      const rows = await readAllLendingEvents(db, { place, stream: NAME, wallet, toBlock })
+      if (rows === undefined) return
+      const debts = debtsOf(rows)
+      const calls = debts.map(({ market, asset }) => ({
+        to: place.contract as Address,
+        data: encodeFunctionData({ abi: ABI, functionName: 'owed', args: [wallet, market ?? zeroHash, asset] }),
+      }))
+      const { chainId } = place
+      const at = await client.read(
+        (endpoint, within) => readBlock(endpoint, { chainId, number: BigInt(toBlock) }, within),
+        { signal, past: 'header' },
+      )
+      const { results } = await client.read(
+        (endpoint, within) => readCalls(endpoint, { calls, block: at, clock }, within),
+        { signal, past: at },
+      )
+      if (debts.some(({ owed }, index) => BigInt(results[index] ?? 0) !== owed)) {
+        throw new IncompleteError('owed', { fromBlock: place.startBlock, toBlock })
+      }
+    },
+  }
+}
