@@ -10,7 +10,7 @@ import {
   type PriceSources,
   readUsdAnswers,
 } from '../../price/price_sources.ts'
-import type { RawToken } from '../token.ts'
+import { type RawToken, readToken } from '../token.ts'
 
 const READ = toFunctionSelector(`read(address wallet, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
 
@@ -21,10 +21,11 @@ export interface BalanceSubject {
 }
 
 /** A token that the wallet has. */
-export interface RawHeld extends Omit<RawToken, 'address'> {
+export interface RawHeld {
   /** Its place in the page's question. */
   readonly index: number
   readonly balance: bigint
+  readonly token: RawToken
   readonly price: UsdAnswers
 }
 
@@ -70,14 +71,5 @@ export function decodeBalances(answer: Hex): RawBalances {
 }
 
 function readHeld(from: LensCursor): RawHeld {
-  const [index, balance] = [from.number(2), from.uint(32)]
-  const [answered, decimals] = [from.number(1), from.number(1)]
-  return {
-    index,
-    balance,
-    decimals: answered === 1 ? decimals : undefined,
-    symbol: from.text(),
-    name: from.text(),
-    price: readUsdAnswers(from),
-  }
+  return { index: from.number(2), balance: from.uint(32), token: readToken(from), price: readUsdAnswers(from) }
 }

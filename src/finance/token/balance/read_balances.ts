@@ -5,6 +5,7 @@ import { type LensAccess, type LensReading, type LensWay, readByLens } from '../
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { FinanceChain } from '../../chain.ts'
 import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/price.ts'
@@ -132,13 +133,13 @@ function interpret(
     rows.push({ token: nativeToken(chain), raw: native.balance, isListed: true, price })
   }
   for (const { start, page } of pages) {
-    for (const { index, balance, price, ...facts } of page.held) {
-      const address = at(start + index)
+    for (const { index, balance, token, price } of page.held) {
+      if (token.address !== at(start + index)) throw new UpstreamError('Cannot decode the lens: it names another token')
       rows.push({
-        token: tokenFrom({ ...facts, address }),
+        token: tokenFrom(token),
         raw: balance,
         isListed: start + index < chain.tokens.addresses.length,
-        price: priceOf(address, price),
+        price: priceOf(token.address, price),
       })
     }
   }

@@ -25,6 +25,7 @@ export interface NamedTokens {
 interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
   readonly prices: {
     readonly usdFeeds: Readonly<Record<Address, unknown>>
+    readonly wrappers?: Readonly<Record<Address, unknown>>
     readonly stablecoins: readonly Address[]
   }
 }
@@ -48,6 +49,7 @@ export function tokenListOf(
     ...((BUILT_IN_CHAINS[id] ?? []) as readonly Address[]),
     ...(wrapped === undefined ? [] : [wrapped]),
     ...(Object.keys(prices.usdFeeds) as Address[]),
+    ...(Object.keys(prices.wrappers ?? {}) as Address[]),
     ...prices.stablecoins,
     ...added.flatMap((each) => each.addresses),
   ])

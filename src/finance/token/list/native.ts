@@ -29,11 +29,6 @@ const DOUBLES: Readonly<Record<number, Address>> = {
 
 const NAMES = new Set(EVERYWHERE.map((each) => each.toLowerCase()))
 
-/** The contract whose `balanceOf` is the native balance of a chain, if it is not the wrapped native token. */
-export function nativeDouble(chainId: number): Address | undefined {
-  return DOUBLES[chainId]
-}
-
 /** True if a wallet's balance of this token is its native balance, so that both together would count it twice. */
 export function isNativeToken(chainId: number, token: Address): boolean {
   const name = token.toLowerCase()

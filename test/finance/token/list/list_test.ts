@@ -76,7 +76,8 @@ describe('tokenListOf()', () => {
       const { addresses } = chain.tokens
       expect(new Set(addresses).size).toBe(addresses.length)
       expect(addresses.length).toBeLessThan(LISTED_MAX)
-      for (const token of [...Object.keys(chain.prices.usdFeeds), ...chain.prices.stablecoins]) {
+      const { usdFeeds, wrappers = {}, stablecoins } = chain.prices
+      for (const token of [...Object.keys(usdFeeds), ...Object.keys(wrappers), ...stablecoins]) {
         if (token !== GOLD && token !== OVM_ETH) expect(addresses).toContain(getAddress(token))
       }
     }
