@@ -21,7 +21,7 @@ import type { HoldingsReader } from './holding.ts'
  *     event/    pure: rows from logs, if the family has a past
  *
  * Rows go into a table of `finance` or into one of the family's own, whose migration lets it inherit `history_row`.
- * `test/family/pawnshop` is a family with a past that nothing else knows of.
+ * A folder of `test/family` is a family with a past that nothing else knows of.
  */
 
 /** What families read with. */
