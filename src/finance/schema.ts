@@ -1,7 +1,9 @@
 import * as v from 'valibot'
-import { EVM_ADDRESS, text } from '../lib/text/text_format.ts'
+import { EVM_ADDRESS, SOLANA_ADDRESS, text } from '../lib/text/text_format.ts'
 
 /** A chain's id in an answer. */
 export const chainId = v.pipe(v.number(), v.integer())
 /** An EVM address in an answer. */
 export const evmAddress = text(EVM_ADDRESS)
+/** A Solana address in an answer. */
+export const base58Address = text(SOLANA_ADDRESS)

@@ -1,25 +1,14 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { documented, noMoment, targetHealthFactor } from '../../http/request/input.ts'
+import { noMoment, solanaAddress, targetHealthFactor } from '../../http/request/input.ts'
 import { CALL, type Charge } from '../../http/route/charge.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import { isBase58Address } from '../../lib/text/base58.ts'
-import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
 import type { FoundObligation, ObligationReader, ObligationReading } from './read/read.ts'
 
 /** What yield and risk of an obligation cost, each. */
 const CHARGE: Charge = { credits: 8, per: CALL }
-
-const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
-
-/** A Solana address. Upper and lower case matter, so they stay. */
-const solanaAddress = v.pipe(
-  v.string(EXPECTED_ADDRESS),
-  v.check(isBase58Address, EXPECTED_ADDRESS),
-  documented({ ...textSchema(SOLANA_ADDRESS), description: 'Solana address, base58.' }),
-)
 
 const input = v.object({
   ...noMoment,

@@ -1,4 +1,4 @@
-import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { percentageText, usdText } from '../figure.ts'
 import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
@@ -57,12 +57,23 @@ export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, token
   }
 }
 
-function presentAmount(raw: bigint, { decimals }: PnlToken) {
+/** Raw units of a token in an answer, and whole tokens. */
+export function presentAmount(raw: bigint, { decimals }: { readonly decimals: number }) {
   return { raw: raw.toString(), amount: formatExact(raw, decimals) }
 }
 
 function presentPrice({ units, scale, source }: FlowPrice) {
   return { usd: formatExact(units, scale), source }
+}
+
+/** US dollars a whole token in an answer; null if there is no price. */
+export function usdOrNull(price: Decimal | undefined): string | null {
+  return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
+}
+
+/** US dollars in an answer; null if they are not known. */
+export function millionthsOrNull(unitsE6: bigint | undefined): string | null {
+  return unitsE6 === undefined ? null : millionths(unitsE6)
 }
 
 function millionths(unitsE6: bigint): string {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { pagination, whole } from '../../lib/text/schema.ts'
-import { DECIMAL, fixedDecimal, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
+import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { usdFigure } from '../figure.ts'
 import { chainId } from '../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
@@ -9,9 +9,42 @@ import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 export const unsignedText = text(UNSIGNED_INTEGER)
 /** A decimal, all digits. */
 export const decimalText = text(DECIMAL)
-const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
+/** Raw units of a token, and whole tokens. */
+export const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
 /** Amounts of both tokens, in raw units and whole tokens. */
 export const amounts = v.strictObject({ token0: amount, token1: amount })
+/** A tick or another number that may be negative, in digits. */
+export const integerText = text(INTEGER)
+/** US dollars, null if a price is missing. */
+export const usdOrNullText = v.nullable(text(fixedDecimal(6)))
+const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+
+/** A part of a position that only `full=true` adds. */
+export function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
+  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
+}
+
+/** What `full=true` adds about a range. */
+export const rangeFigures = {
+  in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
+  prices: withFull(
+    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
+    'whole token1 per whole token0, and the inverse; 18 significant digits',
+  ),
+}
+
+/** How many positions there are of each kind; `spam` is one that was left out, with the reason. */
+export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
+  return v.strictObject({
+    totalActive: whole,
+    totalInactive: whole,
+    total: whole,
+    filtered: whole,
+    errors: whole,
+    spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
+  })
+}
+
 const percentage = text(fixedDecimal(4, { signed: true }))
 
 function usd(words: string) {

@@ -134,6 +134,27 @@ export function priceText(
   return formatExact(units, scale)
 }
 
+/** Current price and both bounds of a range, decimal text. */
+export interface RangePrices {
+  readonly current: string
+  readonly lower: string
+  readonly upper: string
+}
+
+/** Prices of a range as `priceText` has them, and their inverse, whose lower and upper are swapped; roots are Q96. */
+export function rangePrices(
+  roots: { readonly current: bigint; readonly lower: bigint; readonly upper: bigint },
+  decimals: { readonly decimals0: number; readonly decimals1: number },
+): { readonly prices: RangePrices; readonly inverse: RangePrices } {
+  const { current, lower, upper } = roots
+  const price = (sqrtPriceX96: bigint) => priceText(sqrtPriceX96, decimals)
+  const inverse = (sqrtPriceX96: bigint) => priceText(sqrtPriceX96, { ...decimals, inverse: true })
+  return {
+    prices: { current: price(current), lower: price(lower), upper: price(upper) },
+    inverse: { current: inverse(current), lower: inverse(upper), upper: inverse(lower) },
+  }
+}
+
 function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readonly upper: bigint }): bigint {
   if (value < lower) return lower
   return value > upper ? upper : value

@@ -194,7 +194,7 @@ function aavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
  * @source definition
  * @proof test/finance/price/price_test.ts
  */
-export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: UsdPrice }): Decimal {
+export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: Decimal }): Decimal {
   const { decimals, price } = options
   return { units: amountRaw * price.units, scale: decimals + price.scale }
 }

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { type Address, checksumAddress, type Hex } from 'viem'
 import { pow10, UINT256_MAX } from '../../lib/number/fixed_point.ts'
-import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
+import { isBase58Address } from '../../lib/text/base58.ts'
+import { EVM_ADDRESS, SOLANA_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
 
 /*
@@ -41,6 +42,15 @@ export const evmAddress = v.pipe(
     ...textSchema(EVM_ADDRESS),
     description: 'EVM address; in mixed case its checksum must be right.',
   }),
+)
+
+const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
+
+/** A Solana address. Upper and lower case matter, so they stay. */
+export const solanaAddress = v.pipe(
+  v.string(EXPECTED_ADDRESS),
+  v.check(isBase58Address, EXPECTED_ADDRESS),
+  documented({ ...textSchema(SOLANA_ADDRESS), description: 'Solana address, base58.' }),
 )
 
 /** A whole number in plain ASCII digits, from `min` to `max`; `expected` completes the message. */

@@ -19,7 +19,7 @@ test('usdValue() is exact', () => {
   const price = { units: 345_612_345_678n, scale: 8, source: 'feed' } as const
   const value = usdValue(1_500_000_000_000_000_001n, { decimals: 18, price })
   expect(formatExact(value.units, value.scale)).toBe('5184.18518517000000345612345678')
-  const dollar = usdValue(1_234_567n, { decimals: 6, price: { units: 1n, scale: 0, source: 'stablecoin' } })
+  const dollar = usdValue(1_234_567n, { decimals: 6, price: { units: 1n, scale: 0 } })
   expect(formatExact(dollar.units, dollar.scale)).toBe('1.234567')
 })
 

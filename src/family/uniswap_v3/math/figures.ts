@@ -1,8 +1,9 @@
 import {
   feeGrowthInside,
   isInRange,
-  priceText,
   principal,
+  type RangePrices,
+  rangePrices,
   sqrtPriceAtTickX96,
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
@@ -10,13 +11,6 @@ import type { Both } from '../../../finance/math/pnl/flow.ts'
 import { sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { Position } from '../read/position.ts'
 import { collectable, splitOwed } from './fees.ts'
-
-/** Current price and both bounds of the range, decimal text. */
-interface RangePrices {
-  readonly current: string
-  readonly lower: string
-  readonly upper: string
-}
 
 /** USD in millionths. */
 interface UsdFigures {
@@ -54,15 +48,13 @@ export function figuresOf(position: Position, withdrawn?: Both<bigint>): Figures
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
-  const price = (sqrtPriceX96: bigint, inverse: boolean) => priceText(sqrtPriceX96, { ...decimals, inverse })
   return {
     amounts,
     owed,
     fees: split?.fees,
     withdrawn: split?.withdrawn,
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
-    prices: { current: price(pool.sqrtPriceX96, false), lower: price(lower, false), upper: price(upper, false) },
-    inverse: { current: price(pool.sqrtPriceX96, true), lower: price(upper, true), upper: price(lower, true) },
+    ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
     usd: usdOf(position, { amounts, owed, split }),
   }
 }

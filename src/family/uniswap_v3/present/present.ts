@@ -1,9 +1,8 @@
 import { checksumAddress } from 'viem'
 import type { Outcome } from '../../../finance/liquidity/outcome.ts'
-import { presentAmounts, presentPnl } from '../../../finance/liquidity/present.ts'
+import { millionthsOrNull, presentAmounts, presentPnl, usdOrNull } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { confidenceOf, type UsdPrice } from '../../../finance/price/price.ts'
-import { formatFixed } from '../../../lib/number/decimal.ts'
+import { confidenceOf } from '../../../finance/price/price.ts'
 import { figuresOf } from '../math/figures.ts'
 import type { Position, PricedToken, SpamPosition } from '../read/position.ts'
 
@@ -66,26 +65,18 @@ function presentFigures(position: Position, pnl: Outcome) {
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
-      token0_price: usdPrice(token0.price),
+      token0_price: usdOrNull(token0.price),
       token0_price_source: token0.price?.source ?? null,
       token0_price_confidence: token0.price === undefined ? null : confidenceOf(token0.price),
-      token1_price: usdPrice(token1.price),
+      token1_price: usdOrNull(token1.price),
       token1_price_source: token1.price?.source ?? null,
       token1_price_confidence: token1.price === undefined ? null : confidenceOf(token1.price),
-      amounts: usdText(usd?.amountsE6),
-      uncollected_fees: usdText(usd?.feesE6),
-      withdrawn_principal: usdText(usd?.withdrawnE6),
-      total: usdText(usd?.totalE6),
+      amounts: millionthsOrNull(usd?.amountsE6),
+      uncollected_fees: millionthsOrNull(usd?.feesE6),
+      withdrawn_principal: millionthsOrNull(usd?.withdrawnE6),
+      total: millionthsOrNull(usd?.totalE6),
     },
     pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
     pnl_status: pnl.status,
   }
-}
-
-function usdPrice(price: UsdPrice | undefined): string | null {
-  return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
-}
-
-function usdText(unitsE6: bigint | undefined): string | null {
-  return unitsE6 === undefined ? null : formatFixed(unitsE6, { scale: 6, digits: 6 })
 }

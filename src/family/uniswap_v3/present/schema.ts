@@ -1,12 +1,19 @@
 import * as v from 'valibot'
-import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from '../../../finance/liquidity/schema.ts'
+import {
+  amounts,
+  integerText,
+  PNL_STATUSES,
+  pnl,
+  positionCounts,
+  rangeFigures,
+  unsignedText,
+  usdOrNullText,
+  withFull,
+} from '../../../finance/liquidity/schema.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../../finance/price/price.ts'
 import { chainId, evmAddress } from '../../../finance/schema.ts'
-import { pagination, whole } from '../../../lib/text/schema.ts'
-import { fixedDecimal, INTEGER, text } from '../../../lib/text/text_format.ts'
+import { pagination } from '../../../lib/text/schema.ts'
 
-const integerText = text(INTEGER)
-const usdText = v.nullable(text(fixedDecimal(6)))
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
 
@@ -19,12 +26,6 @@ const token = v.strictObject({
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
 
-const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
-
-function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
-  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
-}
-
 /** What `full=true` adds to a position. */
 const figures = {
   amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
@@ -36,23 +37,19 @@ const figures = {
     v.nullable(amounts),
     'principal that was withdrawn and not collected; null as uncollected_fees is',
   ),
-  in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
-  prices: withFull(
-    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
-    'whole token1 per whole token0, and the inverse; 18 significant digits',
-  ),
+  ...rangeFigures,
   usd: withFull(
     v.strictObject({
-      token0_price: usdText,
+      token0_price: usdOrNullText,
       token0_price_source: priceSource,
       token0_price_confidence: priceConfidence,
-      token1_price: usdText,
+      token1_price: usdOrNullText,
       token1_price_source: priceSource,
       token1_price_confidence: priceConfidence,
-      amounts: usdText,
-      uncollected_fees: usdText,
-      withdrawn_principal: usdText,
-      total: usdText,
+      amounts: usdOrNullText,
+      uncollected_fees: usdOrNullText,
+      withdrawn_principal: usdOrNullText,
+      total: usdOrNullText,
     }),
     'US dollars; a value is null where one of the tokens has no price, or its amounts are; total is all of it together',
   ),
@@ -92,24 +89,9 @@ export const listOutput = v.strictObject({
     ),
   ),
   pagination,
-  counts: v.strictObject({
-    totalActive: whole,
-    totalInactive: whole,
-    total: whole,
-    filtered: whole,
-    errors: whole,
-    spams: v.pipe(
-      v.array(
-        v.strictObject({
-          token_id: unsignedText,
-          chain_id: chainId,
-          manager_address: evmAddress,
-          reason: v.string(),
-        }),
-      ),
-      v.description('Positions left out as spam, the first 1,000 of them'),
-    ),
-  }),
+  counts: positionCounts(
+    v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
+  ),
 })
 
 /** Success body of one position, without `request_id`. */
