@@ -15,6 +15,24 @@ export const startBlock = v.optional(v.pipe(v.number(), v.safeInteger(), v.minVa
 /** The address of a Solana program. */
 export const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))
 
+const base58 = v.pipe(v.string(), v.check(isBase58Address, 'expected a base58 address'))
+
+/** What a `CHAINS_FILE` may say about Kamino, which families of Solana share: its prices are everybody's. */
+export const kaminoEntries = {
+  klendProgram: v.optional(program),
+  scopeProgram: v.optional(program),
+  /** Markets and reserves besides those built in. Each is believed only after its account was read. */
+  kaminoMarkets: v.optional(
+    v.array(
+      v.strictObject({
+        market: base58,
+        lookupTable: v.optional(base58),
+        reserves: v.optional(v.pipe(v.array(base58), v.maxLength(90, 'expected at most 90 reserves')), []),
+      }),
+    ),
+  ),
+}
+
 /** Values that occur more than once, each listed once. */
 export function repeated<T>(values: readonly T[]): T[] {
   return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]

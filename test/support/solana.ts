@@ -40,6 +40,8 @@ export interface Seen {
   readonly filter: unknown
   readonly minContextSlot: number | undefined
   readonly atMs: number
+  /** When it was answered. */
+  endMs?: number
 }
 
 /** A Solana RPC endpoint on loopback that serves accounts from memory and fails on demand. */
@@ -59,6 +61,8 @@ export interface SolanaDouble {
   clockSec: number | undefined
   /** The slot that the clock's account names; that of the answer if undefined. */
   clockSlot: number | undefined
+  /** How long each answer takes, milliseconds. */
+  latencyMs: number
   /** Slots that go by with every answer. */
   slotsPerRead: number
   stop(): Promise<void>
@@ -89,6 +93,7 @@ export function startSolanaDouble(
     slot: options.slot ?? 1000,
     clockSec: undefined,
     clockSlot: undefined,
+    latencyMs: 0,
     slotsPerRead: 0,
     stop: () => server.stop(true),
   }
@@ -100,10 +105,13 @@ export function startSolanaDouble(
     const addresses = (Array.isArray(first) ? first : [first]) as readonly string[]
     const filter = method === 'getTokenAccountsByOwner' ? rest[0] : config.filters
     const { minContextSlot } = config
-    double.seen.push({ method, addresses, minContextSlot, atMs: performance.now(), filter })
+    const seen: Seen = { method, addresses, minContextSlot, atMs: performance.now(), filter }
+    double.seen.push(seen)
     const fault = double.ofMethod.get(method) ?? double.faults.shift() ?? double.always
     const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
+    if (double.latencyMs > 0) await Bun.sleep(double.latencyMs)
+    seen.endMs = performance.now()
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
   }
 

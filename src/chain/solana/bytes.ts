@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base'
+import { base58Address } from '../../lib/text/base58.ts'
 
 /** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
 export interface Bytes {
@@ -28,7 +28,7 @@ export function bytesIn(data: Uint8Array): Bytes {
     u256: (at) => u128(at) | (u128(at + 16) << 128n),
     key(at) {
       if (at + 32 > data.length) throw new RangeError('Cannot read an address beyond the end of an account')
-      return base58.encode(data.subarray(at, at + 32))
+      return base58Address(data.subarray(at, at + 32))
     },
   }
 }

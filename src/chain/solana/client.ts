@@ -54,6 +54,8 @@ const POLICY: RotationPolicy = {
   // An endpoint that refuses to read accounts, say because it wants a key, refuses all. Refused searches are no failure.
   blamesRefusals: true,
 }
+/** How often groups of an older slot are asked again. */
+const GROUPS_AGAIN_MAX = 2
 /** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
 
@@ -69,6 +71,12 @@ interface AccountsOptions extends SlotOptions {
   readonly check?: (answer: SolanaAccounts, addresses: readonly string[]) => void
 }
 
+/** Options of one read of groups. */
+interface GroupsOptions extends AccountsOptions {
+  /** True if it does not matter that groups are of different slots: none is asked again. @default {false} */
+  readonly mayDiffer?: boolean
+}
+
 /** The steps of one read, under one budget. Each throws `UpstreamError` if no endpoint gives a good answer in time. */
 export interface SolanaSession {
   /** Reads at most 99 accounts and the cluster's clock at one confirmed slot that is recent enough by the wall clock. */
@@ -78,7 +86,7 @@ export interface SolanaSession {
    * at the same one unless the slot goes on while they are read. Gives the accounts of each item, in order; they may hold
    * those of other items too.
    */
-  grouped(items: readonly (readonly string[])[], options?: AccountsOptions): Promise<AccountGroup[]>
+  grouped(items: readonly (readonly string[])[], options?: GroupsOptions): Promise<AccountGroup[]>
   /** Token accounts of a wallet. Throws `RefusedMethodError` if every endpoint refuses to list them. */
   tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<TokenAccounts>
   /** Accounts of a program. Throws `RefusedMethodError` if every endpoint refuses to search it. */
@@ -226,10 +234,11 @@ export function createSolanaClient(
     }
     return {
       accounts,
-      grouped: (items, asked = {}) =>
+      grouped: (items, { mayDiffer = false, minSlot: least = 0n, ...asked } = {}) =>
         readGroups(items, {
           max: ACCOUNTS_MAX,
-          minSlot: asked.minSlot ?? 0n,
+          minSlot: least,
+          againMax: mayDiffer ? 0 : GROUPS_AGAIN_MAX,
           ask: (addresses, minSlot) => accounts(addresses, { ...asked, minSlot }),
         }),
       tokenAccounts: (wallet, of, { minSlot = 0n } = {}) =>

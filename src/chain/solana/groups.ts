@@ -1,8 +1,5 @@
 import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
 
-/** How often groups of an older slot are asked again. */
-const AGAIN_MAX = 2
-
 /** Accounts by address, all of one slot; null if an account does not exist. */
 export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
   readonly accounts: ReadonlyMap<string, SolanaAccount | null>
@@ -11,6 +8,14 @@ export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
 /** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
 type AskGroup = (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
 
+/** How groups are read. */
+interface GroupsRead {
+  readonly max: number
+  readonly minSlot: bigint
+  readonly againMax: number
+  readonly ask: AskGroup
+}
+
 /** Addresses of one request. */
 interface Pack {
   readonly addresses: Set<string>
@@ -18,16 +23,16 @@ interface Pack {
 
 /**
  * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
- * Requests that answered from different slots are asked again for the newest of them, twice. Gives one group for each
+ * Requests that answered from different slots are asked again for the newest of them, `againMax` times. Gives one group for each
  * item, in order; items of one request share theirs. Throws `RangeError` for an item that is too long.
  */
 export async function readGroups(
   items: readonly (readonly string[])[],
-  { max, minSlot, ask }: { readonly max: number; readonly minSlot: bigint; readonly ask: AskGroup },
+  { max, minSlot, againMax, ask }: GroupsRead,
 ): Promise<AccountGroup[]> {
   const { packs, packOf } = packed(items, max)
   const groups = await Promise.all(packs.map((pack) => readPack(pack, minSlot)))
-  for (let again = 0; again < AGAIN_MAX; again++) {
+  for (let again = 0; again < againMax; again++) {
     const newest = newestOf(groups)
     if (groups.every(({ slot }) => slot === newest)) break
     await Promise.all(

@@ -1,9 +1,8 @@
-import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
-import { program } from '../setting.ts'
+import { kaminoEntries } from '../setting.ts'
 import { createObligationReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
 
@@ -12,7 +11,7 @@ export const KAMINO = defineFamily({
   name: 'kamino',
   aliases: ['lending_c'],
   network: 'solana',
-  entries: { klendProgram: v.optional(program), scopeProgram: v.optional(program) },
+  entries: kaminoEntries,
   builtIn: new Map([[SOLANA_CHAIN_ID, KAMINO_MAINNET]]),
   settingOf: ({ klendProgram, scopeProgram }, builtIn = KAMINO_MAINNET) => ({
     programId: klendProgram ?? builtIn.programId,

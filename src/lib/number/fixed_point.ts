@@ -27,6 +27,11 @@ export function minOf(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
 
+/** The larger of two bigints. */
+export function maxOf(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
 /** numerator / divisor rounded half away from zero; `divisor` above zero. */
 export function divHalfAwayFromZero(numerator: bigint, divisor: bigint): bigint {
   const half = divisor / 2n

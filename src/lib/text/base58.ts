@@ -15,3 +15,37 @@ export function isBase58Address(text: string): boolean {
   if (text.startsWith('1')) return base58.decode(text).length === 32
   return text.length === GREATEST.length ? text <= GREATEST : text.length === LEAST.length && text >= LEAST
 }
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+/** 58^5, whose products with 16 bits are exact in floating point. */
+const LIMB = 58 ** 5
+const LIMBS = 9
+
+/** An address of 32 bytes as text, ten times as fast as for any number of bytes. */
+export function base58Address(bytes: Uint8Array): string {
+  const limbs = new Float64Array(LIMBS)
+  for (let at = 0; at < 32; at += 2) {
+    let carry = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+    for (let index = LIMBS - 1; index >= 0; index--) {
+      const value = (limbs[index] ?? 0) * 65_536 + carry
+      carry = Math.floor(value / LIMB)
+      limbs[index] = value - carry * LIMB
+    }
+  }
+  let text = ''
+  for (const limb of limbs) {
+    let digits = ''
+    let rest = limb
+    for (let digit = 0; digit < 5; digit++) {
+      digits = ALPHABET[rest % 58] + digits
+      rest = Math.floor(rest / 58)
+    }
+    text += digits
+  }
+  // Each byte of zeros in front is a 1, and no other 1 stands there.
+  let zeros = 0
+  while (zeros < 32 && bytes[zeros] === 0) zeros++
+  let ones = 0
+  while (text[ones] === '1') ones++
+  return '1'.repeat(zeros) + text.slice(ones)
+}

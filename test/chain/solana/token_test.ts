@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeMetadata, metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
-import { decodeMint, transferFeeOf } from '../../../src/chain/solana/token/mint.ts'
+import { decodeMint, transferFeeIn } from '../../../src/chain/solana/token/mint.ts'
 import { decodeTokenAccount } from '../../../src/chain/solana/token/token_account.ts'
 import { addressOf, served } from '../../support/kamino.ts'
 import {
@@ -71,17 +71,23 @@ describe('a mint', () => {
   })
 
   const fee = (epoch: bigint, max: bigint, bps: number): FeeFixture => ({ epoch, max, bps })
-  test.each([
-    ['the older before the epoch', 924n, 1_000_001n, 1n + 10_000n],
-    ['the newer from its epoch on', 925n, 1_000_001n, 500_001n],
-    ['no more than the maximum', 925n, 10n ** 12n, 700_000n],
-    ['nothing of nothing', 925n, 0n, 0n],
-    ['at least one unit', 924n, 1n, 1n],
-  ])('keeps of a transfer %s', (_, epoch, amount, expected) => {
-    const fees = { older: fee(0n, 2n ** 63n, 100), newer: fee(925n, 700_000n, 5_000) }
+  const feeIn = (epoch: bigint, fees: { older: FeeFixture; newer: FeeFixture }) => {
     const mint = decodeMint(mintBytes({ decimals: 6, fees }))
     if (mint === undefined) throw new Error('Expected a mint')
-    expect(transferFeeOf(amount, mint, epoch)).toBe(expected)
+    return transferFeeIn(mint, epoch)
+  }
+
+  test('takes the older fee of a transfer before the epoch of the newer, and the newer from then on', () => {
+    const fees = { older: fee(0n, 2n ** 63n, 100), newer: fee(925n, 7n, 5_000) }
+    expect(feeIn(924n, fees)).toEqual({ max: 2n ** 63n, bps: 100n })
+    expect(feeIn(925n, fees)).toEqual({ max: 7n, bps: 5_000n })
+  })
+
+  test('takes no fee if there is none, or none in force', () => {
+    expect(feeIn(5n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
+    expect(feeIn(4n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
+    const plain = decodeMint(mintBytes({ decimals: 6 }))
+    expect(plain && transferFeeIn(plain, 5n)).toBeUndefined()
   })
 })
 

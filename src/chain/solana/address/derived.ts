@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { base58 } from '@scure/base'
+import { base58Address } from '../../../lib/text/base58.ts'
 import { isOnCurve } from './curve.ts'
 
 const SUFFIX = new TextEncoder().encode('ProgramDerivedAddress')
@@ -19,7 +20,7 @@ export function derivedAddress(program: string, seeds: readonly Seed[]): string 
   const owner = bytesOf(program)
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const hash = prefix.copy().update(Uint8Array.of(bump)).update(owner).update(SUFFIX).digest()
-    if (!isOnCurve(hash)) return base58.encode(hash)
+    if (!isOnCurve(hash)) return base58Address(hash)
   }
   throw new RangeError('Cannot derive an address: every number gives a point of the curve')
 }

@@ -11,7 +11,7 @@ const EXTENSION = { transferFee: 1, interest: 10, metadata: 19, scaled: 25 } as 
 const TEXT_BYTES_MAX = 256
 
 /** A fee on transfers, in force from an epoch on. */
-interface TransferFee {
+interface EpochFee {
   readonly epoch: bigint
   /** Most that one transfer is charged, base units. */
   readonly max: bigint
@@ -31,7 +31,7 @@ export interface SolanaMint {
   /** Base units. */
   readonly supply: bigint
   /** The fee in force before and from the epoch of `newer`; undefined if transfers cost nothing. */
-  readonly transferFee: { readonly older: TransferFee; readonly newer: TransferFee } | undefined
+  readonly transferFee: { readonly older: EpochFee; readonly newer: EpochFee } | undefined
   /** True if wallets show another amount than the one that is kept: interest, or a factor. */
   readonly isScaled: boolean
   /** Undefined if it is not written in the mint itself. */
@@ -56,15 +56,12 @@ export function decodeMint(data: Uint8Array): SolanaMint | undefined {
   }
 }
 
-/**
- * What the token program keeps of one transfer in an epoch, base units: rounded up, at most the maximum. Source:
- * spl-token-2022 `TransferFee::calculate_fee`.
- */
-export function transferFeeOf(amount: bigint, { transferFee }: SolanaMint, epoch: bigint): bigint {
-  if (transferFee === undefined) return 0n
-  const { max, bps } = epoch >= transferFee.newer.epoch ? transferFee.newer : transferFee.older
-  const fee = (amount * bps + 9_999n) / 10_000n
-  return fee < max ? fee : max
+/** The fee on a transfer in an epoch; undefined if it takes none. */
+export function transferFeeIn({ transferFee }: SolanaMint, epoch: bigint): Omit<EpochFee, 'epoch'> | undefined {
+  if (transferFee === undefined) return undefined
+  const { newer, older } = transferFee
+  const { max, bps } = epoch >= newer.epoch ? newer : older
+  return max > 0n && bps > 0n ? { max, bps } : undefined
 }
 
 /** Each extension's value, by its number. Broken lengths end the list, as they do for the program. */
@@ -81,7 +78,7 @@ function extensionsOf(data: Uint8Array, bytes: Bytes): ReadonlyMap<number, Uint8
 }
 
 function transferFeesOf(bytes: Bytes) {
-  const feeAt = (at: number): TransferFee => ({
+  const feeAt = (at: number): EpochFee => ({
     epoch: bytes.u64(at),
     max: bytes.u64(at + 8),
     bps: BigInt(bytes.u16(at + 16)),

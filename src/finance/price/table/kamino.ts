@@ -11,3 +11,24 @@ export const KAMINO_MAINNET: KaminoProgram = {
   programId: 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD',
   scopeProgramId: 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ',
 }
+
+/** A market and the reserves that it is known to have. Each row is a hint: it is believed after its account was read. */
+export interface KaminoMarket {
+  readonly market: string
+  /** Names further accounts of the market. */
+  readonly lookupTable?: string | undefined
+  readonly reserves: readonly string[]
+}
+
+/** The market whose reserves' prices are believed: the one where most is borrowed against them. */
+export const KAMINO_MAIN: KaminoMarket = {
+  market: '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF',
+  lookupTable: '284iwGtA9X9aLy3KsyV8uT2pXLARhYbiSi5SiM2g47M2',
+  reserves: [
+    'd4A2prbA2whesmvHaL88BH6Ewn5N4bTSU2Ze8P6Bc4Q',
+    'D6q6wuQSrifJKZYpR1M8R4YawnLDtDsMmWM1NbBmgJ59',
+    'H3t6qZ1JkguCNTi9uzVKqQ7dvt2cum4XiXWom6Gn5e5S',
+    'EVbyPKrHG6WBfm4dLxLMJpUDY43cCAcHSpV3KYjKsktW',
+    'FBSyPnxtHKLBZ4UeeUyAnbtFuAmTHLtso9YtsqRDRWpM',
+  ],
+}

@@ -1,6 +1,4 @@
-import type { Address } from 'viem'
 import { ACCENTS_MAX } from '../../../lib/text/visible.ts'
-import type { Token } from '../token.ts'
 import { findHosts } from './hosts.ts'
 import { imitated } from './lookalikes.ts'
 import { callsOut, hasLure } from './lures.ts'
@@ -41,8 +39,15 @@ const ALIKE =
   '[\\p{Script=Cyrillic}\\p{Script=Armenian}\\p{Script=Cherokee}\\p{Script=Lisu}\\p{Script=Coptic}ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]'
 const MIXED_WORD = new RegExp(`\\p{Script=Latin}${ALIKE}|${ALIKE}\\p{Script=Latin}`, 'u')
 
+/** What a token says about itself, and where it is on its chain. */
+export interface WrittenToken {
+  readonly address: string
+  /** Before any characters are removed. */
+  readonly asWritten: { readonly symbol: string; readonly name: string }
+}
+
 /** Why a token is spam, as a sentence that names token and rule; undefined if it is not. */
-export function spamReason(token: Token, listed: ReadonlySet<Address>): string | undefined {
+export function spamReason(token: WrittenToken, listed: ReadonlySet<string>): string | undefined {
   if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
   const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
   const name = token.asWritten.name.slice(0, WRITTEN_LENGTH_MAX)
@@ -74,7 +79,7 @@ function ruleOf(
   return hasLure(text) ? 'promises a reward to claim' : undefined
 }
 
-function reason(token: Token, field: string, rule: string): string {
+function reason(token: WrittenToken, field: string, rule: string): string {
   return `Token ${token.address}: its ${field} ${rule}`
 }
 

@@ -1,0 +1,20 @@
+import { minOf } from '../../lib/number/fixed_point.ts'
+
+/** What a token takes of each transfer. */
+export interface TransferFee {
+  /** Most that one transfer is charged, base units. */
+  readonly max: bigint
+  /** Hundredths of a percent. */
+  readonly bps: bigint
+}
+
+/**
+ * What reaches the receiver of a transfer, base units: the fee is rounded up, and at most the maximum.
+ *
+ * @figure after_transfer_fee
+ * @source spl-token-2022 `TransferFee::calculate_fee`
+ * @proof test/finance/math/transfer_test.ts, test/family/orca_whirlpool/vectors_test.ts
+ */
+export function afterTransferFee(amount: bigint, { max, bps }: TransferFee): bigint {
+  return amount - minOf((amount * bps + 9_999n) / 10_000n, max)
+}

@@ -1,0 +1,83 @@
+import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import type { Decimal } from '../../../lib/number/decimal.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import type { KaminoMarket, KaminoProgram } from '../table/kamino.ts'
+import { decodePricedReserve, entriesIn, isOfKind, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
+import { priceOf } from './price.ts'
+
+/** US dollars a whole token, exact, and the source of the price. */
+export interface ScopePrice extends Decimal {
+  readonly source: 'scope'
+}
+
+/** Accounts of one slot. */
+type Accounts = ReadonlyMap<string, SolanaAccount | null>
+
+/** Prices of tokens: those at which a market of Kamino would value them, from its reserves and their Scope feeds. */
+export interface ScopePrices {
+  /** Reserves that nobody has read yet; which tokens they price is not known before. */
+  unread(): readonly string[]
+  /** Notes what reserves say about their tokens and feeds. */
+  learn(accounts: Accounts): void
+  /** Accounts that the price of a token comes from, as far as its reserve was read; none if there is no such price. */
+  addressesFor(mint: string): readonly string[]
+  /** The price of a token from accounts of one slot; undefined if the program would accept none. */
+  priceIn(accounts: Accounts, mint: string, nowSec: bigint): ScopePrice | undefined
+}
+
+/** What is known of a reserve. */
+interface Known {
+  readonly mint: string
+  feed: string | undefined
+}
+
+/** Makes them for a market. A row that is no reserve of the market is asked about once. */
+export function createScopePrices({ market, reserves }: KaminoMarket, program: KaminoProgram): ScopePrices {
+  const known = new Map<string, Known | undefined>()
+  const reserveOf = new Map<string, string>()
+
+  function reserveIn(accounts: Accounts, address: string): PricedReserve | undefined {
+    const account = accounts.get(address)
+    if (account?.owner !== program.programId) return undefined
+    const reserve = reserveFrom(account)?.reserve
+    return reserve?.market === market ? reserve : undefined
+  }
+
+  return {
+    unread: () => reserves.filter((address) => !known.has(address)),
+    learn(accounts) {
+      for (const address of reserves) {
+        if (!accounts.has(address)) continue
+        const reserve = reserveIn(accounts, address)
+        known.set(address, reserve && { mint: reserve.mint, feed: scopeFeedOf(reserve) })
+        if (reserve !== undefined && !reserveOf.has(reserve.mint)) reserveOf.set(reserve.mint, address)
+      }
+    },
+    addressesFor(mint) {
+      const reserve = reserveOf.get(mint)
+      const feed = reserve === undefined ? undefined : known.get(reserve)?.feed
+      return [reserve, feed].filter((address) => address !== undefined)
+    },
+    priceIn(accounts, mint, nowSec) {
+      const address = reserveOf.get(mint)
+      const reserve = address === undefined ? undefined : reserveIn(accounts, address)
+      if (reserve?.mint !== mint) return undefined
+      const feed = scopeFeedOf(reserve)
+      // A feed that was set since the reserve was learned is read next time.
+      if (feed !== undefined && !accounts.has(feed)) return undefined
+      const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec })
+      return found.kind === 'none' ? undefined : { ...decimalOf(found.price), source: 'scope' }
+    },
+  }
+}
+
+const reserveFrom = onceEach(({ data }: SolanaAccount): { readonly reserve: PricedReserve | undefined } => ({
+  reserve: isOfKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
+}))
+
+/** The decimal of a price, whose denominator is a power of ten or of two. */
+function decimalOf({ numerator, denominator }: { readonly numerator: bigint; readonly denominator: bigint }): Decimal {
+  let [scale, power] = [0, 1n]
+  while (power % denominator !== 0n) [scale, power] = [scale + 1, power * 10n]
+  return { units: numerator * (power / denominator), scale }
+}

@@ -1,0 +1,66 @@
+import type { SolanaAccount } from '../../chain/solana/accounts.ts'
+import { decodeMetadata, metadataAddress } from '../../chain/solana/token/metadata.ts'
+import type { SolanaMint } from '../../chain/solana/token/mint.ts'
+import { decodeMint, type WrittenName } from '../../chain/solana/token/mint.ts'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
+import { onceEach } from '../../lib/once_each.ts'
+import { spamReason, type WrittenToken } from './spam/spam.ts'
+import { shownText } from './text.ts'
+import { DECIMALS_MAX } from './token.ts'
+
+/** A token of Solana, fit to be shown. */
+export interface SolanaToken extends WrittenToken {
+  /** Its mint. */
+  readonly address: string
+  readonly decimals: number
+  /** Text of which everything is seen, at most 64 code points. */
+  readonly symbol: string
+  readonly name: string
+  readonly mint: SolanaMint
+  /** True if neither its mint nor its name can change what is known of it: of the first program. */
+  readonly isLasting: boolean
+}
+
+/** Tokens whose name was not written where it is looked for. */
+const NAMES: ReadonlyMap<string, WrittenName> = new Map([
+  ['So11111111111111111111111111111111111111112', { symbol: 'SOL', name: 'Wrapped SOL' }],
+  ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', { symbol: 'USDC', name: 'USD Coin' }],
+  ['Es9vMFrzaCERmJfrf4H2FYD4KCoNkY11McCe8BenwNYB', { symbol: 'USDT', name: 'USDT' }],
+])
+const SYMBOL_LETTERS = 4
+
+/** Accounts that say what a token is: its mint, and the name that Metaplex keeps. */
+export function tokenAddresses(mint: string): readonly [mint: string, name: string] {
+  return [mint, metadataAddress(mint)]
+}
+
+/**
+ * A token from the accounts at `tokenAddresses`; undefined if the first is no mint of a token program. Its name is that
+ * in the mint, else Metaplex's, else one of a few, else the first letters of its address.
+ */
+export function solanaTokenFrom(
+  address: string,
+  { mint: account, name }: { readonly mint: SolanaAccount | null; readonly name: SolanaAccount | null },
+): SolanaToken | undefined {
+  const isLasting = account?.owner === TOKEN_PROGRAM
+  const mint = isLasting || account?.owner === TOKEN_2022_PROGRAM ? decodeMint(account.data) : undefined
+  if (mint === undefined || mint.decimals > DECIMALS_MAX) return undefined
+  const written = mint.named ?? decodeMetadata(name, address)
+  const asWritten = written ?? NAMES.get(address) ?? { symbol: '', name: '' }
+  return {
+    address,
+    decimals: mint.decimals,
+    symbol: shownText(asWritten.symbol) || address.slice(0, SYMBOL_LETTERS),
+    name: shownText(asWritten.name),
+    mint,
+    isLasting,
+    asWritten,
+  }
+}
+
+/** Why a token of Solana is spam, as a sentence; undefined if it is not. */
+export const solanaSpamReason = onceEach((token: SolanaToken): { readonly reason: string | undefined } => ({
+  reason: spamReason(token, NOT_LISTED),
+}))
+
+const NOT_LISTED: ReadonlySet<string> = new Set()
