@@ -1,0 +1,24 @@
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { Whirlpool, WhirlpoolPosition } from './state.ts'
+import { sqrtPriceAtTickX64 } from './tick.ts'
+
+/**
+ * What withdrawing all liquidity would pay before transfer fees, rounded down. Which part of the range is beside the
+ * price is told by the pool's tick.
+ *
+ * @figure orca-whirlpool/amounts
+ * @source Whirlpool `decrease_liquidity`, `math/token_math.rs`
+ * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/withdrawn_test.ts
+ */
+export function withdrawn(
+  { tick, sqrtPriceX64 }: Pick<Whirlpool, 'tick' | 'sqrtPriceX64'>,
+  { liquidity, tickLower, tickUpper }: Pick<WhirlpoolPosition, 'liquidity' | 'tickLower' | 'tickUpper'>,
+): TokenAmounts {
+  if (liquidity === 0n) return { amount0: 0n, amount1: 0n }
+  const [lower, upper] = [sqrtPriceAtTickX64(tickLower), sqrtPriceAtTickX64(tickUpper)]
+  const here = tick < tickLower ? lower : tick < tickUpper ? sqrtPriceX64 : upper
+  return {
+    amount0: ((liquidity * (upper - here)) << 64n) / (upper * here),
+    amount1: (liquidity * (here - lower)) >> 64n,
+  }
+}

@@ -1,0 +1,243 @@
+import * as v from 'valibot'
+import { millionthsOrNull, presentAmount, usdOrNull } from '../../finance/liquidity/present.ts'
+import {
+  amount,
+  integerText,
+  positionCounts,
+  rangeFigures,
+  unsignedText,
+  usdOrNullText,
+  withFull,
+} from '../../finance/liquidity/schema.ts'
+import { base58Address, chainId } from '../../finance/schema.ts'
+import { pagination } from '../../lib/text/schema.ts'
+import { type Figurable, figuresOf, received } from './math/figures.ts'
+
+/** The number that stands for Solana among chain ids. */
+const CHAIN_ID = 101
+const CODE = 'orca_whirlpool'
+/** Most spam positions that an answer explains; more would not help. */
+const SPAMS_SHOWN_MAX = 1_000
+
+const token = v.strictObject({
+  id: base58Address,
+  symbol: v.string(),
+  decimals: v.pipe(v.number(), v.integer()),
+  name: v.string(),
+})
+
+const receivedAmount = v.pipe(
+  amount,
+  v.description('What reaches the wallet of a token that takes a fee of each transfer'),
+)
+const taxedAmount = v.strictObject({ ...amount.entries, after_transfer_fee: v.optional(receivedAmount) })
+const taxedAmounts = v.strictObject({ token0: taxedAmount, token1: taxedAmount })
+
+const reward = v.strictObject({
+  token,
+  raw: unsignedText,
+  amount: amount.entries.amount,
+  collectable_raw: v.pipe(unsignedText, v.description("What the pool's vault can pay of it")),
+  after_transfer_fee: v.optional(receivedAmount),
+  usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
+})
+
+const source = v.nullable(v.literal('scope'))
+const confidence = v.nullable(v.literal('oracle'))
+
+/** What `full=true` adds to a position. */
+const figures = {
+  amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
+  uncollected_fees: withFull(taxedAmounts, 'what the program would write as owed now, to the base unit'),
+  rewards: withFull(v.array(reward), 'what is owed of each reward of the pool'),
+  ...rangeFigures,
+  usd: withFull(
+    v.strictObject({
+      token0_price: usdOrNullText,
+      token0_price_source: source,
+      token0_price_confidence: confidence,
+      token1_price: usdOrNullText,
+      token1_price_source: source,
+      token1_price_confidence: confidence,
+      amounts: usdOrNullText,
+      uncollected_fees: usdOrNullText,
+      rewards: usdOrNullText,
+      total: usdOrNullText,
+    }),
+    'US dollars of what reaches the wallet; null if a price is missing; total is all of it together',
+  ),
+}
+
+const listPool = { id: base58Address, tick: integerText, feeTier: unsignedText, adaptiveFee: v.boolean() }
+
+function position<const Pool extends v.ObjectEntries>(pool: Pool) {
+  return v.strictObject({
+    token_id: base58Address,
+    chain_id: chainId,
+    manager_address: base58Address,
+    position_address: base58Address,
+    bundle: v.nullable(v.strictObject({ mint: base58Address, index: v.pipe(v.number(), v.integer()) })),
+    locked: v.pipe(
+      v.boolean(),
+      v.description('Its liquidity can never be withdrawn; fees and rewards can be collected'),
+    ),
+    wallet: base58Address,
+    is_active: v.boolean(),
+    slot: v.optional(v.pipe(unsignedText, v.description('If positions of one answer were read at different slots'))),
+    position_state: v.strictObject({
+      id: base58Address,
+      owner: base58Address,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: token,
+      token1: token,
+      pool: v.strictObject(pool),
+      chain: v.strictObject({ id: chainId }),
+      protocol: v.strictObject({ code: v.literal(CODE) }),
+    }),
+    ...figures,
+  })
+}
+
+/** Success body of the list, without `request_id`. */
+export const listOutput = v.strictObject({
+  data: v.array(position(listPool)),
+  pagination,
+  counts: positionCounts(
+    v.strictObject({ token_id: base58Address, chain_id: chainId, manager_address: base58Address, reason: v.string() }),
+  ),
+})
+
+/** Success body of one position, without `request_id`. */
+export const positionOutput = v.strictObject({
+  data: position({
+    ...listPool,
+    sqrtPrice: v.pipe(unsignedText, v.description('Square root of base units of token1 per token0, Q64.64')),
+  }),
+})
+
+/** A token that can be shown. */
+interface ShownToken {
+  readonly address: string
+  readonly symbol: string
+  readonly decimals: number
+  readonly name: string
+}
+
+/** A position that can be shown; with `figured` its figures too. */
+export interface ShownPosition<Token extends ShownToken & Figurable['tokenA']>
+  extends Pick<Figurable<Token>, 'pool' | 'state' | 'tokenA' | 'tokenB' | 'timestampSec'> {
+  readonly slot: bigint
+  readonly program: string
+  readonly tokenId: string
+  readonly address: string
+  readonly wallet: string
+  readonly bundle: { readonly mint: string; readonly place: number } | undefined
+  readonly isLocked: boolean
+  readonly figured: Pick<Figurable<Token>, 'ticks' | 'rewards'> | undefined
+}
+
+/** A position in an answer. */
+export function presentPosition<Token extends ShownToken & Figurable['tokenA']>(
+  position: ShownPosition<Token>,
+  options: { readonly sqrtPrice: boolean; readonly slot: boolean },
+) {
+  const { program, tokenId, address, wallet, bundle, isLocked, state, pool, figured } = position
+  return {
+    token_id: tokenId,
+    chain_id: CHAIN_ID,
+    manager_address: program,
+    position_address: address,
+    bundle: bundle === undefined ? null : { mint: bundle.mint, index: bundle.place },
+    locked: isLocked,
+    wallet,
+    is_active: state.liquidity > 0n,
+    ...(options.slot ? { slot: position.slot.toString() } : {}),
+    position_state: {
+      id: tokenId,
+      owner: wallet,
+      liquidity: state.liquidity.toString(),
+      tickLower: state.tickLower.toString(),
+      tickUpper: state.tickUpper.toString(),
+      token0: presentToken(position.tokenA),
+      token1: presentToken(position.tokenB),
+      pool: {
+        id: state.pool,
+        tick: pool.tick.toString(),
+        feeTier: pool.feeRate.toString(),
+        adaptiveFee: pool.hasAdaptiveFee,
+        ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX64.toString() } : {}),
+      },
+      chain: { id: CHAIN_ID },
+      protocol: { code: CODE },
+    },
+    ...(figured === undefined ? {} : presentFigures({ ...position, ...figured })),
+  }
+}
+
+function presentFigures<Token extends ShownToken & Figurable['tokenA']>(position: Figurable<Token>) {
+  const { tokenA, tokenB } = position
+  const { amounts, fees, rewards, inRange, prices, inverse, usd } = figuresOf(position)
+  return {
+    amounts: { token0: presentTaxed(amounts.amount0, tokenA), token1: presentTaxed(amounts.amount1, tokenB) },
+    uncollected_fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
+    rewards: rewards.map(({ token: paid, owed, collectable, usdE6 }) => ({
+      token: presentToken(paid),
+      ...presentAmount(owed, paid),
+      collectable_raw: collectable.toString(),
+      ...afterFee(collectable, paid),
+      usd: millionthsOrNull(usdE6),
+    })),
+    in_range: inRange,
+    prices: { ...prices, inverse },
+    usd: {
+      token0_price: usdOrNull(tokenA.price),
+      token0_price_source: tokenA.price === undefined ? null : 'scope',
+      token0_price_confidence: tokenA.price === undefined ? null : 'oracle',
+      token1_price: usdOrNull(tokenB.price),
+      token1_price_source: tokenB.price === undefined ? null : 'scope',
+      token1_price_confidence: tokenB.price === undefined ? null : 'oracle',
+      amounts: millionthsOrNull(usd.amountsE6),
+      uncollected_fees: millionthsOrNull(usd.feesE6),
+      rewards: millionthsOrNull(usd.rewardsE6),
+      total: millionthsOrNull(usd.totalE6),
+    },
+  }
+}
+
+function presentTaxed(raw: bigint, shown: Figurable['tokenA']) {
+  return { ...presentAmount(raw, shown), ...afterFee(raw, shown) }
+}
+
+function afterFee(raw: bigint, shown: Figurable['tokenA']) {
+  return shown.transferFee === undefined ? {} : { after_transfer_fee: presentAmount(received(raw, shown), shown) }
+}
+
+function presentToken({ address, symbol, decimals, name }: ShownToken) {
+  return { id: address, symbol, decimals, name }
+}
+
+/** How many positions a wallet has of each kind, and those that were left out. */
+export function presentCounts(read: {
+  readonly totalActive: number
+  readonly totalInactive: number
+  readonly filtered: number
+  readonly unreadable: number
+  readonly spams: readonly { readonly program: string; readonly tokenId: string; readonly reason: string }[]
+}) {
+  const { totalActive, totalInactive, filtered, unreadable, spams } = read
+  return {
+    totalActive,
+    totalInactive,
+    total: totalActive + totalInactive,
+    filtered,
+    errors: unreadable,
+    spams: spams.slice(0, SPAMS_SHOWN_MAX).map(({ program, tokenId, reason }) => ({
+      token_id: tokenId,
+      chain_id: CHAIN_ID,
+      manager_address: program,
+      reason,
+    })),
+  }
+}

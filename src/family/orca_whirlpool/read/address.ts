@@ -1,0 +1,25 @@
+import { bytesOf, derivedAddress } from '../../../chain/solana/address/derived.ts'
+import { arrayStart } from '../math/tick.ts'
+
+/** Where a program keeps the position of a token. */
+export function positionAddress(program: string, mint: string): string {
+  return derivedAddress(program, ['position', bytesOf(mint)])
+}
+
+/** Where it keeps the bundle of a token. */
+export function bundleAddress(program: string, mint: string): string {
+  return derivedAddress(program, ['position_bundle', bytesOf(mint)])
+}
+
+/** Where it keeps a position of a bundle, by the mint of the bundle's token. */
+export function bundledAddress(program: string, mint: string, place: number): string {
+  return derivedAddress(program, ['bundled_position', bytesOf(mint), String(place)])
+}
+
+/** Where it keeps the array of a pool that has a tick. */
+export function arrayAddress(
+  program: string,
+  { pool, tickSpacing, tick }: { readonly pool: string; readonly tickSpacing: number; readonly tick: number },
+): string {
+  return derivedAddress(program, ['tick_array', bytesOf(pool), String(arrayStart(tick, tickSpacing))])
+}

@@ -1,0 +1,127 @@
+import type { AccountGroup } from '../../../chain/solana/groups.ts'
+import { transferFeeIn } from '../../../chain/solana/token/mint.ts'
+import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token/token_account.ts'
+import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
+import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
+import type { RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
+import { type Item, tokenIdOf } from './item.ts'
+import { decoded, type Known } from './known.ts'
+import { decodeTick } from './layout.ts'
+import type { Depth } from './plan.ts'
+import type { Figured, OrcaPosition, OrcaSpam, OrcaToken } from './position.ts'
+
+/** What accounts of one slot say about a position that was named before. */
+export type Interpreted =
+  | { readonly kind: 'position'; readonly position: OrcaPosition; readonly spam: OrcaSpam | undefined }
+  /** It is there, and its accounts do not make a position; `because` follows "because". */
+  | { readonly kind: 'unreadable'; readonly because: string }
+  /** Something changed since it was named, so that other accounts must be read. */
+  | { readonly kind: 'changed' }
+
+const CHANGED = { kind: 'changed' } as const
+
+/** Makes an interpreter of accounts, all of one slot. */
+export function createInterpreter({ known, prices }: { readonly known: Known; readonly prices: ScopePrices }) {
+  function tokenIn(token: SolanaToken, group: AccountGroup, depth: Depth): OrcaToken {
+    const { address, symbol, name, decimals, mint } = token
+    const transferFee = transferFeeIn(mint, group.epoch)
+    // What a wallet shows of such a token is not what the program keeps, and a price may be meant for either.
+    const isPriced = depth === 'full' && !mint.isScaled
+    const price = isPriced ? prices.priceIn(group.accounts, address, group.timestampSec) : undefined
+    return { address, symbol, name, decimals, transferFee, price }
+  }
+
+  function ticksOf(
+    { program, pool, state }: { readonly program: string; readonly pool: Whirlpool; readonly state: WhirlpoolPosition },
+    { accounts }: AccountGroup,
+  ): RangeTicks | 'unread' | undefined {
+    const tickAt = (tick: number): WhirlpoolTick | 'unread' | undefined => {
+      const account = accounts.get(known.arrayOf(program, state.pool, { tickSpacing: pool.tickSpacing, tick }))
+      if (account === undefined) return 'unread'
+      if (account?.owner !== program) return undefined
+      return decodeTick(account.data, { pool: state.pool, tickSpacing: pool.tickSpacing, tick })
+    }
+    const [lower, upper] = [tickAt(state.tickLower), tickAt(state.tickUpper)]
+    if (lower === 'unread' || upper === 'unread') return 'unread'
+    return lower === undefined || upper === undefined ? undefined : { lower, upper }
+  }
+
+  return (item: Item, group: AccountGroup, { wallet, depth }: { wallet: string; depth: Depth }): Interpreted => {
+    const { program, address, held, bundle } = item
+    const { accounts, slot, timestampSec } = group
+    const own = (of: string) => {
+      const account = accounts.get(of)
+      return account?.owner === program ? decoded(account) : undefined
+    }
+
+    const token = heldIn(accounts, held, wallet)
+    const state = own(address)?.position
+    if (token === undefined || state?.mint !== held.mint) return CHANGED
+    if (bundle !== undefined && own(bundle.address)?.bundle?.places.includes(bundle.place) !== true) return CHANGED
+    if (!accounts.has(state.pool)) return CHANGED
+    const pool = own(state.pool)?.pool
+    if (pool === undefined) return { kind: 'unreadable', because: `its pool ${state.pool} is missing or broken` }
+
+    const wanted = [pool.mintA, pool.mintB, ...(depth === 'full' ? pool.rewards.map(({ mint }) => mint) : [])]
+    const isUnread = (mint: string) => !accounts.has(mint) && known.tokenOf(mint) === undefined
+    if (wanted.some(isUnread)) return CHANGED
+    const tokens = known.tokensIn(accounts, wanted)
+    const [tokenA, tokenB] = [tokens.get(pool.mintA), tokens.get(pool.mintB)]
+    if (tokenA === undefined || tokenB === undefined) {
+      return { kind: 'unreadable', because: `the mint of a token of its pool ${state.pool} is missing or broken` }
+    }
+
+    const figured = depth === 'full' ? figuredOf() : undefined
+    if (figured === 'unread') return CHANGED
+    if (typeof figured === 'string') return { kind: 'unreadable', because: figured }
+    const reason = solanaSpamReason(tokenA).reason ?? solanaSpamReason(tokenB).reason
+    const tokenId = tokenIdOf(item)
+    return {
+      kind: 'position',
+      spam: reason === undefined ? undefined : { program, tokenId, reason },
+      position: {
+        slot,
+        timestampSec,
+        program,
+        tokenId,
+        address,
+        wallet,
+        state,
+        pool,
+        figured,
+        bundle: bundle && { mint: held.mint, place: bundle.place },
+        isLocked: token.isFrozen,
+        tokenA: tokenIn(tokenA, group, depth),
+        tokenB: tokenIn(tokenB, group, depth),
+      },
+    }
+
+    function figuredOf(): Figured | string {
+      if (pool === undefined || state === undefined) return 'unread'
+      const ticks = state.liquidity === 0n ? undefined : ticksOf({ program, pool, state }, group)
+      if (ticks === 'unread') return ticks
+      if (ticks === undefined && state.liquidity > 0n) return 'the ticks of its range are missing or broken'
+      const rewards: Figured['rewards'][number][] = []
+      for (const { mint, vault } of pool.rewards) {
+        const account = accounts.get(vault)
+        if (account === undefined) return 'unread'
+        const rewardToken = tokens.get(mint)
+        const paid = account === null ? undefined : decodeTokenAccount(account.data)
+        if (rewardToken === undefined || paid?.mint !== mint) return `a reward of its pool ${state.pool} cannot be read`
+        rewards.push({ token: tokenIn(rewardToken, group, depth), inVault: paid.amount })
+      }
+      return { ticks, rewards }
+    }
+  }
+}
+
+/** What a wallet's account of a token holds, if that is still its one unit. */
+export function heldIn(
+  accounts: AccountGroup['accounts'],
+  held: Item['held'],
+  wallet: string,
+): TokenAccount | undefined {
+  const account = accounts.get(held.address)
+  const token = account?.owner === held.program ? decodeTokenAccount(account.data) : undefined
+  return token?.mint === held.mint && token.owner === wallet && token.amount === 1n ? token : undefined
+}

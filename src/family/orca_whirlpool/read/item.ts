@@ -1,0 +1,31 @@
+import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
+
+/** What a token may stand for in one of the programs. */
+export interface Subject {
+  readonly kind: 'position' | 'bundle'
+  readonly program: string
+  readonly address: string
+}
+
+/** The account in which a wallet holds a token of one unit. */
+export type HeldToken = Pick<ListedTokenAccount, 'address' | 'program' | 'mint'>
+
+/** A position that a wallet's token stands for. */
+export interface Item {
+  readonly program: string
+  readonly address: string
+  readonly held: HeldToken
+  /** If it has no token of its own. */
+  readonly bundle: { readonly address: string; readonly place: number } | undefined
+}
+
+/** What a position is called in answers: the mint of its token or, without one of its own, its address. */
+export function tokenIdOf({ address, held, bundle }: Pick<Item, 'address' | 'held' | 'bundle'>): string {
+  return bundle === undefined ? held.mint : address
+}
+
+/** The order of positions in answers: by program, then id, as text. */
+export function inOrder(a: Item, b: Item): number {
+  if (a.program !== b.program) return a.program < b.program ? -1 : 1
+  return tokenIdOf(a) < tokenIdOf(b) ? -1 : 1
+}

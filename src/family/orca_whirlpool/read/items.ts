@@ -1,0 +1,89 @@
+import type { SolanaSession } from '../../../chain/solana/client.ts'
+import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
+import { maxOf } from '../../../lib/number/fixed_point.ts'
+import type { AccountsCheck } from './check.ts'
+import { createInterpreter, type Interpreted } from './interpret.ts'
+import type { Item } from './item.ts'
+import type { Known } from './known.ts'
+import { createPlanner, type Depth } from './plan.ts'
+
+/** A bundled position and then its pool: nothing else must be known before all of a position can be asked for. */
+const FIRSTS_MAX = 2
+
+/** A position to read, and how much of it. */
+export interface ItemRead {
+  readonly item: Item
+  readonly depth: Depth
+}
+
+/** What was read of positions, in their order, and the newest slot that was seen. */
+export interface ItemsRead {
+  readonly interpreted: readonly Interpreted[]
+  /** Of each, in the same order; without positions the slot at which there are none. */
+  readonly slots: readonly bigint[]
+  readonly newest: bigint
+}
+
+/** Makes a reader of positions that were named. */
+export function createItemsReader(options: {
+  readonly known: Known
+  readonly prices: ScopePrices
+  readonly check: AccountsCheck
+}) {
+  const { known, prices, check } = options
+  const planOf = createPlanner(options)
+  const interpret = createInterpreter(options)
+
+  /** Whether all that these positions need can be asked for at once. */
+  function isPlanned(reads: readonly ItemRead[]): boolean {
+    return reads.every(({ item, depth }) => 'addresses' in planOf(item, depth))
+  }
+
+  /** Reads each position with all that it needs, at one slot not before `minSlot`. */
+  async function read(
+    session: SolanaSession,
+    reads: readonly ItemRead[],
+    { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
+  ): Promise<ItemsRead> {
+    for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
+      const plans = reads.map(({ item, depth }) => planOf(item, depth))
+      const missing = new Set(plans.flatMap((plan) => ('first' in plan ? [plan.first] : [])))
+      if (missing.size === 0) break
+      const items = [...missing].map((address) => [address])
+      for (const { accounts } of new Set(await session.grouped(items, { minSlot, check, mayDiffer: true }))) {
+        known.learn(accounts)
+      }
+    }
+    if (reads.length === 0) {
+      // That there is nothing must be told as of a slot that is not old.
+      const { slot } = await session.accounts([], { minSlot })
+      return { interpreted: [], slots: [slot], newest: slot }
+    }
+    const addresses = reads.map(({ item, depth }) => {
+      const plan = planOf(item, depth)
+      return 'addresses' in plan ? plan.addresses : [item.held.address, item.address, plan.first]
+    })
+    const groups = await session.grouped(addresses, { minSlot, check })
+    for (const group of new Set(groups)) {
+      known.learn(group.accounts)
+      prices.learn(group.accounts)
+    }
+    const interpreted = reads.map(({ item, depth }, index): Interpreted => {
+      const group = groups[index]
+      return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
+    })
+    const slots = groups.map(({ slot }) => slot)
+    return { interpreted, slots, newest: slots.reduce(maxOf, minSlot) }
+  }
+
+  /** Reads reserves whose tokens are not known yet, so that prices can be asked for. */
+  async function learnPrices(session: SolanaSession): Promise<void> {
+    const items = prices.unread().map((address) => [address])
+    for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) prices.learn(accounts)
+  }
+
+  return { isPlanned, read, learnPrices, hasPrices: () => prices.unread().length === 0 }
+}
+
+/** Reads positions that were named. */
+export type ItemsReader = ReturnType<typeof createItemsReader>

@@ -1,0 +1,134 @@
+import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import { type SolanaToken, solanaTokenFrom, tokenAddresses } from '../../../finance/token/solana_token.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import { createRecent } from '../../../lib/recent.ts'
+import type { Whirlpool, WhirlpoolPosition } from '../math/state.ts'
+import { arrayStart } from '../math/tick.ts'
+import { arrayAddress, bundledAddress } from './address.ts'
+import type { Subject } from './item.ts'
+import { decodeBundle, decodePool, decodePosition, type PositionBundle } from './layout.ts'
+
+/** What is remembered of each kind; beyond that the oldest are forgotten. */
+const SUBJECTS_MAX = 200_000
+const POSITIONS_MAX = 50_000
+const POOLS_MAX = 10_000
+const TOKENS_MAX = 10_000
+const ADDRESSES_MAX = 100_000
+/** Names can be changed by whoever made the token. */
+const TOKEN_MS = 3_600_000
+
+/** Accounts of one slot, by address. */
+export type Accounts = ReadonlyMap<string, SolanaAccount | null>
+
+/** What never changes of a pool, and its rewards, of which there may be more later. */
+type PoolFacts = Pick<Whirlpool, 'tickSpacing' | 'mintA' | 'mintB' | 'rewards'>
+
+/** What was last seen of a position: its pool never changes, its range may while it is empty. */
+export type PositionFacts = Pick<WhirlpoolPosition, 'pool' | 'tickLower' | 'tickUpper' | 'liquidity'>
+
+/** What earlier readings have shown, to ask for all that an answer needs at once. */
+export interface Known {
+  /** What a token stands for; `none` if for no position, which it never will: opening one makes its token. */
+  subjectOf(mint: string): Subject | 'none' | undefined
+  noteSubject(mint: string, subject: Subject | 'none'): void
+  positionOf(address: string): PositionFacts | undefined
+  placesOf(bundle: string): readonly number[] | undefined
+  poolOf(address: string): PoolFacts | undefined
+  /** A token of the first program; those of the second may change their fees at any time. */
+  tokenOf(mint: string): SolanaToken | undefined
+  /** Notes what accounts show. */
+  learn(accounts: Accounts): void
+  /** Notes the tokens of these mints, and gives those that the accounts show or that are remembered. */
+  tokensIn(accounts: Accounts, mints: readonly string[]): ReadonlyMap<string, SolanaToken>
+  /** Where the tokens of a mint are described. */
+  tokenAddressesOf(mint: string): readonly [mint: string, name: string]
+  arrayOf(program: string, pool: string, place: { readonly tickSpacing: number; readonly tick: number }): string
+  bundledOf(program: string, mint: string, place: number): string
+}
+
+/** Makes an empty memory of what these programs' accounts show. */
+export function createKnown(programs: readonly string[], clock: Clock): Known {
+  const subjects = createRecent<Subject | 'none'>({ entriesMax: SUBJECTS_MAX })
+  const positions = createRecent<PositionFacts>({ entriesMax: POSITIONS_MAX })
+  const bundles = createRecent<readonly number[]>({ entriesMax: POSITIONS_MAX })
+  const pools = createRecent<PoolFacts>({ entriesMax: POOLS_MAX })
+  const tokens = createRecent<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
+  const addresses = createRecent<string>({ entriesMax: ADDRESSES_MAX })
+  const names = createRecent<readonly [string, string]>({ entriesMax: TOKENS_MAX })
+
+  function derived(key: string, derive: () => string): string {
+    const before = addresses.get(key)
+    if (before !== undefined) return before
+    const address = derive()
+    addresses.set(key, address)
+    return address
+  }
+
+  function tokenOf(mint: string): SolanaToken | undefined {
+    const known = tokens.get(mint)
+    return known !== undefined && clock.monotonicMs() < known.untilMs ? known.token : undefined
+  }
+
+  function tokenAddressesOf(mint: string): readonly [string, string] {
+    const both = names.get(mint) ?? tokenAddresses(mint)
+    names.set(mint, both)
+    return both
+  }
+
+  function tokenIn(accounts: Accounts, address: string): SolanaToken | undefined {
+    const mint = accounts.get(address)
+    if (mint === undefined || mint === null) return tokenOf(address)
+    const [, name] = tokenAddressesOf(address)
+    const token = solanaTokenFrom(address, { mint, name: accounts.get(name) ?? null })
+    if (token?.isLasting) tokens.set(address, { token, untilMs: clock.monotonicMs() + TOKEN_MS })
+    return token
+  }
+
+  return {
+    subjectOf: subjects.get,
+    noteSubject: subjects.set,
+    positionOf: positions.get,
+    placesOf: bundles.get,
+    poolOf: pools.get,
+    tokenOf,
+    tokenAddressesOf,
+    learn(accounts) {
+      for (const [address, account] of accounts) {
+        if (account === null || !programs.includes(account.owner)) continue
+        const { position, pool, bundle } = decoded(account)
+        if (position !== undefined) positions.set(address, position)
+        if (pool !== undefined) pools.set(address, pool)
+        if (bundle !== undefined) bundles.set(address, bundle.places)
+      }
+    },
+    tokensIn(accounts, mints) {
+      const found = new Map<string, SolanaToken>()
+      for (const mint of mints) {
+        const token = tokenIn(accounts, mint)
+        if (token !== undefined) found.set(mint, token)
+      }
+      return found
+    },
+    arrayOf: (program, pool, { tickSpacing, tick }) =>
+      derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () => arrayAddress(program, { pool, tickSpacing, tick })),
+    bundledOf: (program, mint, place) =>
+      derived(`${program}:${mint}:${place}`, () => bundledAddress(program, mint, place)),
+  }
+}
+
+/** What an account of one of the programs is. */
+interface Decoded {
+  readonly position: WhirlpoolPosition | undefined
+  readonly pool: Whirlpool | undefined
+  readonly bundle: PositionBundle | undefined
+}
+
+/** Reads an account of one of the programs, once. */
+export const decoded = onceEach(
+  ({ data }: SolanaAccount): Decoded => ({
+    position: decodePosition(data),
+    pool: decodePool(data),
+    bundle: decodeBundle(data),
+  }),
+)

@@ -1,0 +1,106 @@
+import type { SolanaSession } from '../../../chain/solana/client.ts'
+import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
+import { TOKEN_PROGRAM } from '../../../chain/solana/token/program.ts'
+import { turn } from '../../../lib/async/turns.ts'
+import { bundleAddress, positionAddress } from './address.ts'
+import type { AccountsCheck } from './check.ts'
+import type { Item, Subject } from './item.ts'
+import { type Accounts, decoded, type Known } from './known.ts'
+
+/** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms. */
+const TOKENS_IN_TURN = 12
+/** Places of a bundle whose addresses are derived in one turn. */
+const PLACES_IN_TURN = 48
+/** Mints of one round of requests; what a round shows is remembered even if a later one fails. */
+const MINTS_IN_ROUND = 500
+/** Anybody can send money to an address: its account is then this program's, and empty. */
+const SYSTEM_PROGRAM = '11111111111111111111111111111111'
+
+/** Where something that a token may stand for would be. */
+interface Candidate extends Subject {
+  readonly mint: string
+}
+
+type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program'>
+
+/** Makes a namer of positions, which asks about each token once. */
+export function createNamer({ programs, known, check }: NamerOptions) {
+  /** Only the first token program has bundles. */
+  function candidatesOf({ mint, program: tokenProgram }: Token): Candidate[] {
+    return programs.flatMap((program): Candidate[] => {
+      const position = { kind: 'position', program, mint, address: positionAddress(program, mint) } as const
+      if (tokenProgram !== TOKEN_PROGRAM) return [position]
+      return [position, { kind: 'bundle', program, mint, address: bundleAddress(program, mint) }]
+    })
+  }
+
+  /** Notes what a token stands for; nothing unless the accounts are as the program, or nobody, leaves them. */
+  function note(mint: string, candidates: readonly Candidate[], accounts: Accounts): void {
+    const found = candidates.find(({ kind, program, address }) => {
+      const account = accounts.get(address)
+      return account?.owner === program && decoded(account)[kind]?.mint === mint
+    })
+    const isFree = ({ address }: Candidate) => {
+      const account = accounts.get(address)
+      return account === null || account?.owner === SYSTEM_PROGRAM
+    }
+    if (found !== undefined) known.noteSubject(mint, found)
+    else if (candidates.every(isFree)) known.noteSubject(mint, 'none')
+  }
+
+  /** Asks what tokens stand for that are not known, at a slot not before that of their list. Gives the newest slot. */
+  async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
+    const unknown = tokens.filter(({ mint }) => known.subjectOf(mint) === undefined)
+    let newest = minSlot
+    for (let at = 0; at < unknown.length; at += MINTS_IN_ROUND) {
+      const round: (readonly [string, readonly Candidate[]])[] = []
+      for (const [index, token] of unknown.slice(at, at + MINTS_IN_ROUND).entries()) {
+        if (index % TOKENS_IN_TURN === 0) await turn()
+        round.push([token.mint, candidatesOf(token)])
+      }
+      const items = round.map(([, candidates]) => candidates.map(({ address }) => address))
+      const groups = await session.grouped(items, { minSlot, check, mayDiffer: true })
+      for (const [index, [mint, candidates]] of round.entries()) {
+        const group = groups[index]
+        if (group !== undefined) note(mint, candidates, group.accounts)
+      }
+      for (const { slot, accounts } of new Set(groups)) {
+        known.learn(accounts)
+        if (slot > newest) newest = slot
+      }
+    }
+    return newest
+  }
+
+  /** The positions that tokens of one unit stand for, as far as that is known. */
+  async function itemsOf(tokens: readonly Token[]): Promise<Item[]> {
+    const items: Item[] = []
+    for (const { address: account, program: tokenProgram, mint } of tokens) {
+      const subject = known.subjectOf(mint)
+      if (subject === undefined || subject === 'none') continue
+      const { kind, program, address } = subject
+      const held = { address: account, program: tokenProgram, mint }
+      if (kind === 'position') items.push({ program, address, held, bundle: undefined })
+      else {
+        for (const [index, place] of (known.placesOf(address) ?? []).entries()) {
+          if (index % PLACES_IN_TURN === PLACES_IN_TURN - 1) await turn()
+          const own = known.bundledOf(program, mint, place)
+          items.push({ program, address: own, held, bundle: { address, place } })
+        }
+      }
+    }
+    return items
+  }
+
+  return { name, itemsOf }
+}
+
+/** What a namer is made with. */
+interface NamerOptions {
+  readonly programs: readonly string[]
+  readonly known: Known
+  readonly check: AccountsCheck
+}
+
+/** Names positions. */
+export type Namer = ReturnType<typeof createNamer>

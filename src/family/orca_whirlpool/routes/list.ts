@@ -1,0 +1,50 @@
+import * as v from 'valibot'
+import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
+import { chainIdIn, choice, flag, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
+import { pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { listOutput, presentCounts, presentPosition } from '../present.ts'
+import { CHARGES } from './credits.ts'
+import { asOf, type Connected, connectedOr } from './reader.ts'
+
+/** The list of a wallet's positions. */
+export function listRoute(reader: Connected): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: solanaAddress,
+      status: v.optional(choice(['inactive'])),
+      full: v.optional(flag, 'false'),
+      chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+      ...noMoment,
+      page,
+      limit,
+    }),
+    v.check(
+      ({ status, full }) => !(full && status === 'inactive'),
+      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
+    ),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/orca-whirlpool',
+    tool: 'orca_positions',
+    summary: 'Lists the Orca liquidity positions of a wallet on Solana, active ones unless told otherwise.',
+    input,
+    output: listOutput,
+    errors: [502],
+    charge: CHARGES.list,
+    async read({ wallet, status, full, page, limit }, { signal }) {
+      const isActive = status === undefined
+      const read = await connectedOr(reader).readWallet({ wallet, isActive, isFull: full, page, limit }, signal)
+      return { read, matching: isActive ? read.totalActive : read.totalInactive }
+    },
+    count: ({ read }) => read.positions.length,
+    untilMs: ({ read }) => read.untilMs,
+    present: ({ read, matching }, { page, limit }, { url }) => ({
+      data: read.positions.map((position) => presentPosition(position, { sqrtPrice: false, slot: read.isMixed })),
+      pagination: pagination({ page, limit, total: matching, url }),
+      counts: presentCounts({ ...read, filtered: matching }),
+      asOf: asOf(read.slot),
+    }),
+  })
+}

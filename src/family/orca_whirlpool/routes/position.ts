@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
+import { chainIdIn, flag, noMoment, solanaAddress } from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { positionOutput, presentPosition } from '../present.ts'
+import { CHARGES } from './credits.ts'
+import { asOf, type Connected, connectedOr } from './reader.ts'
+
+/** The state of one position. */
+export function positionRoute(reader: Connected): Route {
+  const input = v.object({
+    id: solanaAddress,
+    wallet: solanaAddress,
+    full: v.optional(flag, 'false'),
+    chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+    ...noMoment,
+  })
+  return route({
+    method: 'GET',
+    path: '/v1/positions/orca-whirlpool/:id',
+    tool: 'orca_position',
+    summary: 'Reads the on-chain state of one Orca liquidity position on Solana.',
+    description:
+      "The id is the mint of the position's token, or its address. The wallet that holds the token must be named, " +
+      'because public endpoints do not tell who holds it.',
+    input,
+    output: positionOutput,
+    errors: [404, 502],
+    charge: CHARGES.position,
+    async read({ id, wallet, full }, { signal }) {
+      const read = await connectedOr(reader).readOne({ id, wallet, isFull: full }, signal)
+      if (read.kind === 'found') return read
+      if (read.reason === 'bundle') {
+        const message =
+          'expected one position, this is a bundle of them: /v1/positions/orca-whirlpool?wallet= lists them'
+        throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "id": ${message}`)
+      }
+      throw new CodedError('NOT_FOUND', `Cannot find Orca position ${id}: ${WHY[read.reason](wallet)}`)
+    },
+    untilMs: ({ untilMs }) => untilMs,
+    present: ({ position }) => ({
+      data: presentPosition(position, { sqrtPrice: true, slot: false }),
+      asOf: asOf(position.slot),
+    }),
+  })
+}
+
+const WHY = {
+  none: () => 'there is no such position, or it is closed and its token is gone',
+  closed: () => 'it is closed, or never was one: nobody holds a token of this mint',
+  not_held: (wallet: string) => `wallet ${wallet} does not hold its token`,
+} as const

@@ -1,0 +1,79 @@
+import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
+import { ORCA_WHIRLPOOL } from '../../../src/family/orca_whirlpool/mod.ts'
+import type { Reply, Route } from '../../../src/http/route/route.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
+import type { SolanaDouble } from '../../support/solana.ts'
+
+export const LIST = '/v1/positions/orca-whirlpool'
+export const SLOT_MS = 400
+
+/** What a route answers, from the parameters to the body. */
+export interface OrcaAnswer {
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly reply?: Reply
+  readonly credits?: number
+}
+
+/** The family over doubles, with time that can be moved. */
+export function orcaStage(doubles: readonly SolanaDouble[], options: { readonly row?: object } = {}) {
+  const lines: string[] = []
+  let passedMs = 0
+  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const solana = createSolanaClient({
+    rpcUrls: doubles.map(({ url }) => url),
+    maxSlotAgeSec: 60,
+    slotMs: SLOT_MS,
+    clock,
+    log,
+    random: () => 0,
+  })
+  const rows = [[SOLANA_CHAIN_ID, options.row ?? {}]] as const
+  const routes = familyRoutes(ORCA_WHIRLPOOL, { solana, rows, clock, log })
+
+  function routeAt(path: string): Route {
+    const found = routes.find((each) => each.path === path)
+    if (found === undefined) throw new Error(`There is no route ${path}`)
+    return found
+  }
+
+  async function ask(route: Route, params: Record<string, string>, query: object): Promise<OrcaAnswer> {
+    const text = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    ).toString()
+    try {
+      const { reply, credits } = await askRoute(route, { params, query: text })
+      return { status: 200, reply, credits }
+    } catch (error) {
+      const { status, code, message } = failureOfRoute(error, route)
+      if (/solana-secret|127\.0\.0\.1|upstream text/.test(message)) throw new Error(`A secret is in "${message}"`)
+      return { status, code, message }
+    }
+  }
+
+  return {
+    lines,
+    solana,
+    /** Nothing that was read lives longer than a slot. */
+    pass(ms = SLOT_MS) {
+      passedMs += ms
+    },
+    list: (query: object) => ask(routeAt(LIST), {}, query),
+    single: (id: string, query: object) => ask(routeAt(`${LIST}/:id`), { id }, query),
+  }
+}
+
+/** How many requests waited for each other: the longest row of them in which each began after the one before ended. */
+export function rowOf({ seen }: Pick<SolanaDouble, 'seen'>): number {
+  const depths: number[] = []
+  for (const { atMs } of seen) {
+    const before = depths.filter((_, index) => (seen[index]?.endMs ?? Number.POSITIVE_INFINITY) <= atMs)
+    depths.push(1 + Math.max(0, ...before))
+  }
+  return Math.max(0, ...depths)
+}
