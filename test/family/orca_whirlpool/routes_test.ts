@@ -284,7 +284,12 @@ describe('GET the list', () => {
     expect(pages.map(({ credits }) => credits)).toEqual([25 * 15, 18 * 15])
     expect(pages[0]?.reply?.['pagination']).toMatchObject({ page: 1, limit: 25, total: 43, prev_page: null })
     expect(countsOf(pages[0] as OrcaAnswer)).toEqual({
-      ...{ totalActive: 43, totalInactive: 2, total: 45, filtered: 43, errors: 0, spams: [] },
+      totalActive: 43,
+      totalInactive: 2,
+      total: 45,
+      filtered: 43,
+      errors: 0,
+      spams: [],
     })
   })
 
