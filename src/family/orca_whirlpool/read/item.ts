@@ -8,13 +8,13 @@ export interface Subject {
 }
 
 /** The account in which a wallet holds a token of one unit. */
-export type HeldToken = Pick<ListedTokenAccount, 'address' | 'program' | 'mint'>
+export type PositionToken = Pick<ListedTokenAccount, 'address' | 'program' | 'mint'>
 
 /** A position that a wallet's token stands for. */
 export interface Item {
   readonly program: string
   readonly address: string
-  readonly held: HeldToken
+  readonly held: PositionToken
   /** If it has no token of its own. */
   readonly bundle: { readonly address: string; readonly place: number } | undefined
 }

@@ -7,7 +7,7 @@ import { createRecent } from '../../../lib/recent.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
 import { heldIn } from './interpret.ts'
-import type { HeldToken, Item } from './item.ts'
+import type { PositionToken, Item } from './item.ts'
 import type { ItemsReader } from './items.ts'
 import { type Accounts, decoded, type Known } from './known.ts'
 import type { Depth } from './plan.ts'
@@ -88,7 +88,7 @@ export function createSingleReader(options: {
   /** Where a position's token is in the wallet, and its place in a bundle; its pool is learned at the same time. */
   async function locate(
     session: SolanaSession,
-    { found, held: usual }: { readonly found: Found; readonly held: HeldToken | undefined },
+    { found, held: usual }: { readonly found: Found; readonly held: PositionToken | undefined },
     { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
   ): Promise<Item | 'not_held' | 'changed'> {
     const { program, address, mint, isBundled } = found
@@ -154,5 +154,5 @@ export function createSingleReader(options: {
 
 /** What a first look shows, and at which slot. */
 type Look =
-  | { readonly slot: bigint; readonly found: Found; readonly held: HeldToken | undefined }
+  | { readonly slot: bigint; readonly found: Found; readonly held: PositionToken | undefined }
   | { readonly slot: bigint; readonly absent: 'none' | 'closed' | 'bundle' }
