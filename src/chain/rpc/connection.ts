@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.ts'
 import { type Read, RevertError } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
-import { type RpcRecorder, recorded } from './metrics.ts'
+import { outcomeOf, type RpcRecorder } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots } from './slots/slots.ts'
 import { createTransport, type Fetch, LateAnswerError, type TransportOptions } from './transport.ts'
 
@@ -33,16 +33,11 @@ export interface ClientOptions {
   readonly line?: Slots | undefined
 }
 
-/** What endpoints of one chain share. */
-export interface ConnectionOptions extends Omit<TransportOptions, 'url'> {
+export interface ConnectionOptions
+  extends Omit<TransportOptions, 'url'>,
+    Pick<ClientOptions, 'record' | 'backgroundRate' | 'line'> {
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
-  /** Told of each finished request. */
-  readonly record?: RpcRecorder
-  /** Waited for before each request in the background. @default none */
-  readonly backgroundRate?: Rate | undefined
-  /** Slots that the endpoints of all chains share. @default none */
-  readonly line?: Slots | undefined
 }
 
 /** A question was not answered in time while the endpoint answered others; says nothing about its health. */
@@ -51,35 +46,29 @@ export class SlowQuestionError extends LateAnswerError {}
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
   const { clock, random, record = () => {}, backgroundRate, line } = options
-  const transport = recorded(createTransport({ ...options, url }), { record, clock })
+  const transport = createTransport({ ...options, url })
   const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
 
   /** Requests that the endpoint has answered so far. */
   let answered = 0
 
-  async function sendNow<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+  async function sendNow<T>(request: Read<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     const before = answered
-    try {
-      const result = await transport.send(request, signal)
-      answered++
-      return result
-    } catch (error) {
-      if (error instanceof RevertError) answered++
-      const isSlow = error instanceof LateAnswerError && answered > before
-      throw isSlow ? new SlowQuestionError(error.message, { cause: error }) : error
-    }
-  }
-
-  async function measured<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
     const startedMs = clock.monotonicMs()
     try {
-      const result = await sendNow(request, signal)
-      health.measured(clock.monotonicMs() - startedMs)
+      const result = await transport.send(request, signal)
+      const latencyMs = clock.monotonicMs() - startedMs
+      answered++
+      record('ok', latencyMs)
+      if (priority === 'caller') health.measured(latencyMs)
       return result
     } catch (error) {
-      if (error instanceof BusyError) slots.slowDown()
-      throw error
+      record(outcomeOf(error), clock.monotonicMs() - startedMs)
+      if (error instanceof RevertError) answered++
+      if (error instanceof BusyError && priority === 'caller') slots.slowDown()
+      const isSlow = error instanceof LateAnswerError && answered > before
+      throw isSlow ? new SlowQuestionError(error.message, { cause: error }) : error
     }
   }
 
@@ -87,7 +76,7 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
     health,
     async send(request, signal, priority = 'caller') {
       if (priority === 'background') await backgroundRate?.(signal)
-      const run = () => (priority === 'background' ? sendNow : measured)(request, signal)
+      const run = () => sendNow(request, signal, priority)
       const inLine = () => (line === undefined ? run() : line.run(run, signal, priority))
       return await slots.run(inLine, signal, priority)
     },

@@ -1,9 +1,7 @@
-import type { Clock } from '../../lib/clock.ts'
 import { AbortedError } from '../../lib/error.ts'
 import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { BusyError } from './error.ts'
-import type { Transport } from './transport.ts'
 
 /** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
 type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
@@ -33,27 +31,8 @@ export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcReco
   }
 }
 
-/** The same transport; each request is recorded. */
-export function recorded(
-  transport: Transport,
-  { record, clock }: { readonly record: RpcRecorder; readonly clock: Clock },
-): Transport {
-  return {
-    async send(request, signal) {
-      const startedMs = clock.monotonicMs()
-      try {
-        const result = await transport.send(request, signal)
-        record('ok', clock.monotonicMs() - startedMs)
-        return result
-      } catch (error) {
-        record(outcomeOf(error), clock.monotonicMs() - startedMs)
-        throw error
-      }
-    },
-  }
-}
-
-function outcomeOf(error: unknown): RpcOutcome {
+/** How a request that failed ended. */
+export function outcomeOf(error: unknown): RpcOutcome {
   if (error instanceof RevertError) return 'reverted'
   if (error instanceof RpcRefusedError) return 'refused'
   if (error instanceof BusyError) return 'busy'

@@ -1,28 +1,16 @@
 import { expect, test } from 'bun:test'
-import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { BusyError } from '../../../src/chain/rpc/error.ts'
-import { createRpcMetrics, recorded } from '../../../src/chain/rpc/metrics.ts'
-import type { Transport } from '../../../src/chain/rpc/transport.ts'
-import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
+import { createConnection } from '../../../src/chain/rpc/connection.ts'
+import { createRpcMetrics } from '../../../src/chain/rpc/metrics.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 
-const REQUEST = { method: 'eth_chainId', params: [], parse: String }
+const REQUEST = { method: 'eth_call', params: [], parse: String }
+const never = new AbortController().signal
 
-/** A transport that gives its `steps` in order, and a clock that moves 250 ms each time it is read. */
-function scripted(...steps: readonly (string | Error)[]): {
-  readonly transport: Transport
-  readonly metrics: string[]
-} {
-  let step = 0
+/** A connection whose endpoint gives these answers in order, and a clock that moves 250 ms each time it is read. */
+function scripted(...answers: readonly (() => Response)[]) {
+  let id = 0
   let nowMs = 0
   const metrics = createMetrics()
-  const transport: Transport = {
-    async send() {
-      const next = steps[step++]
-      if (next instanceof Error) throw next
-      return next as never
-    },
-  }
   const clock = {
     now: () => nowMs,
     monotonicMs() {
@@ -30,37 +18,50 @@ function scripted(...steps: readonly (string | Error)[]): {
       return nowMs
     },
   }
+  const fetch = async () => answers[id++]?.() ?? Response.error()
+  const record = createRpcMetrics(metrics)(10)
+  const connection = createConnection('https://rpc-secret', {
+    clock,
+    fetch,
+    record,
+    random: () => 0,
+    timeoutMs: 60_000,
+  })
   return {
-    transport: recorded(transport, { record: createRpcMetrics(metrics)(10), clock }),
-    get metrics() {
-      return metrics.render().split('\n')
-    },
+    send: (signal = never) => connection.send(REQUEST, signal).catch((error: Error) => error),
+    lines: () => metrics.render().split('\n'),
   }
 }
 
-test('recorded() passes answers and errors on, and counts each by its outcome', async () => {
-  const errors = {
-    reverted: new RevertError('0x'),
-    refused: new RpcRefusedError(-32_602, 'no'),
-    busy: new BusyError('slow down', undefined),
-    failed: new UpstreamError('gone'),
-    left: new AbortedError('left'),
-  }
-  const made = scripted('0x1', ...Object.values(errors))
-  const { signal } = new AbortController()
-  expect(await made.transport.send(REQUEST, signal)).toBe('0x1')
-  for (const error of Object.values(errors)) await expect(made.transport.send(REQUEST, signal)).rejects.toBe(error)
-  for (const outcome of ['ok', ...Object.keys(errors)]) {
-    expect(made.metrics).toContain(`walletscope_rpc_requests_total{chain_id="10",outcome="${outcome}"} 1`)
+/** An answer to the request of this number, from 1. */
+function answer(id: number, outcome: object): () => Response {
+  return () => Response.json({ jsonrpc: '2.0', id, ...outcome })
+}
+
+test('a connection counts each request by its outcome', async () => {
+  const made = scripted(
+    answer(1, { result: '0x1' }),
+    answer(2, { error: { code: 3, message: 'execution reverted', data: '0x' } }),
+    answer(3, { error: { code: -32_602, message: 'invalid params' } }),
+    () => new Response('slow down', { status: 429 }),
+    () => new Response('gone', { status: 500 }),
+  )
+  expect(await made.send()).toBe('0x1')
+  for (let count = 0; count < 4; count++) expect(await made.send()).toBeInstanceOf(Error)
+  const leaving = new AbortController()
+  const left = made.send(leaving.signal)
+  leaving.abort()
+  expect(await left).toBeInstanceOf(Error)
+  for (const outcome of ['ok', 'reverted', 'refused', 'busy', 'failed', 'left']) {
+    expect(made.lines()).toContain(`walletscope_rpc_requests_total{chain_id="10",outcome="${outcome}"} 1`)
   }
 })
 
-test('createRpcMetrics() times each request and never names an endpoint', async () => {
-  const made = scripted('0x1', new UpstreamError('https://rpc-secret'), new BusyError('slow down', undefined))
-  const { signal } = new AbortController()
-  for (let count = 0; count < 3; count++) await made.transport.send(REQUEST, signal).catch(() => {})
-  const lines = made.metrics
+test('a connection times each request and never names its endpoint', async () => {
+  const made = scripted(answer(1, { result: '0x1' }), () => new Response('gone', { status: 500 }))
+  for (let count = 0; count < 3; count++) await made.send()
+  const lines = made.lines()
+  expect(lines).toContain('walletscope_rpc_request_duration_seconds_count{chain_id="10"} 3')
   expect(lines).toContain('walletscope_rpc_request_duration_seconds_bucket{chain_id="10",le="0.1"} 0')
-  expect(lines).toContain('walletscope_rpc_request_duration_seconds_bucket{chain_id="10",le="0.25"} 3')
   expect(lines.join()).not.toContain('rpc-secret')
 })

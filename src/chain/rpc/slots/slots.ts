@@ -1,7 +1,6 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
 import { type Askers, askersOf } from '../../../lib/async/askers.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { createTally } from './tally.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */
 export class CrowdedError extends UpstreamError {}
@@ -27,6 +26,14 @@ export const PROCESS_LIMITS: SlotLimits = { runningMax: 240, runningMin: 240, wa
 
 /** Background work has at most this share of the slots. */
 const BACKGROUND_SHARE = 0.25
+
+/**
+ * One asker has at most so many times as many places as are left free: two thirds of all if nobody else asks, and with
+ * any number of greedy ones some are left for the next who comes.
+ */
+const PLACES_PER_FREE = 2
+/** What is nobody's in particular is our own: it is counted together, and limited by the number of places alone. */
+const OURS = ''
 
 /** Runs a limited number of tasks at a time; the others wait for their turn. */
 export interface Slots {
@@ -164,6 +171,45 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
       limit = Math.max(runningMin, Math.floor(limit / 2))
       succeeded = 0
       finished = 0
+    },
+  }
+}
+
+/** Counts places that are taken, by asker; one without any takes no memory. */
+function createTally() {
+  const counts = new Map<string, number>()
+  let total = 0
+  const of = (asker: string): number => counts.get(asker) ?? 0
+  return {
+    get total() {
+      return total
+    },
+    /** Places that an asker has taken. */
+    of,
+    /** The one of them who has taken the fewest; for nobody in particular it is ourselves. */
+    leastOf(askers: Askers): string {
+      let least = OURS
+      let fewest = Number.POSITIVE_INFINITY
+      for (const asker of askers) {
+        if (of(asker) >= fewest) continue
+        least = asker
+        fewest = of(asker)
+      }
+      return least
+    },
+    /** True if one more of `places` is free for the asker. */
+    mayAdd(asker: string, places: number): boolean {
+      const free = places - total
+      return free > 0 && (asker === OURS || of(asker) < PLACES_PER_FREE * free)
+    },
+    add(asker: string): void {
+      counts.set(asker, of(asker) + 1)
+      total++
+    },
+    remove(asker: string): void {
+      if (of(asker) > 1) counts.set(asker, of(asker) - 1)
+      else counts.delete(asker)
+      total--
     },
   }
 }
