@@ -107,7 +107,6 @@ export interface ReadOptions {
   readonly together?: boolean
 }
 
-/** A block whose state is read. */
 export type PastBlock = Pick<Block, 'number' | 'timestampSec'>
 
 /** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */

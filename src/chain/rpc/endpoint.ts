@@ -30,9 +30,7 @@ export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
   verify(signal: AbortSignal): Promise<void>
 }
 
-/** Limits of an endpoint within one read. */
 interface ReadLimits {
-  /** Time limit of each call, milliseconds. */
   readonly timeoutMs: number
   /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
@@ -42,11 +40,9 @@ interface ReadLimits {
   readonly together: boolean
   /** True if every other endpoint was asked already. */
   readonly isAlone: boolean
-  /** Milliseconds left for the read. */
   readonly remainingMs: () => number
 }
 
-/** What endpoints of one chain share. */
 interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
   readonly chain: Chain
   readonly heads: Heads

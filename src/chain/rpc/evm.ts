@@ -1,3 +1,4 @@
+import { withinDeadline } from '../../lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
@@ -13,7 +14,6 @@ import {
   SilentError,
 } from './client.ts'
 import type { ClientOptions } from './connection.ts'
-import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { BusyError, MissingBlockError, MissingStateError, ShallowError } from './error.ts'
 import { createDepths, type Depths } from './memory/depth.ts'

@@ -1,15 +1,13 @@
-import { untilAborted } from '../../lib/async/abort.ts'
+import { startDeadline, untilAborted } from '../../lib/async/abort.ts'
 import { turn } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { fitsJson } from '../../lib/text/json.ts'
 import { type Read, RevertError, RpcRefusedError } from './client.ts'
-import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc } from './error.ts'
 import { errorOf, parseObject, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
-/** The part of `fetch` that a transport uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** The answer is longer than we read. */
@@ -55,7 +53,6 @@ const EVM_MEANINGS: ErrorMeanings = {
   },
 }
 
-/** What a transport is made with. */
 export interface TransportOptions {
   readonly url: string
   /** Time limit of a request that gives none of its own, from sending to the last byte, milliseconds. */

@@ -1,7 +1,7 @@
+import { type Deadline, withinDeadline } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
-import { type Deadline, withinDeadline } from '../rpc/deadline.ts'
 import { UnableError } from '../rpc/error.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { AbortedError } from '../error.ts'
+import { askersOf, onBehalfOf } from './askers.ts'
 
 /** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -28,4 +29,51 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => {
     throw new AbortedError('The caller left')
   })
+}
+
+/** A time limit on an operation. */
+export interface Deadline {
+  /** Fires when the limit is reached or the parent fires. */
+  readonly signal: AbortSignal
+  /** Milliseconds left; 0 when over. */
+  remainingMs(): number
+  /** Stops the timer and the listener on the parent; call it in `finally`. */
+  stop(): void
+}
+
+/** Starts a limit of `ms` that also follows `parent`. Times are monotonic milliseconds from `now`. */
+export function startDeadline(
+  ms: number,
+  { parent, now }: { readonly parent: AbortSignal; readonly now: () => number },
+): Deadline {
+  const controller = new AbortController()
+  const endsAtMs = now() + ms
+  const abort = () => controller.abort()
+  const timer = globalThis.setTimeout(abort, ms)
+  if (parent.aborted) abort()
+  else parent.addEventListener('abort', abort, { once: true })
+  return {
+    signal: controller.signal,
+    remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - now())),
+    stop() {
+      clearTimeout(timer)
+      parent.removeEventListener('abort', abort)
+    },
+  }
+}
+
+/** Runs `work` within a limit of `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
+export async function withinDeadline<T>(
+  work: (deadline: Deadline) => Promise<T>,
+  { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
+): Promise<T> {
+  const deadline = startDeadline(ms, { parent: signal, now })
+  onBehalfOf(askersOf(signal), deadline.signal)
+  try {
+    return await work(deadline)
+  } catch (error) {
+    throw signal.aborted ? new AbortedError('The caller left') : error
+  } finally {
+    deadline.stop()
+  }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { startDeadline } from '../../../src/chain/rpc/deadline.ts'
 import { BusyError } from '../../../src/chain/rpc/error.ts'
 import { HeadError } from '../../../src/chain/rpc/memory/heads.ts'
 import { createHealth } from '../../../src/chain/rpc/memory/health.ts'
 import { createRotation, type Exhaustion, type RotationPolicy } from '../../../src/chain/rpc/rotation/rotation.ts'
+import { startDeadline } from '../../../src/lib/async/abort.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 

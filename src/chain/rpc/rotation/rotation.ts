@@ -1,9 +1,8 @@
-import { pause, untilAborted } from '../../../lib/async/abort.ts'
+import { type Deadline, pause, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { RpcRefusedError, SilentError } from '../client.ts'
-import type { Deadline } from '../deadline.ts'
 import { UnableError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
 import type { Health, HealthState } from '../memory/health.ts'
@@ -15,7 +14,6 @@ const READY_MS = 5_000
 /** Whatever an endpoint answers so it would answer again. */
 const LASTING = [RpcRefusedError, HeadError, UnableError, SilentError] as const
 
-/** An endpoint as the rotation sees it. */
 export interface RotatingEndpoint {
   /** Position in the configuration, for logs; the URL is a secret. */
   readonly index: number
@@ -49,7 +47,6 @@ interface AttemptLimits {
   readonly remainingMs: () => number
 }
 
-/** Why no endpoint answered. */
 export interface Exhaustion {
   readonly attempts: number
   /** The error of each attempt, in order, and what prevented further ones. */
@@ -84,7 +81,6 @@ export interface RotationPolicy {
   readonly blamesRefusals: boolean
 }
 
-/** The endpoints of one chain in rotation. */
 interface Rotation<E extends RotatingEndpoint> {
   /**
    * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
