@@ -18,9 +18,8 @@ export interface Formula {
 const SOURCES = join(import.meta.dir, '../..')
 /** Rooms that calculate figures. */
 const ROOMS = ['finance', 'family', 'chain']
-/** A docstring and the name of what it describes: a function, or a field of a result. */
-const DESCRIBED =
-  /\/\*\*((?:(?!\*\/)[\s\S])*?@figure(?:(?!\*\/)[\s\S])*?)\*\/\s*(?:export (?:async )?function|readonly) (\w+)/g
+/** A docstring, and what it describes: a function, a result with figures, or a field of it. */
+const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
 
 /**
  * All formulas, by file. For a macro: it runs when the module that calls it is compiled, and so says what the code of
@@ -32,18 +31,34 @@ export function collectFormulas(): Formula[] {
       .filter((path) => path.endsWith('.ts'))
       .map((path) => `${room}/${path}`),
   )
-  return files.sort().flatMap((path) => {
-    const text = readFileSync(join(SOURCES, path), 'utf8')
-    return [...text.matchAll(DESCRIBED)].map(([, doc = '', name = '']) => formulaOf(doc, `src/${path} ${name}`))
+  return files.sort().flatMap((path) => formulasIn(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
+}
+
+/** Of a field without a proof of its own, the proof is that of the result. */
+function formulasIn(path: string, text: string): Formula[] {
+  let ofResult: string | undefined
+  return [...text.matchAll(DESCRIBED)].flatMap(([, doc = '', what = '', name = '']) => {
+    const { text, figure, source = null, ...tags } = tagsOf(doc)
+    if (what !== 'readonly') ofResult = tags.proof
+    if (figure === undefined) return []
+    const proof = tags.proof ?? ofResult
+    const code = `${path} ${name}`
+    if (proof === undefined) throw new Error(`Cannot collect the formula of ${code}: it names no proof`)
+    return [{ figures: listed(figure), text, source, proofs: listed(proof), code }]
   })
 }
 
-function formulaOf(doc: string, code: string): Formula {
+function tagsOf(doc: string) {
   const lines = doc.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trimEnd())
-  const parts = lines.join('\n').trim().split(/\n@/)
-  const [text = '', ...tags] = parts.map((part) => part.replaceAll('\n', ' ').trim())
-  const tag = (name: string) => tags.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1)
-  const listed = (name: string) => (tag(name) ?? '').split(',').map((each) => each.trim())
-  if (tag('proof') === undefined) throw new Error(`Cannot collect the formula of ${code}: it names no proof`)
-  return { figures: listed('figure'), text, source: tag('source') ?? null, proofs: listed('proof'), code }
+  const [text = '', ...parts] = lines
+    .join('\n')
+    .trim()
+    .split(/\s@(?=(?:figure|source|proof) )/)
+    .map((part) => part.replaceAll('\n', ' ').trim())
+  const tag = (name: string) => parts.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1)
+  return { text, figure: tag('figure'), source: tag('source'), proof: tag('proof') }
+}
+
+function listed(names: string): string[] {
+  return names.split(',').map((each) => each.trim())
 }

@@ -24,108 +24,53 @@ export interface Valuation {
 
 /**
  * Profit and loss of a position. US dollars are millionths: the first values are rounded, half away from zero, and the
- * others are their sums, so that sums hold on what is shown. Ratios are exact, 1 for 100 %, and 0 without a denominator. Negative is worse for the owner.
+ * others are their sums, so that sums hold on what is shown. Ratios are exact, 1 for 100 %, and 0 without a denominator.
+ * Negative is worse for the owner.
+ *
+ * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
  */
 export interface PnlFigures {
-  /**
-   * Realized + unrealized.
-   *
-   * @figure pnl_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Realized + unrealized. @figure pnl_usd_value */
   readonly pnlE6: bigint
-  /**
-   * Profit and loss ÷ time-weighted average capital.
-   *
-   * @figure pnl_percentage
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Profit and loss ÷ time-weighted average capital. @figure pnl_percentage */
   readonly pnlRatio: Rational
   /**
    * Σ (cost of what the position held × seconds that it held it) ÷ seconds of its life; all deposits if no time
    * passed. Cost is what was deposited, at the prices of its blocks, less its share in every withdrawal.
-   *
    * @figure time_weighted_average_capital
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
    */
   readonly averageCapitalE6: bigint
-  /**
-   * All tokens that were ever deposited, at the prices of now.
-   *
-   * @figure hodl_gross_benchmark_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** All tokens that were ever deposited, at the prices of now. @figure hodl_gross_benchmark_usd_value */
   readonly hodlGrossE6: bigint
   /**
    * Profit and loss − (HODL benchmark − deposits at the prices of their blocks).
-   *
    * @figure alpha_vs_hodl_gross_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
    */
   readonly alphaE6: bigint
-  /**
-   * Alpha ÷ HODL benchmark.
-   *
-   * @figure alpha_vs_hodl_gross_percentage
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Alpha ÷ HODL benchmark. @figure alpha_vs_hodl_gross_percentage */
   readonly alphaRatio: Rational
-  /**
-   * Profit and loss − market profit and loss: the same as LP divergence.
-   *
-   * @figure net_impermanent_loss
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Profit and loss − market profit and loss: the same as LP divergence. @figure net_impermanent_loss */
   readonly netImpermanentLossE6: bigint
-  /**
-   * Net impermanent loss ÷ worth of the twin.
-   *
-   * @figure net_impermanent_loss_percentage
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Net impermanent loss ÷ worth of the twin. @figure net_impermanent_loss_percentage */
   readonly netImpermanentLossRatio: Rational
-  /**
-   * Net impermanent loss − fees, collected or not.
-   *
-   * @figure pure_impermanent_loss
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Net impermanent loss − fees, collected or not. @figure pure_impermanent_loss */
   readonly pureImpermanentLossE6: bigint
-  /**
-   * Pure impermanent loss ÷ worth of the twin.
-   *
-   * @figure pure_impermanent_loss_percentage
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Pure impermanent loss ÷ worth of the twin. @figure pure_impermanent_loss_percentage */
   readonly pureImpermanentLossRatio: Rational
   /**
    * Worth of the twin − deposits. The twin holds the tokens of every deposit and sells the same share of them with
    * every withdrawal.
-   *
    * @figure market_pnl_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
    */
   readonly marketE6: bigint
-  /**
-   * Profit and loss − market profit and loss.
-   *
-   * @figure lp_divergence_pnl_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Profit and loss − market profit and loss. @figure lp_divergence_pnl_usd_value */
   readonly divergenceE6: bigint
   /**
    * Withdrawals + collected fees − the cost of what was withdrawn, each at the prices of its block.
-   *
    * @figure realized_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
    */
   readonly realizedE6: bigint
-  /**
-   * Principal + uncollected fees, at the prices of now, − the cost of what is left.
-   *
-   * @figure unrealized_usd_value
-   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
-   */
+  /** Principal + uncollected fees, at the prices of now, − the cost of what is left. @figure unrealized_usd_value */
   readonly unrealizedE6: bigint
 }
 
