@@ -2,8 +2,8 @@ import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
 import { untilAborted } from '../lib/async/abort.ts'
 import { turnBefore } from '../lib/async/turns.ts'
+import type { Range } from './logs/range.ts'
 import type { LearnedSource } from './logs/reader.ts'
-import type { Range } from './logs/window.ts'
 import { createProof, type Proof, type ProvenLogs, rankedSources } from './proof/proof.ts'
 import {
   type Decoded,
@@ -15,7 +15,6 @@ import {
   verdictOf,
 } from './stream.ts'
 
-/** What is to be stored, and how. */
 interface CoverRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
   readonly place: Place

@@ -11,7 +11,7 @@ import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' w
 import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import type { Range } from './logs/window.ts'
+import type { Range } from './logs/range.ts'
 import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 
 const find = query(findSql, 'read')
@@ -45,7 +45,6 @@ export interface Anchor extends FinalMark {
   readonly isStopped: boolean
 }
 
-/** A final block. */
 export interface FinalMark {
   readonly number: number
   readonly hash: Hex

@@ -23,7 +23,6 @@ import { createTails, type Tail } from './tail.ts'
 
 const findOff = query(featureSql, 'read')
 
-/** The histories of one process. */
 export interface HistoryService extends History, HistoryReader {
   /** What is stored, from the database. */
   progress(): Promise<readonly StoredProgress[]>
@@ -277,7 +276,6 @@ export function createHistory(options: {
   }
 }
 
-/** A chain at its tip. */
 interface AtTip<Row> {
   readonly client: ChainClient
   readonly tip: Tip

@@ -1,7 +1,6 @@
 import type { Metrics } from '../lib/metrics.ts'
 import type { LogsOutcome } from './logs/reader.ts'
 
-/** What happens to histories, by chain. */
 export interface HistoryRecorder {
   requested(chainId: number, outcome: LogsOutcome): void
   stored(chainId: number, blocks: number): void

@@ -4,7 +4,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { BegunTip } from './final/begun_tip.ts'
-import type { Range } from './logs/window.ts'
+import type { Range } from './logs/range.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
 export interface HistoryLog {
@@ -45,7 +45,6 @@ export interface StreamPlace {
   readonly startBlock: number
 }
 
-/** What `decode` made of logs. */
 export interface Decoded<Row> {
   /** Ordered by block, log index and whatever tells rows of one log apart. */
   readonly rows: readonly Row[]
@@ -212,7 +211,6 @@ interface UnreadPlace<Place extends StreamPlace> {
   read(): Promise<Place>
 }
 
-/** Whose history is wanted. */
 export interface EnsureRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
   readonly place: Place | UnreadPlace<Place>

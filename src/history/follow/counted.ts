@@ -1,7 +1,6 @@
 import type { Covered } from '../coverage.ts'
-import { missingOf } from '../logs/ranges.ts'
+import { missingOf, type Range } from '../logs/range.ts'
 import type { LearnedSource } from '../logs/reader.ts'
-import type { Range } from '../logs/window.ts'
 import { rankedSources } from '../proof/proof.ts'
 import type { FollowEntry } from './entry.ts'
 

@@ -19,7 +19,6 @@ export interface Wanted {
   readonly askers: Askers
 }
 
-/** What a follower works with. */
 export interface FollowerOptions<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
   readonly place: Place

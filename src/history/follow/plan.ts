@@ -1,8 +1,7 @@
 import type { Hex } from 'viem'
 import { grouped } from '../../lib/grouped.ts'
-import { blocksIn } from '../logs/ranges.ts'
+import { blocksIn, type Range } from '../logs/range.ts'
 import type { LearnedSource } from '../logs/reader.ts'
-import type { Range } from '../logs/window.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import type { Range } from './window.ts'
+import type { Range } from './range.ts'
 
 /** What was asked: a range of blocks, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }

@@ -1,7 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { Range } from './range.ts'
 import type { LogsRequest } from './reader.ts'
 import type { Reaction } from './refusal.ts'
-import { answered, longer, type Range, refused, startWindow, type Window, withCap } from './window.ts'
+import { answered, longer, refused, startWindow, type Window, withCap } from './window.ts'
 
 /** What one endpoint allows, as its refusals taught. What limits is doubted after some time: providers change. */
 interface Limits {

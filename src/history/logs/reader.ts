@@ -8,11 +8,11 @@ import type { HistoryLog, LogFilter } from '../stream.ts'
 import { FalseLogsError } from './check_logs.ts'
 import { createLimits } from './limits.ts'
 import { merged } from './merged.ts'
+import { cutNewest, lengthOf, piecesOf, type Range } from './range.ts'
 import { LogsRefusedError, type Reaction } from './refusal.ts'
 import { createRests } from './rests.ts'
 import type { LogSource } from './source.ts'
 import { createSmallAsk, createThrottle } from './throttle.ts'
-import { cutNewest, lengthOf, piecesOf, type Range } from './window.ts'
 
 /** What is read, and how it is divided. */
 export interface LogsRequest {

@@ -5,7 +5,6 @@ const REST_MS = { failed: 5_000, behind: 2_000, silent: 60_000, false: 600_000, 
 /** One that fails so often in a row is as good as one that gives no logs. */
 const FAILURES_MAX = 20
 
-/** When one endpoint is left alone. */
 interface Rests {
   /** True for the pause that follows a failure. */
   readonly isResting: boolean

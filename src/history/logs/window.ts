@@ -58,36 +58,3 @@ function within(window: Window): Window {
   const { blocks, cap = blocks } = window
   return { ...window, blocks: Math.max(1, Math.min(blocks, cap)) }
 }
-
-/** A range of blocks, both included. */
-export interface Range {
-  readonly fromBlock: number
-  readonly toBlock: number
-}
-
-/**
- * Divides a range into pieces of at most `blocks`, the newest first. With `shift` the edges lie half a piece lower, so
- * that a mistake at the edge of one division falls into the middle of the other.
- */
-export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
-  const pieces: Range[] = []
-  let size = shift ? Math.ceil(blocks / 2) : blocks
-  for (let last = toBlock; last >= fromBlock; last -= size, size = blocks) {
-    pieces.push({ fromBlock: Math.max(fromBlock, last - size + 1), toBlock: last })
-  }
-  return pieces
-}
-
-/** Number of blocks of a range. */
-export function lengthOf({ fromBlock, toBlock }: Range): number {
-  return toBlock - fromBlock + 1
-}
-
-/** A range in two: its newest `blocks` blocks, and what is older, which may be nothing. */
-export function cutNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
-  const from = toBlock - blocks + 1
-  return [
-    { fromBlock, toBlock: from - 1 },
-    { fromBlock: from, toBlock },
-  ]
-}

@@ -39,7 +39,6 @@ interface Evidence {
   logsOf(log: HistoryLog, signal: AbortSignal): Promise<TransactionLogs | undefined>
 }
 
-/** What one endpoint answered. */
 interface Testimony<T> {
   readonly witness: Witness
   readonly value: T | undefined

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
+import type { Range } from '../logs/range.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
-import type { Range } from '../logs/window.ts'
 import { type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
 import { type Comparison, compareReads, withAgreedTimes } from './witness.ts'

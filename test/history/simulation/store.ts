@@ -1,8 +1,7 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
 import type { Coverage, Covered } from '../../../src/history/coverage.ts'
-import { missingOf } from '../../../src/history/logs/ranges.ts'
-import type { Range } from '../../../src/history/logs/window.ts'
+import { missingOf, type Range } from '../../../src/history/logs/range.ts'
 import type { Stream } from '../../../src/history/stream.ts'
 import { EMITTED } from '../scene.ts'
 

@@ -1,5 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
-import type { Range } from '../../../history/logs/window.ts'
+import type { Range } from '../../../history/logs/range.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 
 /** A manager numbers its positions in the order of their mints: what that tells about where one was minted. */
@@ -15,7 +15,6 @@ export interface MintBracket {
   readonly empty?: { readonly from: number; readonly to: number }
 }
 
-/** A position's birth. */
 export interface Mint {
   readonly tokenId: bigint
   readonly block: number

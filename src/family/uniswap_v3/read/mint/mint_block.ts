@@ -1,8 +1,8 @@
 import { DisputeError, isLasting, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { Range } from '../../../../history/logs/range.ts'
 import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
-import type { Range } from '../../../../history/logs/window.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../../event/mint_search.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
@@ -30,7 +30,6 @@ const PROBES_MAX = 60
 /** Mints that are remembered of one manager. */
 const KNOWN_MAX = 4_096
 
-/** The mints of a window. */
 interface Seen {
   readonly mints: readonly Mint[]
   /** How many different endpoints gave them. */

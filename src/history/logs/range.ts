@@ -1,0 +1,51 @@
+/** A range of blocks, both included. */
+export interface Range {
+  readonly fromBlock: number
+  readonly toBlock: number
+}
+
+/**
+ * Divides a range into pieces of at most `blocks`, the newest first. With `shift` the edges lie half a piece lower, so
+ * that a mistake at the edge of one division falls into the middle of the other.
+ */
+export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
+  const pieces: Range[] = []
+  let size = shift ? Math.ceil(blocks / 2) : blocks
+  for (let last = toBlock; last >= fromBlock; last -= size, size = blocks) {
+    pieces.push({ fromBlock: Math.max(fromBlock, last - size + 1), toBlock: last })
+  }
+  return pieces
+}
+
+/** Number of blocks of a range. */
+export function lengthOf({ fromBlock, toBlock }: Range): number {
+  return toBlock - fromBlock + 1
+}
+
+/** A range in two: its newest `blocks` blocks, and what is older, which may be nothing. */
+export function cutNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
+  const from = toBlock - blocks + 1
+  return [
+    { fromBlock, toBlock: from - 1 },
+    { fromBlock: from, toBlock },
+  ]
+}
+
+/** The parts of `range` that lie in none of the others, the newest first. The others come in any order. */
+export function missingOf(range: Range, others: readonly Range[]): readonly Range[] {
+  const missing: Range[] = []
+  let toBlock = range.toBlock
+  for (const other of [...others].sort((a, b) => b.toBlock - a.toBlock)) {
+    if (other.fromBlock > toBlock) continue
+    if (other.toBlock < range.fromBlock) break
+    if (other.toBlock < toBlock) missing.push({ fromBlock: other.toBlock + 1, toBlock })
+    toBlock = other.fromBlock - 1
+  }
+  if (toBlock >= range.fromBlock) missing.push({ fromBlock: range.fromBlock, toBlock })
+  return missing
+}
+
+/** Number of blocks in ranges that lie apart. */
+export function blocksIn(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1, 0)
+}
