@@ -39,7 +39,7 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
  * reverts because nodes take what init code returns for contract code: they limit it to 24,576 bytes and refuse it if
  * it begins with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
  */
-export function deploylessCode(runtime: Hex, data: Hex): Hex {
+function deploylessCode(runtime: Hex, data: Hex): Hex {
   const creationBytes = COPY_BYTES + size(runtime)
   const dataBytes = size(data)
   if (size(runtime) > RUNTIME_BYTES_MAX) throw new RpcRefusedError(0, 'The lens is too long to be deployed', 'kind')
@@ -60,7 +60,7 @@ export function deploylessRoom(runtime: Hex): number {
  * What the deployed code returned, taken from the revert data of `deploylessCode`. Throws `RevertError` if the code
  * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.
  */
-export function readDeploylessAnswer(revertData: Hex): Hex {
+function readDeploylessAnswer(revertData: Hex): Hex {
   // 2 characters of "0x", 31 bytes of mark, 1 byte of outcome.
   const head = revertData.slice(0, 64).toLowerCase()
   const outcome = revertData.slice(64, 66)

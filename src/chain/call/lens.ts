@@ -15,7 +15,6 @@ export type LensWay = keyof typeof CALL_LENS
 /** Every way, best first. */
 export const LENS_WAYS: readonly LensWay[] = ['override', 'deployless']
 
-/** One call of a lens. */
 interface LensQuestion extends Omit<LensCall, 'runtime'> {
   /** True if 20 million gas are enough for it, so that it may share an `eth_call` with others. */
   readonly isLight?: boolean
@@ -36,11 +35,9 @@ export interface LensAccess {
   observeBlock(block: Block): void
 }
 
-/** What is read by a lens. */
 export interface LensReading<T> {
   /** Names the lens in what is learned about an endpoint. */
   readonly topic: string
-  /** Runtime bytecode of the lens. */
   readonly runtime: Hex
   readonly chainId: number
   /** Absent: the newest block. */

@@ -21,7 +21,6 @@ export interface PageRequest {
 
 /** How a list of entries is read in pages at one block. */
 interface PinnedPagesSource<Page extends LensPage> {
-  /** Most entries of one page. */
   readonly pageSize: number
   /** The least number of entries, as known before the first page. @default 0 */
   readonly countMin?: number

@@ -28,7 +28,6 @@ export interface YieldLeg {
   readonly apyRay: bigint
 }
 
-/** Both sides of a position. */
 export interface YieldLegs {
   readonly supplies: readonly YieldLeg[]
   readonly borrows: readonly YieldLeg[]

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { callByOverride } from '../../../src/chain/call/bundle/bundle.ts'
-import { callDeployless, deploylessCode, readDeploylessAnswer } from '../../../src/chain/call/deployless.ts'
+import { callDeployless } from '../../../src/chain/call/deployless.ts'
 import { type LensReading, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
 import { IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -77,7 +77,9 @@ test('callDeployless() gives an empty answer and one that begins with 0xEF as th
 })
 
 test('callDeployless() fills init code to the last byte that nodes accept, and refuses one more unsent', async () => {
-  const overhead = size(deploylessCode(ECHO, '0x'))
+  await callDeployless(chain.endpoint, { runtime: ECHO, data: '0x', block: 'latest' }, never)
+  const [sent] = chain.rpc.seen.map(({ params }) => params[0] as { readonly data: Hex })
+  const overhead = size(sent?.data ?? '0x')
   const most = `0x${'ab'.repeat(INIT_CODE_BYTES_MAX - overhead)}` as const
   expect(await callDeployless(chain.endpoint, { runtime: ECHO, data: most, block: 'latest' }, never)).toBe(most)
   chain.rpc.reset()
@@ -101,9 +103,11 @@ test('callDeployless() refuses code that cannot be deployed', async () => {
   expect(chain.rpc.seen.length).toBe(1)
 })
 
-test('readDeploylessAnswer() takes no other revert for an answer', () => {
+test('callDeployless() takes no other revert for an answer', async () => {
   for (const data of ['0x', '0x08c379a0', `0x${'00'.repeat(64)}`] as const) {
-    expect(() => readDeploylessAnswer(data)).toThrow(RpcRefusedError)
+    chain.rpc.rule(() => ({ kind: 'error', error: { code: 3, message: 'execution reverted', data } }))
+    const error = await failure(callDeployless(chain.endpoint, { runtime: ECHO, data: '0x', block: 'latest' }, never))
+    expect(error).toBeInstanceOf(RpcRefusedError)
   }
 })
 

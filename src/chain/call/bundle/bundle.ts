@@ -9,9 +9,7 @@ import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** Code that is executed without being deployed, and what it is called with. */
 export interface LensCall {
-  /** Runtime bytecode. */
   readonly runtime: Hex
-  /** Call data: selector and arguments. */
   readonly data: Hex
   readonly block: BlockAt
 }

@@ -77,14 +77,9 @@ const STEP_FLOWS = 16
 const DENOMINATOR_KEPT = 1n << 2_048n
 
 /**
- * Replays flows in the order of the chain. Throws `RangeError` if they cannot be the whole history of a position: times
+ * Replays flows in the order of the chain, in steps; `before` is the ledger of all flows before these, if there are any. Throws `RangeError` if they cannot be the whole history of a position: times
  * that go back, or more liquidity withdrawn than there was.
  */
-export function replay(flows: readonly Flow[]): Ledger {
-  return flows.reduce(apply, emptyAt(flows[0]))
-}
-
-/** The same in steps; `before` is the ledger of all flows before these, if there are any. */
 export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Ledger> {
   let ledger = before
   let replayed = 0

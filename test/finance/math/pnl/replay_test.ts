@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { pnlFigures } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
-import { replay, waitUntil } from '../../../../src/finance/math/pnl/replay.ts'
+import { waitUntil } from '../../../../src/finance/math/pnl/replay.ts'
 import { ONE, rational } from '../../../../src/lib/number/rational.ts'
+import { replay } from './replayed.ts'
 
 /** A deposit that cost a dollar, as a fraction in lowest terms, and half of it withdrawn. */
 const DEPOSIT: Flow = { kind: 'increase', timeSec: 100n, liquidity: 2n, amounts: [1n, 0n], prices: [ONE, ONE] }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { type PnlFigures, pnlFigures, type Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Both, Flow } from '../../../../src/finance/math/pnl/flow.ts'
-import { replay } from '../../../../src/finance/math/pnl/replay.ts'
 import { hundredths, pooled, priced, pricesAt, type Range } from './pool.ts'
+import { replay } from './replayed.ts'
 import { shown } from './shown.ts'
 import worked from './worked_examples.json'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
+import type { RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/read/position.ts'
-import type { RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
 import type { RawToken } from '../../../../src/finance/token/token.ts'
