@@ -24,7 +24,6 @@ import type { HoldingsReader } from './holding.ts'
  * A folder of `test/family` is a family with a past that nothing else knows of.
  */
 
-/** What families read with. */
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */
   readonly clients: ReadonlyMap<number, FinanceClient>
@@ -80,7 +79,6 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly work?: { readonly feature: Feature; readonly rounds: (setup: FamilySetup<Setting>) => Work['round'] }
 }
 
-/** Where contracts are read. */
 interface ContractsSetup {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly clock: Clock

@@ -32,7 +32,6 @@ const named = v.strictObject({
   obligation_address: v.string(),
 })
 
-/** Which obligation an answer is about. */
 export type Named = v.InferOutput<typeof named>
 
 /** Body of a yield answer, without `request_id`. */

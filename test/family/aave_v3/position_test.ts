@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { stringToHex } from 'viem'
-import { interpret } from '../../../src/family/aave_v3/read/position.ts'
 import type {
   BrokenPart,
   RawAccount,
@@ -8,7 +7,8 @@ import type {
   RawHolding,
   RawRead,
   RawReserve,
-} from '../../../src/family/aave_v3/read/state.ts'
+} from '../../../src/family/aave_v3/read/abi.ts'
+import { interpret } from '../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'

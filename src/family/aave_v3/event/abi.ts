@@ -21,7 +21,6 @@ const SIGNATURES = {
   stableBurn: 'Burn(address indexed, uint256, uint256, uint256, uint256, uint256)',
 } as const
 
-/** Name of an event that matters here. */
 export type EventName = keyof typeof SIGNATURES
 
 const EVENTS = Object.entries(SIGNATURES) as [EventName, string][]

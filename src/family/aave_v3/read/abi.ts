@@ -1,20 +1,9 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
-import type {
-  AccountData,
-  BrokenAccount,
-  BrokenPart,
-  RawAccount,
-  RawCategory,
-  RawHolding,
-  RawMarket,
-  RawRead,
-  RawReserve,
-  RawReserveTokens,
-} from './state.ts'
 
 const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
 const READ_NAMED = toFunctionSelector('readNamed(address[] providers, address[] wallets, uint256 bytesMax)')
@@ -49,7 +38,49 @@ export function decodeTouched(answer: Hex) {
   return { block, touched: answered ? marks.map((mark) => mark === 1) : undefined }
 }
 
-const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
+const BROKEN_PARTS = [undefined, 'configuration', 'supplied', 'debt', 'category'] as const
+
+/** The part of a wallet's account in a market that could not be read. */
+export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
+
+/** A wallet whose account in a market could not be read. */
+export type BrokenAccount = ReturnType<typeof readBroken>
+
+/** One market, in the order in which it was asked for. */
+export type RawMarket = ReturnType<typeof readMarket>
+
+/** What a version of the contracts can do. */
+export type Features = RawMarket['features']
+
+/** A reserve that at least one of the wallets holds or has switched on. */
+export type RawReserve = ReturnType<typeof readReserve>
+
+/** The tokens of a reserve, and what its asset calls itself. */
+export type RawReserveTokens = ReturnType<typeof readTokens>
+
+/** An eMode category that at least one of the wallets is in. */
+export type RawCategory = ReturnType<typeof readCategory>
+
+/** What `Pool.getUserAccountData` answers; money in market units, percentages in hundredths of a percent. */
+export type AccountData = ReturnType<typeof readAccountData>
+
+/** What a wallet has of one reserve, token units. */
+export type RawHolding = ReturnType<typeof readHolding>
+
+/** What one wallet has in one market; `wallet` and `market` are indexes into what was asked. */
+export type RawAccount = Readonly<ReturnType<typeof readAccount>>
+
+/** The result of one reading of a chain; the same for every way of reading. */
+export interface RawRead {
+  readonly block: Block
+  /** Wallets that this page covers, those without anything included. */
+  readonly taken: number
+  readonly markets: readonly RawMarket[]
+  readonly reserves: readonly RawReserve[]
+  readonly categories: readonly RawCategory[]
+  readonly accounts: readonly RawAccount[]
+  readonly broken: readonly BrokenAccount[]
+}
 
 /** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
 export function decodeLens(answer: Hex): RawRead {
@@ -87,35 +118,50 @@ function decode(answer: Hex, takeTokens: (from: LensCursor) => void): RawRead {
   return { block, taken, markets, reserves, categories, accounts, broken }
 }
 
-function readMarket(from: LensCursor): RawMarket {
-  const market = { answered: from.number(1) === 1, unit: from.uint(16) }
-  const features = from.number(1)
-  return {
-    ...market,
-    features: {
-      liquidEModes: (features & 1) !== 0,
-      zeroLtvEModes: (features & 2) !== 0,
-      isolatedEModes: (features & 4) !== 0,
-    },
+function readMarket(from: LensCursor) {
+  // It does not answer, too, if it does not count in US dollars.
+  const answered = from.number(1) === 1
+  /** Units of one US dollar in prices and account figures. */
+  const unit = from.uint(16)
+  const flags = from.number(1)
+  const features = {
+    /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
+    liquidEModes: (flags & 1) !== 0,
+    /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside eMode the reserve's own LTV counts. */
+    zeroLtvEModes: (flags & 2) !== 0,
+    /** 3.7 and later: isolated eModes replace isolation mode. */
+    isolatedEModes: (flags & 4) !== 0,
   }
+  return { answered, unit, features }
 }
 
-function readReserve(from: LensCursor): RawReserve {
+function readReserve(from: LensCursor) {
   const reserve = {
     market: from.number(1),
+    /** Its index in the pool, which bitmaps use. */
     id: from.number(2),
     asset: from.address(),
+    /** The bits of `ReserveConfigurationMap`. */
     configuration: from.uint(32),
     liquidityRateRay: from.uint(16),
     variableBorrowRateRay: from.uint(16),
+    /** Debt against this collateral in isolation mode, hundredths of a US dollar. */
     isolationDebt: from.uint(16),
   }
   const priced = from.number(1) === 1
   const price = from.uint(32)
-  return { ...reserve, price: priced ? price : undefined, withdrawable: from.uint(16), symbol: from.text() }
+  return {
+    ...reserve,
+    /** Market units for a whole token, undefined if the oracle fails. */
+    price: priced ? price : undefined,
+    /** What the pool can pay out, token units. */
+    withdrawable: from.uint(16),
+    /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
+    symbol: from.text(),
+  }
 }
 
-function readCategory(from: LensCursor): RawCategory {
+function readCategory(from: LensCursor) {
   return {
     market: from.number(1),
     id: from.number(1),
@@ -125,53 +171,59 @@ function readCategory(from: LensCursor): RawCategory {
     collateralBitmap: from.uint(16),
     zeroLtvBitmap: from.uint(16),
     isolated: from.number(1) === 1,
+    /** Market units for a whole token of every asset in it, 0 if each has its own price. Only before 3.2. */
     price: from.uint(32),
   }
 }
 
-function readAccount(from: LensCursor): RawAccount {
+function readAccount(from: LensCursor) {
+  // The category is 0 outside eMode; there is no data if the pool does not answer it.
   const [wallet, market, category] = [from.number(4), from.number(1), from.number(1)]
   const data = from.number(1) === 1 ? readAccountData(from) : undefined
   const holdings = Array.from({ length: from.number(1) }, () => readHolding(from))
   return { wallet, market, category, data, holdings }
 }
 
-function readAccountData(from: LensCursor): AccountData {
+function readAccountData(from: LensCursor) {
   return {
     totalCollateral: from.uint(32),
     totalDebt: from.uint(32),
     availableBorrows: from.uint(32),
     liquidationThresholdBps: from.uint(32),
     ltvBps: from.uint(32),
+    /** 10^18 is 1; 2^256 − 1 without debt. */
     healthFactorWad: from.uint(32),
   }
 }
 
-function readHolding(from: LensCursor): RawHolding {
+function readHolding(from: LensCursor) {
   const reserve = from.number(2)
   const flags = from.number(1)
   return {
     reserve,
+    /** True if the wallet uses it as collateral. */
     isCollateral: (flags & 1) !== 0,
     supplied: (flags & 2) === 0 ? 0n : from.uint(32),
     variableDebt: (flags & 4) === 0 ? 0n : from.uint(32),
     stableDebt: (flags & 8) === 0 ? 0n : from.uint(32),
+    /** The wallet's own rate, 0 without stable debt. */
     stableRateRay: (flags & 8) === 0 ? 0n : from.uint(16),
   }
 }
 
-function readTokens(from: LensCursor): RawReserveTokens {
+function readTokens(from: LensCursor) {
   return {
     market: from.number(1),
     id: from.number(2),
     supplyToken: from.address(),
+    /** The zero address if the reserve has none. */
     stableDebtToken: from.address(),
     variableDebtToken: from.address(),
     name: from.text(),
   }
 }
 
-function readBroken(from: LensCursor): BrokenAccount {
+function readBroken(from: LensCursor) {
   const [wallet, market] = [from.number(4), from.number(1)]
   const part = BROKEN_PARTS[from.number(1)]
   if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')

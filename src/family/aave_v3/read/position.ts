@@ -4,9 +4,8 @@ import { shownText, textFrom } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from '../math.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
-import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './state.ts'
+import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './abi.ts'
 
-/** A reserve with the symbol of its token. */
 export interface NamedReserve extends Reserve {
   readonly asset: Address
   /** Empty if the token has none. */

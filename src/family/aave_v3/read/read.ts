@@ -11,11 +11,11 @@ import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
+import type { RawRead } from './abi.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readWallets } from './read_lens.ts'
-import type { RawRead } from './state.ts'
 
 /** Time for one chain over all its pages and tries. */
 const BUDGET_MS = 4_500

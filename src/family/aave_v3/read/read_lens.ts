@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import type { RawRead } from './abi.ts'
 import { decodeLens, encodeRead } from './abi.ts'
-import type { RawRead } from './state.ts'
 
 /**
  * Wallets in one call. A wallet costs about 4,000 gas for each reserve of its markets; a deployless call shares its gas

@@ -1,12 +1,6 @@
 import { base58 } from '@scure/base'
 import { bytesIn } from '../../../chain/solana/bytes.ts'
-import {
-  type AccountKind,
-  decodePricedReserve,
-  isOfKind,
-  type PricedReserve,
-  RESERVE_KIND,
-} from '../../../finance/price/scope/layout.ts'
+import { type AccountKind, decodePricedReserve, isOfKind, RESERVE_KIND } from '../../../finance/price/scope/layout.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
@@ -24,81 +18,20 @@ export const ACCOUNT_KINDS = {
 /** Where an obligation has its wallet. */
 export const OBLIGATION_OWNER_AT = 64
 
-/** One deposit of an obligation. */
-interface Deposit {
-  readonly reserve: string
-  /** Collateral tokens of the reserve, base units. */
-  readonly collateralAmount: bigint
-}
-
-/** One debt of an obligation, as it stood when it was last refreshed. */
-interface Borrow {
-  readonly reserve: string
-  /** Base units of the borrowed token, Sf. */
-  readonly amountSf: bigint
-  /** The reserve's cumulative borrow rate at that moment, Sf. */
-  readonly cumulativeRateSf: bigint
-}
-
 /** A wallet's position in one market. */
-export interface Obligation {
-  readonly lastUpdateSlot: bigint
-  readonly market: string
-  readonly owner: string
-  readonly deposits: readonly Deposit[]
-  readonly borrows: readonly Borrow[]
-  /** 0 outside all elevation groups. */
-  readonly elevationGroup: number
-}
-
-/** One point of a borrow-rate curve, both in hundredths of a percent. */
-export interface CurvePoint {
-  readonly utilizationBps: bigint
-  readonly rateBps: bigint
-}
+export type Obligation = ReturnType<typeof decodeObligation>
 
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
-export interface Reserve extends PricedReserve {
-  readonly lastUpdateSlot: bigint
-  /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
-  readonly lastUpdateTimestampSec: bigint
-  /** What interest and rewards accrue by; `unknown` if only a later program knows it. */
-  readonly accrualUnit: (typeof ACCRUAL_UNITS)[number] | 'unknown'
-  readonly availableAmount: bigint
-  readonly borrowedSf: bigint
-  readonly cumulativeRateSf: bigint
-  readonly protocolFeesSf: bigint
-  readonly referrerFeesSf: bigint
-  readonly pendingReferrerFeesSf: bigint
-  readonly collateralSupply: bigint
-  /** Base units that are still to be given to suppliers. */
-  readonly rewardsAvailable: bigint
-  /** Base units that suppliers are given in each slot or second. */
-  readonly rewardsPerUnit: bigint
-  readonly hostFixedRateBps: bigint
-  readonly protocolTakeRatePct: bigint
-  readonly maxLtvPct: bigint
-  readonly liquidationThresholdPct: bigint
-  readonly borrowFactorPct: bigint
-  readonly curve: readonly CurvePoint[]
-}
+export type Reserve = ReturnType<typeof decodeReserve>
 
-/** What an elevation group puts in place of its reserves' own limits. */
-export interface ElevationGroup {
-  readonly id: number
-  readonly maxLtvPct: bigint
-  readonly liquidationThresholdPct: bigint
-}
+/** One point of a borrow-rate curve, both in hundredths of a percent. */
+export type CurvePoint = Reserve['curve'][number]
 
 /** One market: the rules that are common to its reserves. */
-export interface Market {
-  readonly referralFeeBps: bigint
-  /** Highest yearly rate of a reserve's rewards; 0 if the market gives none. */
-  readonly rewardsMaxAprBps: bigint
-  /** Most that one obligation may borrow, whole US dollars. */
-  readonly borrowCapUsd: bigint
-  readonly elevationGroups: readonly ElevationGroup[]
-}
+export type Market = ReturnType<typeof decodeMarket>
+
+/** What an elevation group puts in place of its reserves' own limits. */
+export type ElevationGroup = Market['elevationGroups'][number]
 
 const DEPOSITS = { count: 8, at: 96, size: 136 }
 const BORROWS = { count: 5, at: 1208, size: 200 }
@@ -116,30 +49,38 @@ export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): b
  * Reads the bytes of an obligation that passed `isAccount`. An entry is free if its reserve's key is all zero. Free
  * entries may precede used ones. Entries with an amount of zero are left out too.
  */
-export function decodeObligation(data: Uint8Array): Obligation {
+export function decodeObligation(data: Uint8Array) {
   const bytes = bytesIn(data)
   return {
     lastUpdateSlot: bytes.u64(16),
     market: bytes.key(32),
     owner: bytes.key(OBLIGATION_OWNER_AT),
+    /** Collateral tokens of each reserve, base units. */
     deposits: slots(DEPOSITS)
       .map((at) => ({ reserve: bytes.key(at), collateralAmount: bytes.u64(at + 32) }))
       .filter(({ reserve, collateralAmount }) => reserve !== KEY_NONE && collateralAmount > 0n),
+    /**
+     * As they stood when they were last refreshed: base units of the borrowed token, and the reserve's cumulative borrow
+     * rate at that moment, both Sf.
+     */
     borrows: slots(BORROWS)
       .map((at) => ({ reserve: bytes.key(at), cumulativeRateSf: bytes.u256(at + 32), amountSf: bytes.u128(at + 88) }))
       .filter(({ reserve, amountSf }) => reserve !== KEY_NONE && amountSf > 0n),
+    /** 0 outside all elevation groups. */
     elevationGroup: bytes.u8(2285),
   }
 }
 
 /** Reads the bytes of a reserve that passed `isAccount`. */
-export function decodeReserve(data: Uint8Array): Reserve {
+export function decodeReserve(data: Uint8Array) {
   const bytes = bytesIn(data)
   return {
     ...decodePricedReserve(data),
     lastUpdateSlot: bytes.u64(16),
+    /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
     lastUpdateTimestampSec: BigInt(bytes.u32(28)),
-    accrualUnit: ACCRUAL_UNITS[bytes.u8(4865)] ?? 'unknown',
+    /** What interest and rewards accrue by; `unknown` if only a later program knows it. */
+    accrualUnit: ACCRUAL_UNITS[bytes.u8(4865)] ?? ('unknown' as const),
     availableAmount: bytes.u64(224),
     borrowedSf: bytes.u128(232),
     cumulativeRateSf: bytes.u256(296),
@@ -147,7 +88,9 @@ export function decodeReserve(data: Uint8Array): Reserve {
     referrerFeesSf: bytes.u128(360),
     pendingReferrerFeesSf: bytes.u128(376),
     collateralSupply: bytes.u64(2592),
+    /** Base units that are still to be given to suppliers. */
     rewardsAvailable: bytes.u64(440),
+    /** Base units that suppliers are given in each slot or second. */
     rewardsPerUnit: bytes.u64(5792),
     hostFixedRateBps: BigInt(bytes.u16(4858)),
     protocolTakeRatePct: BigInt(bytes.u8(4870)),
@@ -164,11 +107,13 @@ export function lastUpdateSlotOf(data: Uint8Array): bigint {
 }
 
 /** Reads the bytes of a market that passed `isAccount`. */
-export function decodeMarket(data: Uint8Array): Market {
+export function decodeMarket(data: Uint8Array) {
   const bytes = bytesIn(data)
   return {
     referralFeeBps: BigInt(bytes.u16(120)),
+    /** Highest yearly rate of a reserve's rewards; 0 if the market gives none. */
     rewardsMaxAprBps: BigInt(bytes.u16(3358)),
+    /** Most that one obligation may borrow, whole US dollars. */
     borrowCapUsd: bytes.u64(152),
     elevationGroups: slots(GROUPS).map((at) => ({
       id: bytes.u8(at + 2),

@@ -12,49 +12,26 @@ import { sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { Position } from '../read/position.ts'
 import { collectable, splitOwed } from './fees.ts'
 
-/** USD in millionths. */
-interface UsdFigures {
-  readonly amountsE6: bigint
-  /** Undefined as `Figures.fees` is. */
-  readonly feesE6: bigint | undefined
-  readonly withdrawnE6: bigint | undefined
-  readonly totalE6: bigint
-}
-
-/** The figures of a position. */
-export interface Figures {
-  /** What withdrawing all liquidity would pay. */
-  readonly amounts: TokenAmounts
-  /** What collecting would pay without withdrawing: `fees` and `withdrawn` together. */
-  readonly owed: TokenAmounts
-  /** Undefined if nothing tells it from principal. */
-  readonly fees: TokenAmounts | undefined
-  /** Principal that was withdrawn and not collected; undefined as `fees` is. */
-  readonly withdrawn: TokenAmounts | undefined
-  /** Whether the pool's tick is within the range, so that liquidity there earns. */
-  readonly inRange: boolean
-  /** Whole token1 per whole token0. */
-  readonly prices: RangePrices
-  /** Whole token0 per whole token1; lower and upper are swapped. */
-  readonly inverse: RangePrices
-  /** Undefined if one of the tokens has no price. */
-  readonly usd: UsdFigures | undefined
-}
-
 /** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
-export function figuresOf(position: Position, withdrawn?: Both<bigint>): Figures {
+export function figuresOf(position: Position, withdrawn?: Both<bigint>) {
   const { pool, tickLower, tickUpper } = position
   const { principal: amounts, owed } = heldIn(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   return {
+    /** What withdrawing all liquidity would pay. */
     amounts,
+    /** What collecting would pay without withdrawing: `fees` and `withdrawn` together. */
     owed,
+    /** Undefined if nothing tells it from principal. */
     fees: split?.fees,
+    /** Principal that was withdrawn and not collected; undefined as `fees` is. */
     withdrawn: split?.withdrawn,
+    /** Whether the pool's tick is within the range, so that liquidity there earns. */
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
     ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
+    /** Millionths; undefined if one of the tokens has no price. */
     usd: usdOf(position, { amounts, owed, split }),
   }
 }
@@ -76,8 +53,13 @@ function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpp
 
 function usdOf(
   { token0, token1 }: Position,
-  { amounts, owed, split }: Pick<Figures, 'amounts' | 'owed'> & { readonly split: ReturnType<typeof splitOwed> },
-): Figures['usd'] {
+  held: {
+    readonly amounts: TokenAmounts
+    readonly owed: TokenAmounts
+    readonly split: ReturnType<typeof splitOwed>
+  },
+) {
+  const { amounts, owed, split } = held
   const [price0, price1] = [token0.price, token1.price]
   if (price0 === undefined || price1 === undefined) return undefined
   const worth = ({ amount0, amount1 }: TokenAmounts) => [

@@ -1,7 +1,9 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
+import type { UsdAnswers } from '../../../finance/price/price.ts'
 import {
   encodePriceSources,
   NO_PRICE_SOURCES,
@@ -9,20 +11,10 @@ import {
   type PriceSources,
   readUsdAnswers,
 } from '../../../finance/price/price_sources.ts'
-import { readToken } from '../../../finance/token/token.ts'
+import { type RawToken, readToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import type {
-  BrokenPart,
-  BrokenPosition,
-  RawBrief,
-  RawPool,
-  RawPosition,
-  RawPricedToken,
-  RawRead,
-  RawScan,
-} from './state.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
 const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`
@@ -89,7 +81,45 @@ const encodeDeployments = onceEach((deployments: LensSubject['deployments']) =>
   ),
 )
 
-const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
+const BROKEN_PARTS = [undefined, 'id', 'position', 'pool', 'tick', 'owner'] as const
+
+/** The part of a position that could not be read. */
+export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
+
+/** A position that exists but could not be read in full. */
+export type BrokenPosition = ReturnType<typeof readBroken>
+
+/** What a list needs to sort and count a position; `manager` and `pool` are indexes into the read's lists. */
+export type RawBrief = ReturnType<typeof readBrief>
+
+/** One position. */
+export type RawPosition = ReturnType<typeof readPosition>
+
+/** One pool; tokens are indexes into the read's list of tokens. */
+export type RawPool = ReturnType<typeof readPool>
+
+/** A token with what the sources of its price answer; nothing in a reading in brief. */
+export interface RawPricedToken extends RawToken {
+  readonly usd: UsdAnswers
+}
+
+/** The result of a page of a long list: its positions in brief and what is needed to find spam and unreadable ones. */
+export interface RawScan {
+  readonly block: Block
+  /** In the order of the deployments; `balance` is undefined if the manager does not answer. */
+  readonly managers: readonly { readonly balance: number | undefined }[]
+  /** Entries of the wallet's list that this page covers, broken ones included. */
+  readonly taken: number
+  readonly tokens: readonly RawPricedToken[]
+  readonly pools: readonly RawPool[]
+  readonly positions: readonly RawBrief[]
+  readonly broken: readonly BrokenPosition[]
+}
+
+/** The result of one reading of a chain; the same for every way of reading. */
+export interface RawRead extends RawScan {
+  readonly positions: readonly RawPosition[]
+}
 
 /** Records decoded before other work may run. Most of their time goes into checksums of addresses. */
 const STEP_RECORDS = 200
@@ -132,12 +162,13 @@ function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBr
   return { block, managers, taken, tokens, pools, positions, briefs, broken }
 }
 
-function readPool(from: LensCursor): RawPool {
+function readPool(from: LensCursor) {
   return {
     manager: from.number(1),
     address: from.address(),
     token0: from.number(2),
     token1: from.number(2),
+    /** Hundredths of a bip. */
     fee: from.number(3),
     sqrtPriceX96: from.uint(20),
     tick: tickOf(from),
@@ -145,15 +176,16 @@ function readPool(from: LensCursor): RawPool {
   }
 }
 
-function readBroken(from: LensCursor): BrokenPosition {
+function readBroken(from: LensCursor) {
   const manager = from.number(1)
+  // 0 if the id itself could not be read.
   const tokenId = from.uint(32)
   const part = BROKEN_PARTS[from.number(1)]
   if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')
   return { manager, tokenId, part }
 }
 
-function readPosition(from: LensCursor, open: boolean): RawPosition {
+function readPosition(from: LensCursor, open: boolean) {
   const position = {
     manager: from.number(1),
     tokenId: from.uint(32),
@@ -164,11 +196,12 @@ function readPosition(from: LensCursor, open: boolean): RawPosition {
     insideLast: readGrowth(from),
     owed: { amount0: from.uint(16), amount1: from.uint(16) },
   }
-  if (!open) return { ...position, liquidity: 0n, outside: undefined }
-  return { ...position, liquidity: from.uint(16), outside: { lower: readGrowth(from), upper: readGrowth(from) } }
+  const liquidity = open ? from.uint(16) : 0n
+  // Counters at both ends of its range; without liquidity it earns nothing.
+  return { ...position, liquidity, outside: open ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined }
 }
 
-function readBrief(from: LensCursor): RawBrief {
+function readBrief(from: LensCursor) {
   return { manager: from.number(1), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
 }
 

@@ -8,7 +8,7 @@ import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './state.ts'
+import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
 
 interface KnownToken extends Token {
   readonly decimals: number
@@ -63,7 +63,6 @@ export interface ChainRead<Listed extends BriefPosition = Position> {
   readonly unreadable: readonly UnreadablePosition[]
 }
 
-/** How to interpret a reading. */
 interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]

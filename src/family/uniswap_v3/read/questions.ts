@@ -9,6 +9,7 @@ import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
+import type { RawRead, RawScan } from './abi.ts'
 import {
   decodeLens,
   decodeScan,
@@ -21,7 +22,6 @@ import {
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
-import type { RawRead, RawScan } from './state.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 100_000
@@ -43,7 +43,6 @@ export class ListTooLongError extends Error {
 /** Where a chain's positions are read. */
 export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
 
-/** A question to a chain. */
 export interface Question<Answer> {
   /** The key for sharing answers. */
   readonly key: string

@@ -47,13 +47,11 @@ export interface PositionReader {
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<Fresh<ChainRead>[]>
 }
 
-/** Which chains and managers to ask. */
 export interface PositionReadOptions {
   readonly places: readonly UniswapV3Place[]
   readonly signal: AbortSignal
 }
 
-/** Positions of a list that are wanted whole. */
 interface CompleteRequest {
   /** The list as it was read. */
   readonly reads: readonly ChainRead<BriefPosition>[]
@@ -61,7 +59,6 @@ interface CompleteRequest {
   readonly signal: AbortSignal
 }
 
-/** The result of reading positions of a list whole. */
 interface Completed {
   readonly positions: readonly Position[]
   /** Those whose tokens or pools now answer differently: a hostile token can tell readings apart. */

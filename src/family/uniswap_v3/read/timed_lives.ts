@@ -18,7 +18,6 @@ export interface TimedLives {
   read(questions: readonly LifeQuestion[], within: Patience): Promise<TimedLife[]>
 }
 
-/** How long an answer may take. */
 export interface Patience {
   readonly signal: AbortSignal
   /** When its request has no time left, milliseconds of the monotonic clock. */

@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
-import type { RawMarket } from '../../../../src/family/aave_v3/read/state.ts'
+import type { RawMarket } from '../../../../src/family/aave_v3/read/abi.ts'
 import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'
 import { SELECTOR } from './words.ts'

@@ -6,7 +6,7 @@ import type {
   BrokenPart,
   RawAccount,
   RawHolding,
-} from '../../../../src/family/aave_v3/read/state.ts'
+} from '../../../../src/family/aave_v3/read/abi.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
 import { hasAnswer } from '../../../support/staged/multicall.ts'
 import type { StagedMarket, StagedReserve } from './markets.ts'

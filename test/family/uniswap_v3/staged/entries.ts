@@ -2,8 +2,13 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
-import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
-import type { BrokenPosition, RawPool, RawPosition, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type {
+  BrokenPosition,
+  LensSubject,
+  RawPool,
+  RawPosition,
+  RawRead,
+} from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { type Ask, type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import { NOTHING_SAID, readPrices, readTokens } from './tokens.ts'
 import { int24Of, SELECTOR } from './words.ts'

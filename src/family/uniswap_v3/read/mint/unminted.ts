@@ -7,7 +7,6 @@ import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
-/** Which id of which manager. */
 interface UnmintedQuestion {
   readonly client: ChainClient
   readonly deployment: UniswapV3Deployment
