@@ -3,7 +3,6 @@ import type { Clock } from '../lib/clock.ts'
 import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
 
-/** What `reuse` needs to know about a reading. */
 interface BlockRead<T> {
   readonly chain: Chain
   /** What is read, with all that it depends on; the chain is added. */

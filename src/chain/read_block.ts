@@ -3,7 +3,6 @@ import type { PinnedBlock } from './block.ts'
 import type { Endpoint } from './rpc/client.ts'
 import { MissingBlockError } from './rpc/error.ts'
 
-/** A tag, a height, or a hash. */
 export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
 /**

@@ -8,7 +8,6 @@ export const QUORUM = 2
 /** So much longer than the first answer the others may take, milliseconds. */
 const LATE_MS = 1_000
 
-/** What endpoints agree on. */
 export interface Agreed<T> {
   readonly value: T
   /** Positions of those that said it: fewer than were wanted if no others could be asked. */
@@ -18,7 +17,6 @@ export interface Agreed<T> {
 /** Endpoints contradict each other, and no third one decides between them. */
 export class DisputeError extends UnavailableError {}
 
-/** How a read is agreed on. */
 interface QuorumOptions<T> extends ReadOptions {
   /** How many different endpoints must say the same. @default {2} */
   readonly quorum?: number

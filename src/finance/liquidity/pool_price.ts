@@ -3,7 +3,6 @@ import { type Rational, rational } from '../../lib/number/rational.ts'
 import { sqrtPriceAtTickX96 } from '../math/liquidity.ts'
 import type { PositionFlow } from './position_flow.ts'
 
-/** A position's range. */
 export interface TickRange {
   readonly tickLower: number
   readonly tickUpper: number

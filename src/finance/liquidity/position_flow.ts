@@ -8,7 +8,6 @@ import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
 
-/** What changed a liquidity position. */
 export type PositionFlowKind = 'increase' | 'decrease' | 'collect'
 
 /** One change of a liquidity position, as its manager logged it. */

@@ -20,13 +20,11 @@ export interface PnlState {
 /** What is left of a burned position. */
 const BURNED = { liquidity: 0n, owed: [0n, 0n] } as const
 
-/** What flows tell without prices. */
 interface Withdrawals {
   /** Principal that was withdrawn and not collected, raw units. */
   readonly withdrawn: Both<bigint>
 }
 
-/** A position's profit and loss. */
 export interface Profit extends Withdrawals {
   readonly figures: PnlFigures
   /** No liquidity is left. */

@@ -8,7 +8,6 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { shownText, TEXT_BYTES_MAX, textFrom } from './text.ts'
 
-/** What a token calls itself. */
 export interface TokenFacts {
   /** Empty if the token has none. */
   readonly symbol: string
@@ -16,7 +15,6 @@ export interface TokenFacts {
   readonly decimals: number
 }
 
-/** Reads what tokens call themselves. */
 interface TokenReader {
   /** By address in lower case. Throws `UnavailableError`. */
   facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>>

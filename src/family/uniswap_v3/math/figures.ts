@@ -2,7 +2,6 @@ import {
   feeGrowthInside,
   isInRange,
   principal,
-  type RangePrices,
   rangePrices,
   sqrtPriceAtTickX96,
   type TokenAmounts,

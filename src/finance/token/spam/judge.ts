@@ -7,7 +7,6 @@ import { spamReason } from './spam.ts'
 /** Most tokens that are remembered, at most about a kilobyte each, because no more of their texts is read. */
 const TOKENS_MAX = 10_000
 
-/** A token and whether it is spam. */
 export interface JudgedToken {
   readonly token: Token
   /** Why it is spam, as a sentence; undefined if it is not. */
