@@ -1,11 +1,10 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
-import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseBytes } from '../chain/rpc/value.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
-import { CodedError } from '../lib/error.ts'
+import { createMoments, momentRefused } from './moment.ts'
 import { type FamilyPlace, isNow, type Moment } from './place.ts'
 
 /** A contract that was deployed at some block. */
@@ -37,7 +36,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   readonly contractOf: (deployment: Deployment) => Address
 }): PastPlaces<Deployment> {
   const { name, clock, contractOf } = options
-  const blocks = createBlockFinder(clock)
+  const moments = createMoments(clock)
   /** The lowest block at which code was seen at a contract whose first block nobody knows. */
   const seen = new Map<string, bigint>()
 
@@ -74,28 +73,16 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   async function placeAt(
     { client, deployments }: FamilyPlace<Deployment>,
-    { at_block, at_time }: Moment,
+    moment: Moment,
     signal: AbortSignal,
   ): Promise<FamilyPlace<Deployment> | string> {
-    const atSec = at_time?.sec ?? 0
-    const chain = `chain ${client.chain.id} (${client.chain.name})`
-    let block: PinnedBlock
-    try {
-      block = await (at_block === undefined
-        ? blocks.byTime(client, BigInt(atSec), signal)
-        : blocks.byNumber(client, BigInt(at_block), signal))
-    } catch (error) {
-      if (!(error instanceof NoBlockError)) throw error
-      const { number, timestampSec } = error.nearest
-      if (at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
-      if (timestampSec < atSec) return 'expected no time in the future'
-      return `expected a time from ${timestampSec} on, when ${chain} began`
-    }
+    const block = await moments.blockAt(client, moment, signal)
+    if (typeof block === 'string') return block
     const here = await standing({ client, deployments, block }, signal)
     if (here.length > 0) return { client, deployments: here, block }
     const known = Math.min(...deployments.map(({ startBlock }) => startBlock))
     const first = known > 0 ? `, expected ${known} or later` : ''
-    return `${name} did not stand on ${chain} at block ${block.number}${first}`
+    return `${name} did not stand on chain ${client.chain.id} (${client.chain.name}) at block ${block.number}${first}`
   }
 
   return {
@@ -108,13 +95,8 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
       )
       const standing = found.filter((each) => typeof each !== 'string')
       const [reason] = found.filter((each) => typeof each === 'string')
-      if (standing.length === 0 && reason !== undefined) throw refused(moment, reason)
+      if (standing.length === 0 && reason !== undefined) throw momentRefused(moment, reason)
       return standing
     },
   }
-}
-
-function refused({ at_block, at_time }: Moment, reason: string): CodedError {
-  const [parameter, sent] = at_block === undefined ? ['at_time', at_time?.sent] : ['at_block', at_block]
-  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got "${sent}"`)
 }
