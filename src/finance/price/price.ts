@@ -34,13 +34,7 @@ export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 
-/**
- * How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a market.
- *
- * @figure price_confidence
- * @source definition
- * @proof test/finance/price/price_test.ts
- */
+/** How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a market. */
 export function confidenceOf({ source }: UsdPrice): PriceConfidence {
   return CONFIDENCES[source]
 }
@@ -116,7 +110,7 @@ interface UsdQuestion {
  * the answer is, and a caller cannot tell whether it does. The list's dollar does not replace a source that failed,
  * because sources often fail just when a stablecoin has lost its peg. A wrapper's price has 18 significant digits.
  *
- * @figure token0_price, token1_price
+ * @figure token0_price, token1_price, price_usd
  * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`; ERC-4626 `convertToAssets`
  * @proof test/finance/price/price_test.ts
  */

@@ -1,0 +1,90 @@
+import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
+import { grouped } from '../../lib/grouped.ts'
+import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
+import { type HeldAsset, type Pricing, REASONS, type Reason, type Row, type Verdict } from './row.ts'
+
+/** A reason and its sentence. */
+type Objection = readonly [Reason, string]
+
+/**
+ * The rows of assets in their order, each with its verdict. A debt is counted whenever it has a price: what speaks
+ * against owning a token says nothing for owing it. What a pool prices is refused if all that the wallet has of the token
+ * on the chain, as whatever kind, would be worth more than the tokens that the pool pays with.
+ *
+ * @figure value_usd
+ * @source amount × price, a debt negative; the bound is `pool` of the prices
+ * @proof test/portfolio/sum/judge_test.ts
+ */
+export function judgeAssets(
+  assets: readonly HeldAsset[],
+  { includeUnlisted }: { readonly includeUnlisted: boolean },
+): Row[] {
+  const totals = new Map<string, bigint>()
+  for (const [key, same] of grouped(assets, keyOf))
+    totals.set(
+      key,
+      same.reduce((sum, { amount }) => sum + amount, 0n),
+    )
+  return assets.map((asset) => {
+    const { chainId, kind, token, amount, position, price } = asset
+    const verdict = verdictOn(asset, { includeUnlisted, total: totals.get(keyOf(asset)) ?? amount })
+    return { chainId, kind, token, amount, position, price: priceIn(price), verdict }
+  })
+}
+
+function keyOf({ chainId, token }: HeldAsset): string {
+  return `${chainId}:${token.address}`
+}
+
+function priceIn(pricing: Pricing): UsdPrice | undefined {
+  return pricing.kind === 'price' ? pricing.price : undefined
+}
+
+function verdictOn(
+  asset: HeldAsset,
+  { includeUnlisted, total }: { readonly includeUnlisted: boolean; readonly total: bigint },
+): Verdict {
+  const { kind, token, amount, price, refused, isUnlisted } = asset
+  const { decimals } = token
+  const objections: Objection[] = []
+  if (kind !== 'borrowed') {
+    if (refused !== undefined) objections.push([refused.reason, refused.detail])
+    if (isUnlisted && !includeUnlisted) objections.push(['unlisted', 'The token is in no list that was asked'])
+  }
+  const value = worthOf(amount, { decimals, price })
+  if (value === undefined) objections.push(unpriced(asset))
+  else if (kind !== 'borrowed' && price.kind === 'price' && price.poolUsd !== undefined) {
+    const worth = worthOf(total, { decimals, price })
+    if (worth !== undefined && isMore(worth, price.poolUsd)) {
+      const detail = `The holding would be worth ${cents(worth)} US dollars, and the pool holds ${cents(price.poolUsd)}`
+      objections.push(['exceeds_liquidity', detail])
+    }
+  }
+  const [first] = objections.sort(([a], [b]) => REASONS.indexOf(a) - REASONS.indexOf(b))
+  if (first !== undefined) return { counted: false, reason: first[0], detail: first[1] }
+  if (value === undefined) throw new Error('Cannot count a row without a value')
+  return { counted: true, value: kind === 'borrowed' ? { ...value, units: -value.units } : value }
+}
+
+/** Undefined without a price or decimals. */
+function worthOf(
+  amount: bigint,
+  { decimals, price }: { readonly decimals: number | undefined; readonly price: Pricing },
+): Decimal | undefined {
+  if (decimals === undefined || price.kind === 'missing') return undefined
+  return usdValue(amount, { decimals, price: price.price })
+}
+
+function unpriced({ token, price }: HeldAsset): Objection {
+  if (price.kind === 'missing') return [price.reason, `It has no price because ${price.because}`]
+  return ['unpriced', `Token ${token.address} has no usable decimals`]
+}
+
+function isMore(a: Decimal, b: Decimal): boolean {
+  return a.units * pow10(b.scale) > b.units * pow10(a.scale)
+}
+
+function cents({ units, scale }: Decimal): string {
+  return formatFixed(units, { scale, digits: 2 })
+}

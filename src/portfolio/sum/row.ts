@@ -1,0 +1,59 @@
+import type { HeldToken, Holding, Refused } from '../../family/holding.ts'
+import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
+import type { Decimal } from '../../lib/number/decimal.ts'
+
+/** What a row is of, in the order in which rows of one value stand. */
+export const KINDS = ['wallet', 'liquidity', 'supplied', 'borrowed'] as const
+export type Kind = (typeof KINDS)[number]
+
+/** Why a row is not counted; if several apply, the first. */
+export const REASONS = [
+  'spam',
+  'withdrawal_reverts',
+  'unlisted',
+  'stale',
+  'unpriced',
+  'thin',
+  'young',
+  'moved',
+  'exceeds_liquidity',
+] as const
+export type Reason = (typeof REASONS)[number]
+
+/** Some of one token that a wallet has or owes somewhere, at the block of its chain's reading. */
+export interface HeldAsset {
+  readonly chainId: number
+  readonly kind: Kind
+  readonly token: HeldToken
+  /** Smallest units, above zero; of a debt too. */
+  readonly amount: bigint
+  readonly price: Pricing
+  /** True if the caller alone named the token. */
+  readonly isUnlisted: boolean
+  /** What is known against it besides. */
+  readonly refused: Refused | undefined
+  /** Null in the wallet itself. */
+  readonly position: Holding['position'] | null
+}
+
+/** A price, or why there is none. */
+export type Pricing = Priced | NoPrice
+
+/** A price. */
+export interface Priced {
+  readonly kind: 'price'
+  readonly price: UsdPrice
+  /** US dollars of the tokens in the pool that the price is from: all rows of the token may be worth no more. */
+  readonly poolUsd?: Decimal
+}
+
+/** An asset and whether it is counted. */
+export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amount' | 'position'> {
+  readonly price: UsdPrice | undefined
+  readonly verdict: Verdict
+}
+
+/** Whether a row is counted. */
+export type Verdict =
+  | { readonly counted: true; readonly value: Decimal }
+  | { readonly counted: false; readonly reason: Reason; readonly detail: string }

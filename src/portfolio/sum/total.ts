@@ -1,0 +1,87 @@
+import { confidenceOf, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
+import { grouped } from '../../lib/grouped.ts'
+import type { Decimal } from '../../lib/number/decimal.ts'
+import { KINDS, type Kind, type Row } from './row.ts'
+
+/** What rows sum to, each figure rounded once, in millionths of a US dollar. */
+export interface Total {
+  /** Assets less debts. */
+  readonly netE6: bigint
+  readonly assetsE6: bigint
+  /** Not negative, as `kindsE6.borrowed`. */
+  readonly debtE6: bigint
+  readonly kindsE6: Readonly<Record<Kind, bigint>>
+}
+
+/** The sum of a wallet's rows, and its parts. */
+export interface Breakdown extends Total {
+  /** Those with a row, counted or not, by id, ascending. */
+  readonly chains: readonly (Total & { readonly chainId: number; readonly counted: number })[]
+  /** Debts are negative. */
+  readonly confidencesE6: Readonly<Record<PriceConfidence, bigint>>
+  readonly rows: { readonly counted: number; readonly unpriced: number; readonly spam: number; readonly others: number }
+}
+
+/**
+ * The sum of counted rows. Sums are of exact values, rounded once, half away from zero.
+ *
+ * @figure net_worth_usd, assets_usd, debt_usd, wallet_usd, liquidity_usd, supplied_usd, borrowed_usd
+ * @source definition: assets − debts
+ * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
+ */
+export function totalOf(rows: readonly Row[]): Total {
+  const of = (kind: Kind) => valuesOf(rows.filter((row) => row.kind === kind))
+  const kinds = { wallet: of('wallet'), liquidity: of('liquidity'), supplied: of('supplied'), borrowed: of('borrowed') }
+  const { borrowed, ...owned } = kinds
+  const debtE6 = -sumE6(borrowed)
+  return {
+    netE6: sumE6(KINDS.flatMap((kind) => kinds[kind])),
+    assetsE6: sumE6(Object.values(owned).flat()),
+    debtE6,
+    kindsE6: {
+      wallet: sumE6(owned.wallet),
+      liquidity: sumE6(owned.liquidity),
+      supplied: sumE6(owned.supplied),
+      borrowed: debtE6,
+    },
+  }
+}
+
+/**
+ * The same with its parts by chain and by how sure prices are: what counted rows with a price of that confidence sum to,
+ * debts negative.
+ *
+ * @figure oracle_usd, derived_usd, assumed_usd, market_usd
+ * @source definition
+ * @proof test/portfolio/sum/total_test.ts
+ */
+export function balanceOf(rows: readonly Row[]): Breakdown {
+  const confidences = grouped(
+    rows.filter(({ price }) => price !== undefined),
+    ({ price }) => (price === undefined ? undefined : confidenceOf(price)),
+  )
+  const netOf = (confidence: PriceConfidence) => sumE6(valuesOf(confidences.get(confidence) ?? []))
+  const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
+  const [counted, unpriced, spam] = [countedIn(rows), because('unpriced'), because('spam')]
+  return {
+    ...totalOf(rows),
+    chains: [...grouped(rows, ({ chainId }) => chainId)]
+      .sort(([a], [b]) => a - b)
+      .map(([chainId, here]) => ({ chainId, counted: countedIn(here), ...totalOf(here) })),
+    confidencesE6: {
+      oracle: netOf('oracle'),
+      derived: netOf('derived'),
+      assumed: netOf('assumed'),
+      market: netOf('market'),
+    },
+    rows: { counted, unpriced, spam, others: rows.length - counted - unpriced - spam },
+  }
+}
+
+function countedIn(rows: readonly Row[]): number {
+  return rows.filter(({ verdict }) => verdict.counted).length
+}
+
+function valuesOf(rows: readonly Row[]): Decimal[] {
+  return rows.flatMap(({ verdict }) => (verdict.counted ? verdict.value : []))
+}

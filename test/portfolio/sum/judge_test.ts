@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'bun:test'
+import { missing } from '../../../src/finance/price/price.ts'
+import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
+import { type HeldAsset, REASONS, type Verdict } from '../../../src/portfolio/sum/row.ts'
+import { TOKENS } from '../../devnet/addresses.ts'
+import { asset, dollars } from './assets.ts'
+
+const WHOLE = 10n ** 18n
+
+function verdictOn(only: Partial<HeldAsset>, includeUnlisted = false): Verdict | undefined {
+  return judgeAssets([asset(only)], { includeUnlisted })[0]?.verdict
+}
+
+describe('judgeAssets()', () => {
+  test('counts what has a price, a debt against it', () => {
+    expect(verdictOn({})).toEqual({ counted: true, value: { units: 3_000n * WHOLE * 10n ** 8n, scale: 26 } })
+    expect(verdictOn({ kind: 'borrowed' })).toEqual({
+      counted: true,
+      value: { units: -3_000n * WHOLE * 10n ** 8n, scale: 26 },
+    })
+  })
+
+  test('gives each reason with its sentence', () => {
+    const cases: readonly (readonly [Partial<HeldAsset>, string, string])[] = [
+      [{ refused: { reason: 'spam', detail: 'It lures' } }, 'spam', 'It lures'],
+      [
+        { refused: { reason: 'withdrawal_reverts', detail: 'The hook reverts' } },
+        'withdrawal_reverts',
+        'The hook reverts',
+      ],
+      [{ isUnlisted: true }, 'unlisted', 'The token is in no list that was asked'],
+      [
+        { price: missing('its price feed is stale', 'stale') },
+        'stale',
+        'It has no price because its price feed is stale',
+      ],
+      [{ price: missing('nobody says it') }, 'unpriced', 'It has no price because nobody says it'],
+      [
+        { token: { ...asset().token, decimals: undefined } },
+        'unpriced',
+        `Token ${TOKENS.weth.address} has no usable decimals`,
+      ],
+      [{ price: missing('its pool is small', 'thin') }, 'thin', 'It has no price because its pool is small'],
+      [{ price: missing('its pool is new', 'young') }, 'young', 'It has no price because its pool is new'],
+      [{ price: missing('its pool moved', 'moved') }, 'moved', 'It has no price because its pool moved'],
+      [
+        { price: dollars(3_000n, 'pool', 2_999n) },
+        'exceeds_liquidity',
+        'The holding would be worth 3000.00 US dollars, and the pool holds 2999.00',
+      ],
+    ]
+    for (const [only, reason, detail] of cases) {
+      expect(verdictOn(only)).toEqual({ counted: false, reason, detail } as Verdict)
+    }
+    expect(new Set(cases.map(([, reason]) => reason))).toEqual(new Set(REASONS))
+  })
+
+  test('names the first of several reasons, in the order of the interface', () => {
+    const refused = (reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity') => ({
+      refused: { reason, detail: '' },
+    })
+    const reasonOf = (only: Partial<HeldAsset>) => {
+      const verdict = verdictOn(only)
+      return verdict?.counted === false ? verdict.reason : undefined
+    }
+    const unlisted = { isUnlisted: true }
+    const stale = { price: missing('', 'stale') }
+    expect(reasonOf({ ...refused('spam'), ...unlisted, ...stale })).toBe('spam')
+    expect(reasonOf({ ...refused('withdrawal_reverts'), ...unlisted, ...stale })).toBe('withdrawal_reverts')
+    expect(reasonOf({ ...refused('exceeds_liquidity'), ...unlisted, ...stale })).toBe('unlisted')
+    expect(reasonOf({ ...refused('exceeds_liquidity'), ...stale })).toBe('stale')
+    expect(reasonOf({ ...refused('exceeds_liquidity') })).toBe('exceeds_liquidity')
+    expect(reasonOf({ ...unlisted, price: dollars(3_000n, 'pool', 1n) })).toBe('unlisted')
+  })
+
+  test('counts what is in no list if the caller wants that', () => {
+    expect(verdictOn({ isUnlisted: true }, true)?.counted).toBe(true)
+    expect(verdictOn({ isUnlisted: true, price: missing('') }, true)).toMatchObject({ reason: 'unpriced' })
+  })
+
+  test('counts a debt whatever speaks against the token, if only it has a price', () => {
+    const debt = { kind: 'borrowed' } as const
+    expect(verdictOn({ ...debt, refused: { reason: 'spam', detail: '' } })?.counted).toBe(true)
+    expect(verdictOn({ ...debt, isUnlisted: true })?.counted).toBe(true)
+    expect(verdictOn({ ...debt, price: dollars(3_000n, 'pool', 1n) })?.counted).toBe(true)
+    expect(verdictOn({ ...debt, price: missing('', 'thin') })).toMatchObject({ counted: false, reason: 'thin' })
+  })
+
+  test('bounds all of a token on a chain together by what its pool holds, and other chains and prices not at all', () => {
+    const pooled = { price: dollars(3_000n, 'pool', 9_000n) }
+    const judged = (assets: readonly HeldAsset[]) =>
+      judgeAssets(assets, { includeUnlisted: false }).map(({ verdict }) => verdict.counted)
+    const three = [asset(pooled), asset({ ...pooled, kind: 'liquidity' }), asset({ ...pooled, kind: 'supplied' })]
+    expect(judged(three)).toEqual([true, true, true])
+    expect(judged([...three, asset({ ...pooled, amount: 1n })])).toEqual([false, false, false, false])
+    // What is owed is among them, and counts all the same.
+    expect(judged([...three, asset({ ...pooled, kind: 'borrowed', amount: 1n })])).toEqual([false, false, false, true])
+    expect(judged([...three, asset({ ...pooled, chainId: 10 })])).toEqual([true, true, true, true])
+    // A row that another source prices stays, and fills the bound.
+    const oracle = asset({ price: dollars(3_000n, 'aave_oracle'), kind: 'supplied' })
+    expect(judged([...three, oracle])).toEqual([false, false, false, true])
+    // Spam of the token, too.
+    const spam = asset({ ...pooled, refused: { reason: 'spam', detail: '' } })
+    expect(judged([...three, spam])).toEqual([false, false, false, false])
+  })
+
+  test('compares the exact worth with what the pool holds', () => {
+    const price = { units: 333_333_333_333_333_333n, scale: 18, source: 'pool' } as const
+    const poolUsd = { units: 333_333n, scale: 6 }
+    const row = asset({ price: { kind: 'price', price, poolUsd } })
+    expect(judgeAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
+    const lighter = { ...row, amount: 999_999_000_000_000_000n }
+    expect(judgeAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)
+  })
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'bun:test'
+import { confidenceOf, missing, PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../../src/finance/price/price.ts'
+import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
+import { inOrder } from '../../../src/portfolio/sum/order.ts'
+import { type HeldAsset, KINDS, type Row } from '../../../src/portfolio/sum/row.ts'
+import { balanceOf } from '../../../src/portfolio/sum/total.ts'
+import { createRandom, type Random } from '../../devnet/random.ts'
+import { cases } from '../../support/cases.ts'
+import { asset, dollars } from './assets.ts'
+
+const REFUSED = { reason: 'spam', detail: '' } as const
+
+/** A number above zero of up to so many digits. */
+function digits(random: Random, max: number): bigint {
+  const text = Array.from({ length: 1 + random.below(max) }, () => random.below(10)).join('')
+  return BigInt(text) + 1n
+}
+
+function randomAsset(random: Random): HeldAsset {
+  const source = random.pick(USD_PRICE_SOURCES)
+  const price = { units: digits(random, 24), scale: random.below(31), source } as const
+  const address = `0x${String(1 + random.below(9)).repeat(40)}` as const
+  return asset({
+    chainId: random.pick([1, 10, 8453]),
+    kind: random.pick(KINDS),
+    token: { address, symbol: 'T', name: 'Token', decimals: random.below(41) },
+    amount: digits(random, 40),
+    price: random.below(10) === 0 ? missing('nobody says it') : { kind: 'price', price },
+    refused: random.below(10) === 0 ? REFUSED : undefined,
+  })
+}
+
+/** Exact value in units of 10^-80 dollars, without any of the code under test. */
+function exactValue({ kind, amount, token: { decimals = 0 }, price }: HeldAsset): bigint {
+  if (price.kind === 'missing') return 0n
+  const value = (amount * price.price.units * 10n ** 80n) / 10n ** BigInt(decimals + price.price.scale)
+  return kind === 'borrowed' ? -value : value
+}
+
+function rounded(exact: bigint): bigint {
+  const unit = 10n ** 74n
+  const half = exact < 0n ? -unit / 2n : unit / 2n
+  return (exact + half) / unit
+}
+
+function sumOf(assets: readonly HeldAsset[]): bigint {
+  const counted = assets.filter(
+    ({ kind, price, refused }) => price.kind === 'price' && (kind === 'borrowed' || !refused),
+  )
+  return rounded(counted.reduce((sum, each) => sum + exactValue(each), 0n))
+}
+
+describe('balanceOf()', () => {
+  test('sums exact values of counted rows and rounds each figure once', () => {
+    const random = createRandom(20_261_123)
+    for (let count = 0; count < cases(400); count++) {
+      const assets = Array.from({ length: random.below(61) }, () => randomAsset(random))
+      const balance = balanceOf(judgeAssets(assets, { includeUnlisted: false }))
+      const of = (keep: (each: HeldAsset) => boolean) => sumOf(assets.filter(keep))
+      expect(balance.netE6).toBe(sumOf(assets))
+      expect(balance.assetsE6).toBe(of(({ kind }) => kind !== 'borrowed'))
+      expect(balance.debtE6).toBe(-of(({ kind }) => kind === 'borrowed'))
+      for (const kind of KINDS) {
+        const expected = of((each) => each.kind === kind)
+        expect(balance.kindsE6[kind]).toBe(kind === 'borrowed' ? -expected : expected)
+      }
+      for (const { chainId, ...total } of balance.chains) {
+        expect(total.netE6).toBe(of((each) => each.chainId === chainId))
+      }
+      expect(balance.chains.map(({ chainId }) => chainId)).toEqual(
+        [...new Set(assets.map(({ chainId }) => chainId))].sort((a, b) => a - b),
+      )
+      for (const confidence of PRICE_CONFIDENCES) {
+        expect(balance.confidencesE6[confidence]).toBe(
+          of(({ price }) => price.kind === 'price' && confidenceOf(price.price) === confidence),
+        )
+      }
+      const { counted, unpriced, spam, others } = balance.rows
+      expect(counted + unpriced + spam + others).toBe(assets.length)
+    }
+  })
+
+  test('is nothing without rows', () => {
+    const none = balanceOf([])
+    expect([none.netE6, none.assetsE6, none.debtE6, none.chains.length]).toEqual([0n, 0n, 0n, 0])
+  })
+
+  test('of collateral of 280 and a debt of 190 is 90', () => {
+    const price = dollars(1n)
+    const whole = 10n ** 18n
+    const rows = judgeAssets(
+      [
+        asset({ kind: 'supplied', amount: 280n * whole, price }),
+        asset({ kind: 'borrowed', amount: 190n * whole, price }),
+      ],
+      { includeUnlisted: false },
+    )
+    expect(balanceOf(rows)).toMatchObject({ netE6: 90_000_000n, assetsE6: 280_000_000n, debtE6: 190_000_000n })
+  })
+})
+
+describe('inOrder()', () => {
+  function named(rows: readonly Row[]) {
+    return rows.map(({ chainId, kind, token, position }) => [chainId, kind, token.address, position?.['token_id']])
+  }
+
+  test('sorts by value, then chain, kind, address and position; what is not counted comes last, spam at the end', () => {
+    const at = (id: string) => ({ position: { family: 'uniswap-v3', token_id: id, part: 'principal' } })
+    const token = (digit: string) => ({ ...asset().token, address: `0x${digit.repeat(40)}` as const })
+    const [a, b] = [token('a'), token('b')]
+    const expected = [
+      asset({ token: b, amount: 2n * 10n ** 18n }),
+      asset({ token: a }),
+      asset({ token: b }),
+      asset({ token: a, kind: 'liquidity', ...at('9') }),
+      asset({ token: a, kind: 'liquidity', ...at('10') }),
+      asset({ token: a, kind: 'supplied' }),
+      asset({ token: a, chainId: 10 }),
+      asset({ token: b, kind: 'borrowed' }),
+      asset({ token: b, price: missing('') }),
+      asset({ token: b, chainId: 10, price: missing('') }),
+      asset({ token: a, refused: REFUSED }),
+      asset({ token: b, refused: REFUSED }),
+    ]
+    const rows = judgeAssets(expected, { includeUnlisted: false })
+    expect(named(inOrder(rows.toReversed()))).toEqual(named(rows))
+    expect(named(inOrder([...rows].sort(() => 1)))).toEqual(named(rows))
+  })
+
+  test('compares values as answers show them: what looks alike is sorted by the rest', () => {
+    const rows = judgeAssets([asset({ chainId: 10, amount: 10n ** 18n + 1n }), asset({})], { includeUnlisted: false })
+    expect(inOrder(rows).map(({ chainId }) => chainId)).toEqual([1, 10])
+  })
+})
