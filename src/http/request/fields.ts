@@ -6,7 +6,12 @@ interface Fielded {
 
 interface FieldSchema {
   readonly type: string
-  readonly wrapped?: { readonly type: string }
+  readonly wrapped?: { readonly type: string; readonly pipe?: readonly Step[] }
+}
+
+/** A step of a pipe, which may only describe it. */
+interface Step {
+  readonly metadata?: { readonly lengthMax?: number }
 }
 
 /** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
@@ -22,4 +27,10 @@ export function namesIn({ entries = {} }: Fielded): {
 /** True for a field that is made by `refused` of `input.ts`: nobody may send it. */
 export function isRefused(entry: FieldSchema | undefined): boolean {
   return entry?.wrapped?.type === 'never'
+}
+
+/** The longest text of an optional field that is a list of values, as `v.metadata({ lengthMax })` says; else undefined. */
+export function lengthMaxIn({ entries = {} }: Fielded, name: string): number | undefined {
+  const steps = entries[name]?.wrapped?.pipe ?? []
+  return steps.find(({ metadata }) => metadata?.lengthMax !== undefined)?.metadata?.lengthMax
 }

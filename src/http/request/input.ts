@@ -223,16 +223,16 @@ export function momentRule<Input extends Momentous>() {
     if (!dataset.typed || dataset.value.at_block === undefined) return
     const { at_time, chain_id } = dataset.value
     if (at_time !== undefined) addIssue({ message: 'Cannot read parameter "at_time": expected it without "at_block"' })
-    else if (chain_id === undefined)
-      addIssue({
-        ...ABSENT,
-        path: [{ ...MEMBER, input: { ...dataset.value } as Record<string, unknown>, key: 'chain_id' }],
-      })
+    else if (chain_id === undefined) addIssue(missingWith('at_block', { name: 'chain_id', values: dataset.value }))
   })
 }
 
-const ABSENT = { input: undefined, message: 'with "at_block"' }
-const MEMBER = { type: 'object', origin: 'value', value: undefined } as const
+/** The issue of a parameter that another one needs. */
+export function missingWith(other: string, { name, values }: { readonly name: string; readonly values: object }) {
+  const input: Record<string, unknown> = { ...values }
+  const path: [v.ObjectPathItem] = [{ type: 'object', origin: 'value', input, key: name, value: undefined }]
+  return { input: undefined, message: `with "${other}"`, path }
+}
 
 function instant(edge: 'first' | 'last') {
   const expected = 'expected a date (YYYY-MM-DD) or an ISO 8601 timestamp'

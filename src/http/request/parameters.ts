@@ -3,7 +3,7 @@ import { CodedError } from '../../lib/error.ts'
 import { listed } from '../../lib/text/listed.ts'
 import { nearestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
-import { namesIn } from './fields.ts'
+import { lengthMaxIn, namesIn } from './fields.ts'
 
 /** Text of a request's parameters. */
 export interface RawInput {
@@ -33,13 +33,13 @@ export function readParameters(schema: v.GenericSchema, raw: RawInput): Paramete
   for (const [name, value] of Object.entries(values)) {
     if (inPath(name)) throw invalidParameter(name, 'expected it in the path alone')
     if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'parameter' })
-    if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+    checkLength(schema, name, value)
     if (value === '') delete values[name]
   }
   for (const name of repeated) throw invalidParameter(name, 'expected it once, it is repeated')
   for (const [name, text] of Object.entries(raw.params)) {
     const value = decoded(text, { name, plusIsSpace: false })
-    if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+    checkLength(schema, name, value)
     values[name] = value
   }
   return { values, spaced }
@@ -59,20 +59,20 @@ export function parametersOf(
   for (const [name, value] of Object.entries(given)) {
     if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'field' })
     if (value === null || value === '') continue
-    values[name] = textOf(name, value)
+    values[name] = textOf(schema, name, value)
   }
   return { values }
 }
 
 /** A number or a boolean as text; other values as they are, for the schema to judge. */
-function textOf(name: string, value: unknown): unknown {
+function textOf(schema: v.GenericSchema, name: string, value: unknown): unknown {
   if (typeof value === 'number') {
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return String(value)
     throw invalidParameter(name, 'expected a number of this size as text, because JSON numbers lose digits')
   }
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return value
-  if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+  checkLength(schema, name, value)
   if (/[\0\p{Surrogate}]/u.test(value)) throw invalidParameter(name, 'expected text without NUL, in whole characters')
   return value
 }
@@ -145,8 +145,12 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
   return value
 }
 
-function tooLong(name: string, value: string): CodedError {
-  return invalidParameter(name, `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`)
+function checkLength(schema: v.GenericSchema, name: string, value: string): void {
+  if (value.length <= PARAMETER_LENGTH_MAX) return
+  const lengthMax = lengthMaxIn(schema, name) ?? PARAMETER_LENGTH_MAX
+  if (value.length > lengthMax) {
+    throw invalidParameter(name, `expected at most ${lengthMax} characters, got ${quoted(value)}`)
+  }
 }
 
 /** Most names that an error lists if none of them is near. */
