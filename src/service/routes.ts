@@ -6,6 +6,7 @@ import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
+import { portfolioRoutes } from '../portfolio/mod.ts'
 import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
@@ -15,7 +16,16 @@ export function routesOf(config: Config, connect: () => FamilyServices): readonl
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
-  const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
+  const portfolio = portfolioRoutes({
+    chainIds: setup.chainIds,
+    connect,
+    families: () =>
+      families.flatMap((family) => {
+        const reader = family.holdings(setup)
+        return reader === undefined ? [] : { name: family.name, reader }
+      }),
+  })
+  const routes = [...families.flatMap((family) => family.routes(setup)), ...portfolio, ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
 }

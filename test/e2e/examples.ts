@@ -120,6 +120,8 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
       '/v1/lending/kamino/position/{obligation_address}/risk',
       `/v1/lending/kamino/position/${OBLIGATION}/risk?${kamino}`,
     ),
+    get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
+    get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
     get('/v1/usage/logs', '/v1/usage/logs?limit=1'),
   ]
 }

@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import type { Devnet } from '../devnet/mod.ts'
 import type { RawAnswer } from './http.ts'
+import { portfolioScenarios } from './portfolio_scenarios.ts'
 
 /** Organizations that the table plays with; each starts with these credits. */
 export const ORGANIZATIONS = {
@@ -52,7 +53,8 @@ const NOT_LOGGED = null
 const free = (path: string) => ({ path, credits: 0 })
 
 /** The table that source, executable and Node bundle must pass, in the order in which it is asked. */
-export function scenarios({ wallets, positions, addresses }: Devnet): readonly Scenario[] {
+export function scenarios(devnet: Devnet): readonly Scenario[] {
+  const { wallets, positions, addresses } = devnet
   const { provider, single, empty, retired, receiver, spammed } = wallets
   const list = (query: string) => `${LIST}?${query}`
   const one = (id: bigint | string, query = '') => `${LIST}/${id}${query}`
@@ -429,6 +431,7 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
     ),
     refusedInput('a time in milliseconds', list(`wallet=${provider}&at_time=1767225600000`), 'looks like milliseconds'),
     refusedInput('a time to come, as it was sent', list(`wallet=${provider}&at_time=2999-01-01`), 'got "2999-01-01"'),
+    ...portfolioScenarios(devnet),
     ...(['yield', 'risk'] as const).flatMap((figure) =>
       (['at_block=5', 'at_time=2026-01-31'] as const).map(
         (moment): Scenario => ({

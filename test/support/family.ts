@@ -1,6 +1,6 @@
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Family } from '../../src/family/family.ts'
+import type { Family, FamilyServices } from '../../src/family/family.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
@@ -20,13 +20,26 @@ export function familyRoutes(
     readonly clock?: Clock
   },
 ): readonly Route[] {
-  const { rows = [], solana, log = silentLog, db = NONE, history = NONE, clock = systemClock } = options
-  const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
+  const { rows = [], solana, clients = [] } = options
   return family.configure(new Map(rows)).routes({
-    chainIds: [...clients.keys()],
+    chainIds: clients.map(({ chain }) => chain.id),
     servesSolana: solana !== undefined,
-    connect: () => ({ clients, solana, db, holder: 'test', history, clock, log }),
+    connect: () => servicesOf(options),
   })
+}
+
+/** What families read with, over these clients; throws when it is asked for a database or a history that is not given. */
+export function servicesOf(options: {
+  readonly clients?: readonly FinanceClient[]
+  readonly solana?: SolanaClient | undefined
+  readonly db?: Database
+  readonly history?: History
+  readonly log?: Log
+  readonly clock?: Clock
+}): FamilyServices {
+  const { solana, log = silentLog, db = NONE, history = NONE, clock = systemClock } = options
+  const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
+  return { clients, solana, db, holder: 'test', history, clock, log }
 }
 
 /** Stands for what the routes of a test do not use. */

@@ -17,7 +17,7 @@ export interface Formula {
 
 const SOURCES = join(import.meta.dir, '../..')
 /** Rooms that calculate figures. */
-const ROOMS = ['finance', 'family', 'chain']
+const ROOMS = ['finance', 'family', 'portfolio', 'chain']
 /** A docstring, and what it describes: a function, a result with figures, or a field of it. */
 const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
 

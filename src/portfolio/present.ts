@@ -1,0 +1,97 @@
+import { checksumAddress } from 'viem'
+import { confidenceOf } from '../finance/price/price.ts'
+import { formatExact, formatFixed } from '../lib/number/decimal.ts'
+import type { Row } from './sum/row.ts'
+import type { Breakdown, Total } from './sum/total.ts'
+
+/** What an answer says about how it came about. */
+export interface PortfolioCoverage {
+  /** Addresses that were asked for a balance, over all chains, the native tokens apart. */
+  readonly tokensAsked: number
+  readonly tokenLists: readonly string[]
+  readonly families: readonly string[]
+  readonly notRead: readonly string[]
+}
+
+/** Chains that were asked and could not be read, with the reason. */
+export interface Unread {
+  readonly chainId: number
+  readonly because: string
+}
+
+/** The sum of a wallet's rows in an answer. */
+export function presentBalance(
+  wallet: string,
+  balance: Breakdown,
+  { unread, coverage }: { readonly unread: readonly Unread[]; readonly coverage: PortfolioCoverage },
+) {
+  const { netE6, assetsE6, debtE6, chains, confidencesE6, rows } = balance
+  const { counted, unpriced, spam, others } = rows
+  return {
+    wallet,
+    ...presentNet({ netE6, assetsE6, debtE6 }),
+    by_kind: presentKinds(balance),
+    by_chain: chains.map(({ chainId, ...total }) => ({
+      chain_id: chainId,
+      ...presentNet(total),
+      ...presentKinds(total),
+    })),
+    by_confidence: {
+      oracle_usd: usdText(confidencesE6.oracle),
+      derived_usd: usdText(confidencesE6.derived),
+      assumed_usd: usdText(confidencesE6.assumed),
+      market_usd: usdText(confidencesE6.market),
+    },
+    rows: { counted, unpriced, spam, other_reasons: others },
+    complete: unread.length === 0,
+    unread: unread.map(({ chainId, because }) => ({ chain_id: chainId, because })),
+    coverage: {
+      tokens_asked: coverage.tokensAsked,
+      token_lists: coverage.tokenLists,
+      families: coverage.families,
+      not_read: coverage.notRead,
+    },
+  }
+}
+
+/**
+ * A row in an answer. Its amount is in whole tokens: raw units ÷ 10^decimals, all digits.
+ *
+ * @figure assets/amount
+ * @source ERC-20 `decimals`
+ * @proof test/portfolio/random_test.ts
+ */
+export function presentRow({ chainId, kind, token, amount, price, verdict, position }: Row) {
+  const { address, symbol, name, decimals } = token
+  return {
+    chain_id: chainId,
+    kind,
+    token: { id: checksumAddress(address), symbol, decimals: decimals ?? null, name },
+    amount: { raw: String(amount), amount: decimals === undefined ? null : formatExact(amount, decimals) },
+    price_usd: price === undefined ? null : formatExact(price.units, price.scale),
+    price_source: price?.source ?? null,
+    price_confidence: price === undefined ? null : confidenceOf(price),
+    value_usd: verdict.counted ? formatFixed(verdict.value.units, { scale: verdict.value.scale, digits: 6 }) : null,
+    counted: verdict.counted,
+    reason: verdict.counted ? null : verdict.reason,
+    detail: verdict.counted ? null : verdict.detail,
+    position,
+  }
+}
+
+function presentNet({ netE6, assetsE6, debtE6 }: Pick<Total, 'netE6' | 'assetsE6' | 'debtE6'>) {
+  return { net_worth_usd: usdText(netE6), assets_usd: usdText(assetsE6), debt_usd: usdText(debtE6) }
+}
+
+function presentKinds({ kindsE6: { wallet, liquidity, supplied, borrowed } }: Total) {
+  return {
+    wallet_usd: usdText(wallet),
+    liquidity_usd: usdText(liquidity),
+    supplied_usd: usdText(supplied),
+    borrowed_usd: usdText(borrowed),
+  }
+}
+
+function usdText(unitsE6: bigint): string {
+  return formatFixed(unitsE6, { scale: 6, digits: 6 })
+}

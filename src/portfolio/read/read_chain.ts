@@ -1,0 +1,155 @@
+import type { Address } from 'viem'
+import { type Block, isSameBlock, type PinnedBlock } from '../../chain/block.ts'
+import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
+import { readLatestBlock } from '../../chain/read_block.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
+import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
+import { askBalances } from '../../finance/token/balance/read_balances.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError, UpstreamError } from '../../lib/error.ts'
+import { createRecent } from '../../lib/recent.ts'
+import type { HeldAsset } from '../sum/row.ts'
+import { type Answers, assetsOf, type Further, furtherOf, isWithin, NOTHING_FURTHER, union } from './assets.ts'
+
+/** Time for one chain over all its calls and tries. */
+const BUDGET_MS = 4_500
+/** Most positions of a wallet on a chain, over all families. */
+const POSITIONS_MAX = 2_000
+/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
+const CACHE_ENTRIES_MAX = 2_000
+const CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** About how much memory a reading and an asset take. */
+const READ_BYTES = 1_024
+const ASSET_BYTES = 768
+/** Contracts may answer otherwise each time: what is missing after so many rounds stays so. */
+const ROUNDS_MAX = 5
+/** Wallets of which it is remembered what they have beyond the lists. */
+const FURTHER_MAX = 5_000
+
+/** Whose assets are asked for, where and when. */
+export interface ChainQuestion extends HoldingsPlace {
+  readonly wallet: Address
+  /** Tokens that the caller names, checksummed. */
+  readonly tokens: readonly Address[]
+}
+
+/** All that a wallet has and owes on one chain, at one block. */
+export interface ChainAssets {
+  readonly block: Block
+  readonly assets: readonly HeldAsset[]
+  /** How many addresses were asked for a balance, the native token apart. */
+  readonly tokensAsked: number
+  /** What is missing, in words for a list. */
+  readonly notRead: readonly string[]
+}
+
+/** Reads a wallet's assets. */
+export interface AssetReader {
+  /**
+   * Those on one chain, in one `eth_call` if that holds them, in two if prices of pools are needed that were not needed
+   * when the wallet was last read. Throws `CodedError` INVALID_PARAMETER if it has too many positions, `PendingError`
+   * until a family knows where to look, `UnavailableError` if the chain cannot be read.
+   */
+  read(question: ChainQuestion, signal: AbortSignal): Promise<Fresh<ChainAssets>>
+}
+
+/** Makes a reader over what families hold. */
+export function createAssetReader(options: {
+  readonly families: readonly HoldingsReader[]
+  readonly clock: Clock
+}): AssetReader {
+  const { families, clock } = options
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
+  const cache = createBlockCache<ChainAssets>({ clock, ...limits })
+  /** What was asked beyond the lists when wallets were last read: asked at once, it needs no second call. */
+  const remembered = createRecent<Further>({ entriesMax: FURTHER_MAX })
+
+  async function readAnew(question: ChainQuestion, signal: AbortSignal): Promise<ChainAssets> {
+    const { client, wallet, block } = question
+    const { chain } = client
+    const here = families.filter(({ chainIds }) => chainIds.has(chain.id))
+    const opened = await Promise.all(
+      here.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
+    )
+    const asks = opened.filter((ask) => ask !== undefined)
+    const key = `${chain.id}:${wallet}`
+    const before = block === undefined ? remembered.get(key) : undefined
+    const attempt = (endpoint: Endpoint, within: AbortSignal) =>
+      askChain(endpoint, { question, asks, clock, before: before ?? NOTHING_FURTHER }, within)
+    const { answers, further } = await client.read(attempt, {
+      signal,
+      budgetMs: BUDGET_MS,
+      together: true,
+      ...(block && { past: block }),
+    })
+    if (block === undefined) remembered.set(key, further)
+    const positions = positionsIn(answers)
+    if (positions > POSITIONS_MAX) {
+      throw new CodedError(
+        'INVALID_PARAMETER',
+        `Cannot sum ${positions} positions on chain ${chain.id} (${chain.name}): at most ${POSITIONS_MAX} can be summed`,
+      )
+    }
+    const { balances } = answers
+    return { block: balances.block, tokensAsked: balances.asked - 1, ...assetsOf(answers, chain) }
+  }
+
+  return {
+    read(question, signal) {
+      const { client, wallet, tokens, block } = question
+      const key = `portfolio:${block?.hash ?? ''}:${wallet}:${[...tokens].sort().join()}`
+      return cache.reuse({ chain: client.chain, key, read: (shared) => readAnew(question, shared) }, signal)
+    },
+  }
+}
+
+const NO_PRICES: Answers['prices'] = new Map()
+
+interface Asking {
+  readonly question: ChainQuestion
+  readonly asks: readonly AskHoldings[]
+  readonly clock: Clock
+  readonly before: Further
+}
+
+/**
+ * Asks one endpoint everything at one block. At the newest block all of it is one call, or it is asked once more with
+ * what was found to be missing; if that too does not show one block, all is asked at a block that is pinned by its hash.
+ */
+async function askChain(
+  endpoint: Endpoint,
+  { question, asks, clock, before }: Asking,
+  signal: AbortSignal,
+): Promise<{ readonly answers: Answers; readonly further: Further }> {
+  const { client, wallet, tokens } = question
+  const { chain } = client
+  const askAll = async (block: PinnedBlock | undefined, further: Further): Promise<Answers> => {
+    const [balances, prices, holdings] = await Promise.all([
+      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further.tokens], clock }, signal),
+      NO_PRICES,
+      Promise.all(asks.map((ask) => ask({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
+    ])
+    return { balances, prices, holdings }
+  }
+
+  let further = before
+  let { block } = question
+  for (let round = 1; ; round++) {
+    const answers = await askAll(block, further)
+    const isOneBlock = answers.holdings.every((each) => isSameBlock(each.block, answers.balances.block))
+    if (isOneBlock) {
+      const missing = positionsIn(answers) > POSITIONS_MAX ? NOTHING_FURTHER : furtherOf(answers, { chain, tokens })
+      if (isWithin(missing, further) || round === ROUNDS_MAX) return { answers, further: missing }
+      further = union(missing, further)
+    } else if (block !== undefined) throw new UpstreamError('The endpoint answers from another block than it was asked')
+    if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, signal)
+  }
+}
+
+function positionsIn({ holdings }: Answers): number {
+  return holdings.reduce((sum, { positions }) => sum + positions, 0)
+}
+
+function bytesOf({ assets }: ChainAssets): number {
+  return READ_BYTES + ASSET_BYTES * assets.length
+}

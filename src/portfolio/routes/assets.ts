@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+import { asOf, isNow, untilNext } from '../../family/place.ts'
+import { choice, flag, limit, momentRule, page } from '../../http/request/input.ts'
+import { pageOf, pagination } from '../../http/request/page.ts'
+import { type Route, route } from '../../http/route/route.ts'
+import { presentRow } from '../present.ts'
+import { assetsOutput } from '../schema.ts'
+import { inOrder } from '../sum/order.ts'
+import { KINDS, type Row } from '../sum/row.ts'
+import { CHARGES } from './credits.ts'
+import { momentParameters, tokensRule } from './input.ts'
+import { type PortfolioOptions, readRows } from './rows.ts'
+
+/** Everything that a wallet's balance is the sum of, and what is not counted. */
+export function assetsRoute(options: PortfolioOptions): Route {
+  const input = v.pipe(
+    v.object({
+      ...momentParameters(options.chainIds),
+      kind: v.optional(choice(KINDS)),
+      counted: v.optional(v.pipe(flag, v.description('Only rows that are counted, or only those that are not.'))),
+      page,
+      limit,
+    }),
+    momentRule(),
+    tokensRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/portfolio/assets',
+    tool: 'portfolio_assets',
+    summary: 'Lists all that a wallet has and owes, with prices and their sources, and why a row is not counted.',
+    description:
+      'By `value_usd`, largest first; rows that are not counted have none and come last, spam at the very end. Pages ' +
+      'belong together at one block: pass the block of `X-As-Of` as `at_block`.',
+    input,
+    output: assetsOutput,
+    errors: [502, 503],
+    charge: CHARGES.assets,
+    async read(question, { signal }) {
+      const { kind, counted, page, limit } = question
+      const { rows, reads, unread } = await readRows(options, question, signal)
+      const matching = rows.filter(
+        (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
+      )
+      return { reads, unread, total: matching.length, items: pageOf(inOrder(matching), { page, limit }) }
+    },
+    count: ({ items }) => items.filter((row) => !isSpam(row)).length,
+    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? untilNext(reads) : 0),
+    present: ({ items, total, reads }, { page, limit }, { url }) => ({
+      data: items.map(presentRow),
+      pagination: pagination({ page, limit, total, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+function isSpam({ verdict }: Row): boolean {
+  return !verdict.counted && verdict.reason === 'spam'
+}

@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { asOf, isNow, untilNext } from '../../family/place.ts'
+import { momentRule } from '../../http/request/input.ts'
+import { type Route, route } from '../../http/route/route.ts'
+import { presentBalance } from '../present.ts'
+import { balanceOutput } from '../schema.ts'
+import { balanceOf } from '../sum/total.ts'
+import { CHARGES } from './credits.ts'
+import { momentParameters, tokensRule } from './input.ts'
+import { type PortfolioOptions, readRows } from './rows.ts'
+
+/** What a wallet is worth. */
+export function balanceRoute(options: PortfolioOptions): Route {
+  return route({
+    method: 'GET',
+    path: '/v1/portfolio/balance',
+    tool: 'portfolio_balance',
+    summary: 'Sums what a wallet has and owes, by kind, by chain and by how sure its prices are.',
+    description:
+      'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
+      'not counted is a row of `/v1/portfolio/assets` with its reason.',
+    input: v.pipe(v.object(momentParameters(options.chainIds)), momentRule(), tokensRule()),
+    output: balanceOutput,
+    errors: [502, 503],
+    charge: CHARGES.balance,
+    async read(question, { signal }) {
+      const { rows, ...read } = await readRows(options, question, signal)
+      return { ...read, balance: balanceOf(rows) }
+    },
+    count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
+    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? untilNext(reads) : 0),
+    present: ({ balance, reads, unread, coverage }, { wallet }) => ({
+      data: presentBalance(wallet, balance, { unread, coverage }),
+      asOf: asOf(reads),
+    }),
+  })
+}

@@ -1,0 +1,81 @@
+import * as v from 'valibot'
+import { usdFigure } from '../finance/figure.ts'
+import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../finance/price/price.ts'
+import { chainId, evmAddress } from '../finance/schema.ts'
+import { pagination, whole } from '../lib/text/schema.ts'
+import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
+import { KINDS, REASONS } from './sum/row.ts'
+
+function usd(words: string) {
+  return v.pipe(usdFigure, v.description(words))
+}
+
+const net = {
+  net_worth_usd: usd('assets_usd less debt_usd: the sum of value_usd of all rows that are counted'),
+  assets_usd: usd('Everything counted but debts'),
+  debt_usd: usd('All debts that have a price; not negative'),
+}
+
+const kinds = {
+  wallet_usd: usd('Native and other tokens in the wallet itself'),
+  liquidity_usd: usd('Principal and uncollected fees of liquidity positions'),
+  supplied_usd: usd('What is lent, and collateral'),
+  borrowed_usd: usd('What is owed; not negative'),
+}
+
+/** Success body of the balance, without `request_id`. */
+export const balanceOutput = v.strictObject({
+  data: v.strictObject({
+    wallet: evmAddress,
+    ...net,
+    by_kind: v.strictObject(kinds),
+    by_chain: v.array(v.strictObject({ chain_id: chainId, ...net, ...kinds })),
+    by_confidence: v.pipe(
+      v.strictObject({
+        oracle_usd: usd("Priced by a feed or by Aave's oracle"),
+        derived_usd: usd('Priced by the rate of a known wrapper'),
+        assumed_usd: usd('Stablecoins without a feed, taken as one dollar'),
+        market_usd: usd('Priced by the mean price of a pool'),
+      }),
+      v.description('net_worth_usd by how sure its prices are: debts are negative'),
+    ),
+    rows: v.pipe(
+      v.strictObject({ counted: whole, unpriced: whole, spam: whole, other_reasons: whole }),
+      v.description('How many rows are counted, and how many are not, by reason'),
+    ),
+    complete: v.pipe(v.boolean(), v.description('False if a chain could not be read')),
+    unread: v.array(v.strictObject({ chain_id: chainId, because: v.string() })),
+    coverage: v.strictObject({
+      tokens_asked: v.pipe(whole, v.description('Tokens whose balances were asked for, over all chains')),
+      token_lists: v.array(v.string()),
+      families: v.array(v.string()),
+      not_read: v.pipe(v.array(v.string()), v.description('What the wallet may have that nobody looked for')),
+    }),
+  }),
+})
+
+const row = v.strictObject({
+  chain_id: chainId,
+  kind: v.picklist(KINDS),
+  token: v.strictObject({
+    id: v.pipe(evmAddress, v.description('The zero address for the native token')),
+    symbol: v.string(),
+    decimals: v.pipe(v.nullable(whole), v.description('Null if the token has none that can be used')),
+    name: v.string(),
+  }),
+  amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
+  price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
+  price_source: v.nullable(v.picklist(USD_PRICE_SOURCES)),
+  price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
+  value_usd: v.pipe(v.nullable(usdFigure), v.description('Negative for a debt; null if the row is not counted')),
+  counted: v.boolean(),
+  reason: v.pipe(v.nullable(v.picklist(REASONS)), v.description('Why it is not counted; if several apply, the first')),
+  detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
+  position: v.pipe(
+    v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
+    v.description('Where it is; null for what is in the wallet itself'),
+  ),
+})
+
+/** Success body of the assets, without `request_id`. */
+export const assetsOutput = v.strictObject({ data: v.array(row), pagination })

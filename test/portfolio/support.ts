@@ -1,0 +1,122 @@
+import type { Address } from 'viem'
+import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
+import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
+import { tokenListOf } from '../../src/finance/token/list/list.ts'
+import type { Route } from '../../src/http/route/route.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { portfolioRoutes } from '../../src/portfolio/mod.ts'
+import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
+import { DEPLOYMENT } from '../family/uniswap_v3/support.ts'
+import { askRoute, type RouteAnswer } from '../support/ask_route.ts'
+import { servicesOf } from '../support/family.ts'
+
+/** Families that portfolios are tested with, as the devnet has them. */
+const ROWS = { uniswapV3: [DEPLOYMENT], aaveV3: DEPLOYMENTS }
+
+/** A client of a chain, and the JSON-RPC requests that it sent, the check of its id apart. */
+export function countedClient(chain: FinanceChain): { readonly client: FinanceClient; readonly requests: string[] } {
+  const requests: string[] = []
+  const counting = (url: string, init: RequestInit): Promise<Response> => {
+    const { method } = JSON.parse(String(init.body)) as { readonly method: string }
+    if (method !== 'eth_chainId') requests.push(method)
+    return fetch(url, init)
+  }
+  return { client: createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }), requests }
+}
+
+/** The same chain with these tokens on its list beside those that have a feed. */
+export function listing(chain: FinanceChain, addresses: readonly Address[]): FinanceChain {
+  return { ...chain, tokens: tokenListOf({ ...chain, id: 0 }, [{ name: 'test', addresses }]) }
+}
+
+/** Asks the routes of portfolios over these clients; on Ethereum alone there is Aave. */
+export function createPortfolio(clients: readonly FinanceClient[]) {
+  const services = servicesOf({ clients })
+  const chainIds = clients.map(({ chain }) => chain.id)
+  const setup = { chainIds, servesSolana: false, connect: () => services }
+  const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
+  const routes = portfolioRoutes({
+    chainIds,
+    connect: () => services,
+    families: () =>
+      [UNISWAP_V3, AAVE_V3].flatMap((family) => {
+        const reader = family.configure(rows).holdings(setup)
+        return reader === undefined ? [] : { name: family.name, reader }
+      }),
+  })
+  const routeAt = (path: string): Route => {
+    const found = routes.find((route) => route.path === `/v1/portfolio/${path}`)
+    if (found === undefined) throw new Error(`Cannot find the route ${path}`)
+    return found
+  }
+  return {
+    routes,
+    routeAt,
+    balance: (query: string) => askRoute(routeAt('balance'), { query }),
+    assets: (query: string) => askRoute(routeAt('assets'), { query }),
+  }
+}
+
+/** The figures of an answer of the balance, in millionths of a dollar. */
+export function figuresOf({ reply }: RouteAnswer) {
+  const { by_kind, by_chain, by_confidence, ...data } = reply.data as Wire
+  const all = (figures: Figures) =>
+    Object.fromEntries(
+      Object.entries(figures).flatMap(([name, text]) => (name.endsWith('_usd') ? [[name, e6(text)]] : [])),
+    ) as Readonly<Record<string, bigint>>
+  return {
+    net: e6(data.net_worth_usd),
+    assets: e6(data.assets_usd),
+    debt: e6(data.debt_usd),
+    kinds: all(by_kind),
+    chains: by_chain.map(all),
+    confidences: all(by_confidence),
+    rows: data.rows,
+  }
+}
+
+/** All rows of a wallet, of every page. */
+export async function allRows(portfolio: ReturnType<typeof createPortfolio>, query: string): Promise<WireRow[]> {
+  const rows: WireRow[] = []
+  for (let page = 1; ; page++) {
+    const { reply } = await portfolio.assets(`${query}&limit=25&page=${page}`)
+    rows.push(...(reply.data as WireRow[]))
+    if (reply.pagination?.next_page === null) return rows
+  }
+}
+
+/** A decimal with six digits after the point as a whole number of millionths. */
+export function e6(text: string): bigint {
+  return BigInt(text.replace('.', ''))
+}
+
+type Figures = Readonly<Record<string, string>>
+
+interface Wire {
+  readonly net_worth_usd: string
+  readonly assets_usd: string
+  readonly debt_usd: string
+  readonly by_kind: Figures
+  readonly by_chain: readonly Figures[]
+  readonly by_confidence: Figures
+  readonly rows: Readonly<Record<string, number>>
+}
+
+/** A row of an answer. */
+export interface WireRow {
+  readonly chain_id: number
+  readonly kind: string
+  readonly token: { readonly id: Address; readonly symbol: string; readonly decimals: number | null }
+  readonly amount: { readonly raw: string; readonly amount: string | null }
+  readonly price_usd: string | null
+  readonly price_source: string | null
+  readonly price_confidence: string | null
+  readonly value_usd: string | null
+  readonly counted: boolean
+  readonly reason: string | null
+  readonly detail: string | null
+  readonly position: Readonly<Record<string, string>> | null
+}
