@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from './block.ts'
 import type { Endpoint } from './rpc/client.ts'
 import { MissingBlockError } from './rpc/error.ts'
+import { lowerWord } from './rpc/value.ts'
 
 export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
@@ -55,16 +56,11 @@ function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock, 'chai
   const header = {
     number: BigInt(number),
     timestampSec: BigInt(timestamp),
-    parentHash: parseHash(parentHash),
-    hash: parseHash(hash),
+    parentHash: lowerWord(parentHash),
+    hash: lowerWord(hash),
   }
   const isAnother =
     typeof asked === 'object' ? header.hash !== asked.hash : typeof asked === 'bigint' && header.number !== asked
   if (isAnother) throw new TypeError('Cannot read the block header: it is another')
   return header
-}
-
-function parseHash(value: unknown): Hex {
-  if (typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value)) return value.toLowerCase() as Hex
-  throw new TypeError('Cannot read the block header: expected its hash and that of its parent')
 }

@@ -1,4 +1,5 @@
 import { type Hex, keccak256, toRlp } from 'viem'
+import { lowerBytes, lowerWord } from '../rpc/value.ts'
 import { quantity } from './receipts_root.ts'
 
 /** What one endpoint says of a block. */
@@ -24,9 +25,6 @@ const ADDED = [
   ['requestsHash', 'bytes'],
 ] as const
 
-const BYTES = /^0x([0-9a-f]{2})*$/i
-const WORD = /^0x[0-9a-f]{64}$/i
-
 /**
  * Reads the result of `eth_getBlockByNumber` without bodies; undefined if the endpoint does not have the block. Throws
  * `TypeError` if it is another block, or none.
@@ -36,12 +34,12 @@ export function parseBlockClaim(result: unknown, number: number): BlockClaim | u
   const block = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
   const { transactions } = block
   if (!Array.isArray(transactions) || Number(block['number']) !== number) throw new TypeError('Expected a block')
-  const hash = word(block['hash'])
+  const hash = lowerWord(block['hash'])
   return {
     hash,
-    receiptsRoot: word(block['receiptsRoot']),
+    receiptsRoot: lowerWord(block['receiptsRoot']),
     isProven: hashOf(block) === hash,
-    transactions: transactions.map(word),
+    transactions: transactions.map(lowerWord),
   }
 }
 
@@ -52,26 +50,16 @@ function hashOf(block: Readonly<Record<string, unknown>>): Hex | undefined {
   try {
     return keccak256(
       toRlp([
-        ...WORDS_BEFORE.map((name) => bytes(block[name])),
+        ...WORDS_BEFORE.map((name) => lowerBytes(block[name])),
         ...QUANTITIES.map((name) => quantity(block[name])),
-        ...WORDS_AFTER.map((name) => bytes(block[name])),
+        ...WORDS_AFTER.map((name) => lowerBytes(block[name])),
         ...added
           .slice(0, absent < 0 ? added.length : absent)
-          .map(([value, kind]) => (kind === 'bytes' ? bytes(value) : quantity(value))),
+          .map(([value, kind]) => (kind === 'bytes' ? lowerBytes(value) : quantity(value))),
       ]),
     )
   } catch (error) {
     if (error instanceof TypeError) return undefined
     throw error
   }
-}
-
-function bytes(value: unknown): Hex {
-  if (typeof value === 'string' && BYTES.test(value)) return value.toLowerCase() as Hex
-  throw new TypeError('Expected the bytes of a header')
-}
-
-function word(value: unknown): Hex {
-  if (typeof value === 'string' && WORD.test(value)) return value.toLowerCase() as Hex
-  throw new TypeError('Expected the words of a header')
 }

@@ -1,4 +1,5 @@
 import { concatHex, type Hex, toRlp } from 'viem'
+import { lowerBytes } from '../rpc/value.ts'
 import { orderedTrieRoot } from './trie.ts'
 
 /** A receipt as nodes give it; only what its encoding needs, all hexadecimal. */
@@ -15,7 +16,6 @@ export interface RawReceipt {
 
 /** OP Stack's type of a deposit. */
 const DEPOSIT_TYPE = 0x7e
-const BYTES = /^0x([0-9a-f]{2})*$/i
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 
 /**
@@ -29,13 +29,13 @@ export function parseRawReceipt(value: unknown): RawReceipt {
   const isDeposit = typeof depositReceiptVersion === 'string'
   return {
     type: type === undefined || type === null ? '0x' : quantity(type),
-    outcome: typeof status === 'string' ? quantity(status) : bytes(root),
+    outcome: typeof status === 'string' ? quantity(status) : lowerBytes(root),
     cumulativeGasUsed: quantity(cumulativeGasUsed),
-    logsBloom: bytes(logsBloom),
+    logsBloom: lowerBytes(logsBloom),
     logs: logs.map((log: { readonly address?: unknown; readonly topics?: unknown; readonly data?: unknown }) => ({
-      address: bytes(log?.address),
-      topics: Array.isArray(log?.topics) ? log.topics.map(bytes) : [],
-      data: bytes(log?.data),
+      address: lowerBytes(log?.address),
+      topics: Array.isArray(log?.topics) ? log.topics.map(lowerBytes) : [],
+      data: lowerBytes(log?.data),
     })),
     deposit: isDeposit ? { nonce: quantity(depositNonce), version: quantity(depositReceiptVersion) } : undefined,
   }
@@ -56,11 +56,6 @@ function encodeReceipt({ type, outcome, cumulativeGasUsed, logsBloom, logs, depo
     ...(kind === DEPOSIT_TYPE && deposit !== undefined ? [deposit.nonce, deposit.version] : []),
   ])
   return kind === 0 ? payload : concatHex([type, payload])
-}
-
-function bytes(value: unknown): Hex {
-  if (typeof value === 'string' && BYTES.test(value)) return value.toLowerCase() as Hex
-  throw new TypeError('Expected the bytes of a receipt')
 }
 
 /** As RLP has numbers: without leading zeros, nothing for zero. */

@@ -1,6 +1,9 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 
+const ADDRESS = /^0x[0-9a-f]{40}$/
+const WORD = /^0x[0-9a-f]{64}$/
+const DIGITS = /^0x[0-9a-f]*$/
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 const BYTES = /^0x[0-9a-f]*$/i
 
@@ -20,4 +23,32 @@ export function parseBytes(value: unknown): Hex {
 /** True for `0x` and an even number of hexadecimal digits. */
 export function isBytes(value: unknown): value is Hex {
   return typeof value === 'string' && value.length % 2 === 0 && BYTES.test(value)
+}
+
+/** An address in lower case. Throws `TypeError` for anything else. */
+export function lowerAddress(value: unknown): Hex {
+  return lowerCase(value, ADDRESS)
+}
+
+/** 32 bytes in lower case. Throws `TypeError` for anything else. */
+export function lowerWord(value: unknown): Hex {
+  return lowerCase(value, WORD)
+}
+
+/** Bytes in lower case. Throws `TypeError` for anything else. */
+export function lowerBytes(value: unknown): Hex {
+  const digits = lowerCase(value, DIGITS)
+  // A regular expression that counts in pairs takes several times as long.
+  if (digits.length % 2 === 1) throw new TypeError('Expected whole bytes')
+  return digits
+}
+
+/** Nodes write lower case; a few write addresses with a checksum. */
+function lowerCase(value: unknown, pattern: RegExp): Hex {
+  if (typeof value === 'string') {
+    if (pattern.test(value)) return value as Hex
+    const lower = value.toLowerCase()
+    if (pattern.test(lower)) return lower as Hex
+  }
+  throw new TypeError('Expected hexadecimal')
 }

@@ -1,9 +1,6 @@
-import type { Hex } from 'viem'
+import { lowerAddress, lowerBytes, lowerWord } from '../../chain/rpc/value.ts'
 import type { HistoryLog } from '../stream.ts'
 
-const ADDRESS = /^0x[0-9a-f]{40}$/
-const WORD = /^0x[0-9a-f]{64}$/
-const DIGITS = /^0x[0-9a-f]*$/
 /** At most 2^52: JSON numbers and dates hold it exactly. */
 const QUANTITY = /^0x[0-9a-f]{1,13}$/
 
@@ -22,7 +19,7 @@ export interface Receipt {
 export function parseReceipt(result: unknown): Receipt | undefined {
   if (result === null) return undefined
   const receipt = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
-  const [transactionHash, blockHash] = [word(receipt['transactionHash']), word(receipt['blockHash'])]
+  const [transactionHash, blockHash] = [lowerWord(receipt['transactionHash']), lowerWord(receipt['blockHash'])]
   quantity(receipt['blockNumber'])
   const logs = parseLogs(receipt['logs'])
   const isWhole = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
@@ -32,7 +29,7 @@ export function parseReceipt(result: unknown): Receipt | undefined {
 
 /** Logs of one list mostly share what the one before them has: that is read once. */
 function logParser(): (value: unknown) => HistoryLog {
-  const [address, blockHash, transactionHash] = [onceInARow(account), onceInARow(word), onceInARow(word)]
+  const [address, blockHash, transactionHash] = [onceInARow(lowerAddress), onceInARow(lowerWord), onceInARow(lowerWord)]
   const [blockNumber, transactionIndex, timestamp] = [onceInARow(quantity), onceInARow(quantity), onceInARow(quantity)]
   return (value) => {
     const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
@@ -40,8 +37,8 @@ function logParser(): (value: unknown) => HistoryLog {
     if (!Array.isArray(topics) || topics.length > 4 || removed === true) throw new TypeError('Expected a mined log')
     return {
       address: address(log['address']),
-      topics: topics.map(word),
-      data: bytes(log['data']),
+      topics: topics.map(lowerWord),
+      data: lowerBytes(log['data']),
       blockNumber: blockNumber(log['blockNumber']),
       blockHash: blockHash(log['blockHash']),
       transactionHash: transactionHash(log['transactionHash']),
@@ -59,31 +56,6 @@ function onceInARow<T>(parse: (value: unknown) => T): (value: unknown) => T {
     if (last === undefined || last.value !== value) last = { value, parsed: parse(value) }
     return last.parsed
   }
-}
-
-function account(value: unknown): Hex {
-  return matching(value, ADDRESS)
-}
-
-/** Whole bytes: a regular expression that counts in pairs takes several times as long. */
-function bytes(value: unknown): Hex {
-  const digits = matching(value, DIGITS)
-  if (digits.length % 2 === 1) throw new TypeError('Expected whole bytes in a log')
-  return digits
-}
-
-function word(value: unknown): Hex {
-  return matching(value, WORD)
-}
-
-/** Nodes write lower case; a few write addresses with a checksum. */
-function matching(value: unknown, pattern: RegExp): Hex {
-  if (typeof value === 'string') {
-    if (pattern.test(value)) return value as Hex
-    const lower = value.toLowerCase()
-    if (pattern.test(lower)) return lower as Hex
-  }
-  throw new TypeError('Expected hexadecimal of a fixed length in a log')
 }
 
 function quantity(value: unknown): number {
