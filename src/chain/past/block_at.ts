@@ -6,7 +6,7 @@ import { readBlock } from '../read_block.ts'
 import type { ChainClient, Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
 import { narrowed, nextProbe } from './block_search.ts'
-import { DisputeError, isLasting, QUORUM, readByQuorum } from './quorum.ts'
+import { DisputeError, isLasting, lifeMsOf, QUORUM, readByQuorum } from './quorum.ts'
 
 /** Time for one search over all its headers, milliseconds. */
 const SEARCH_BUDGET_MS = 4_000
@@ -14,8 +14,6 @@ const SEARCH_BUDGET_MS = 4_000
 const PROBES_MAX = 100
 /** A block older than this is final on every chain, so what endpoints agree on once stays true. */
 const SETTLED_SEC = 86_400
-/** How long what one endpoint alone says of such a block is used, if there are others. */
-const ALONE_MS = 10 * 60_000
 const ENTRIES_MAX = 10_000
 /** Blocks of one chain that searches may start from. */
 const POINTS_MAX = 2_000
@@ -166,8 +164,7 @@ export function createBlockFinder(clock: Clock): BlockFinder {
   ): Promise<FoundBlock> {
     const read = async (shared: AbortSignal) => {
       const value = await find(shared)
-      const lifeMs = isLasting(client, value.witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
-      return { value, lifeMs: isSettled(value.timestampSec) ? lifeMs : 0 }
+      return { value, lifeMs: isSettled(value.timestampSec) ? lifeMsOf(client, value.witnesses) : 0 }
     }
     return cache.get({ key: `${client.chain.id}:${name}`, read }, signal)
   }

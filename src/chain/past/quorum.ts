@@ -5,6 +5,8 @@ import { ShallowError } from '../rpc/error.ts'
 
 /** So many different endpoints must say the same before it is kept for ever. */
 export const QUORUM = 2
+/** How long what one endpoint alone says of the past is used, if there are others. */
+const ALONE_MS = 10 * 60_000
 /** So much longer than the first answer the others may take, milliseconds. */
 const LATE_MS = 1_000
 
@@ -101,6 +103,11 @@ export async function readByQuorum<T>(
 /** True if what so many endpoints gave may be kept for ever: two of them, or the only one that there is. */
 export function isLasting({ chain: { rpcUrls } }: ChainClient, witnesses: number): boolean {
   return witnesses >= Math.min(QUORUM, rpcUrls.length)
+}
+
+/** How long what never changes may be used, milliseconds, if so many endpoints gave it. */
+export function lifeMsOf(client: ChainClient, witnesses: number): number {
+  return isLasting(client, witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
 }
 
 /** Those that most endpoints said, the first if there are several. */

@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import deleteSql from '../../../sql/queries/price_at_delete.sql' with { type: 'text' }
 import insertSql from '../../../sql/queries/price_at_insert.sql' with { type: 'text' }
 import listSql from '../../../sql/queries/price_at_list.sql' with { type: 'text' }
-import { DisputeError, isLasting, QUORUM } from '../../chain/past/quorum.ts'
+import { DisputeError, lifeMsOf, QUORUM } from '../../chain/past/quorum.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { fromBytes, toDigits } from '../../history/part.ts'
@@ -25,7 +25,6 @@ const drop = query(deleteSql, 'read')
 const RECHECKED_MAX = 24
 /** Prices that are remembered to be missing, and for how long if one endpoint alone says so though there are others. */
 const ABSENT_MAX = 50_000
-const ALONE_MS = 10 * 60_000
 
 /** One price that is wanted. */
 interface WantedPrice {
@@ -72,8 +71,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
 
   function noteAbsent(client: FinanceClient, name: string, outcome: PriceAtOutcome): void {
     if (outcome.witnesses === 0) return
-    const lifeMs = isLasting(client, outcome.witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
-    absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMs })
+    absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMsOf(client, outcome.witnesses) })
   }
 
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */

@@ -2,7 +2,7 @@ import { type Address, toFunctionSelector } from 'viem'
 import { readCalls } from '../../../../chain/call/many/read_calls.ts'
 import { wordOf } from '../../../../chain/call/words.ts'
 import { createBlockFinder } from '../../../../chain/past/block_at.ts'
-import { DisputeError, isLasting, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { DisputeError, lifeMsOf, readByQuorum } from '../../../../chain/past/quorum.ts'
 import { type Endpoint, LateError } from '../../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { OwnPrice, PnlToken } from '../../../../finance/liquidity/flow_price.ts'
@@ -46,8 +46,6 @@ const SLOT0 = toFunctionSelector('slot0()')
 const BLOCKS_AT_ONCE = 24
 const POOL_PRICES_MAX = 50_000
 const TIMES_MAX = 50_000
-/** How long what one endpoint alone says of a pool is used, if there are others. */
-const ALONE_MS = 10 * 60_000
 
 /** Makes a reader of times and prices, over stored prices, that remembers what it read. */
 export function createFactsReader(services: { readonly prices: PriceReader; readonly clock: Clock }): ReadFacts {
@@ -156,10 +154,6 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
     }
     return facts
   }
-}
-
-function lifeMsOf(client: FinanceClient, witnesses: number): number {
-  return isLasting(client, witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
 }
 
 function ownOf(outcome: PriceAtOutcome | undefined): OwnPrice {

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
-import { isLasting } from '../../../../chain/past/quorum.ts'
+import { lifeMsOf } from '../../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../../chain/read_block.ts'
 import { type ChainClient, LateError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
@@ -59,8 +59,6 @@ export interface LifeReader {
 const FLOWS_MAX = 5_000
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
-/** How long what one endpoint alone says of them is used, if there are others. */
-const ALONE_MS = 10 * 60_000
 
 /** Makes a reader over stored history. */
 export function createLifeReader(services: {
@@ -103,7 +101,7 @@ export function createLifeReader(services: {
     const { client, deployment, first } = question
     const read = async (shared: AbortSignal) => {
       const { value, endpoints } = await readBirth(question, shared)
-      const lifeMs = isLasting(client, endpoints.length) ? Number.POSITIVE_INFINITY : ALONE_MS
+      const lifeMs = lifeMsOf(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
     return births.get({ key: `${client.chain.id}:${deployment.manager}:${first.tokenId}`, read }, signal)
