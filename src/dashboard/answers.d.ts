@@ -174,6 +174,88 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/portfolio/assets': {
+    data: ({
+      chain_id: number
+      kind: 'wallet' | 'liquidity' | 'supplied' | 'borrowed'
+      token: {
+        id: string
+        symbol: string
+        decimals: number | null
+        name: string
+      }
+      amount: {
+        raw: string
+        amount: string | null
+      }
+      price_usd: string | null
+      price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+      price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+      value_usd: string | null
+      counted: boolean
+      reason: 'spam' | 'withdrawal_reverts' | 'unlisted' | 'stale' | 'unpriced' | 'thin' | 'young' | 'moved' | 'exceeds_liquidity' | null
+      detail: string | null
+      position: {
+        family: string
+      } | null
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/portfolio/balance': {
+    data: {
+      wallet: string
+      net_worth_usd: string
+      assets_usd: string
+      debt_usd: string
+      by_kind: {
+        wallet_usd: string
+        liquidity_usd: string
+        supplied_usd: string
+        borrowed_usd: string
+      }
+      by_chain: {
+        chain_id: number
+        net_worth_usd: string
+        assets_usd: string
+        debt_usd: string
+        wallet_usd: string
+        liquidity_usd: string
+        supplied_usd: string
+        borrowed_usd: string
+      }[]
+      by_confidence: {
+        oracle_usd: string
+        derived_usd: string
+        assumed_usd: string
+        market_usd: string
+      }
+      rows: {
+        counted: number
+        unpriced: number
+        spam: number
+        other_reasons: number
+      }
+      complete: boolean
+      unread: {
+        chain_id: number
+        because: string
+      }[]
+      coverage: {
+        tokens_asked: number
+        token_lists: string[]
+        families: string[]
+        not_read: string[]
+      }
+    }
+    request_id: string
+  }
   'GET /v1/positions/uniswap-v3': {
     data: ({
       token_id: string
