@@ -87,7 +87,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       }
       expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
     }
-    const proof = page.locator('.proof').first()
+    const proof = page.getByRole('region', { name: 'Liquidity' }).locator('.proof').first()
     expect(await proof.innerText()).toContain(`${15 * answer.data.length} credits`)
     expect(await proof.innerText()).toMatch(/Ethereum block \d+/)
 
@@ -142,7 +142,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await audit(page)).toEqual([])
     await page.goto(`${stage.scene.url}${wallet('spammed')}`)
     await page.getByText('1 position left out as spam').click()
-    await page.getByText('its name contains a link').waitFor()
+    await page.getByRole('listitem').getByText('its name contains a link').waitFor()
     expect(await page.locator('.position').count()).toBe(1)
   }, 60_000)
 
@@ -233,6 +233,27 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
     await page.getByRole('button', { name: 'Remove' }).click()
     expect(page.url()).not.toContain('kamino')
+  }, 60_000)
+
+  test('the portfolio shows the sum by kind and confidence, what is not in it, and the chain that was not read', async () => {
+    const page = await look(wallet('spammed'))
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    const { spammed } = stage.scene.devnet.wallets
+    const { data } = await call(`v1/portfolio/balance?wallet=${spammed}&allow_partial=true`)
+    await part.getByRole('heading', { name: /^Not counted: \d+ rows?$/ }).waitFor()
+    await part.getByRole('cell', { name: 'spam Token' }).first().waitFor()
+    const exact = await part.locator('.card .figure-all').allTextContents()
+    expect(exact).toContain(`${data.net_worth_usd} USD`)
+    for (const figures of [data.by_kind, data.by_confidence]) {
+      for (const figure of Object.values(figures)) expect(exact).toContain(`${figure} USD`)
+    }
+    expect(await part.innerText()).toContain(`${DEAD_CHAIN.name} is not in it.`)
+    const assets = await call(`v1/portfolio/assets?wallet=${spammed}&allow_partial=true&counted=false&limit=25`)
+    expect(await part.getByRole('row').count()).toBe(assets.data.length + 1)
+    await part.getByText('What was asked, and what was not').click()
+    await part.getByText('position NFTs held by other contracts').waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
   test('a link opens for whoever has a key, and tells the server nothing of the wallet', async () => {

@@ -58,7 +58,8 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     expect(page.url()).toContain('as_of=')
     await answered(page)
     const asked = stage.requests.filter((address) => address.includes('at_time='))
-    expect(asked.length).toBe(4)
+    // The portfolio, and two families on two chains.
+    expect(asked.length).toBe(5)
     expect(await page.locator('.position').count()).toBeGreaterThan(0)
     expect(await audit(page)).toEqual([])
   }, 90_000)

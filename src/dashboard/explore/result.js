@@ -10,6 +10,7 @@ import { AavePart } from './lending/aave.js'
 import { KaminoCard, MorphoCard } from './lending/other.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { planOf } from './plan.js'
+import { Portfolio } from './portfolio.js'
 import { Summary } from './summary.js'
 
 /** @typedef {import('./asking.js').AskedPart} AskedPart */
@@ -36,6 +37,7 @@ export function Result({ context, setView, spent }) {
   const evm = walletKind(view.wallet) === 'evm'
   return html`
     ${parts.length > 0 && html`<${Summary} parts=${parts} catalog=${catalog} spent=${spent} />`}
+    ${evm && catalog.portfolio && html`<${Portfolio} context=${context} />`}
     ${
       evm &&
       html`

@@ -7,6 +7,7 @@ import { send } from './api.js'
  * @property {readonly number[]} liquidityChains
  * @property {readonly number[]} aaveChains
  * @property {readonly number[]} morphoChains
+ * @property {boolean} portfolio
  * @property {boolean} kamino
  * @property {boolean} snapshots
  * @property {boolean} events
@@ -23,6 +24,7 @@ import { send } from './api.js'
  * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
  */
 
+const PORTFOLIO = '/v1/portfolio/balance'
 const LIQUIDITY = '/v1/positions/uniswap-v3'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
@@ -43,6 +45,7 @@ export async function readCatalog() {
     liquidityChains: chainsOf(paths[LIQUIDITY]),
     aaveChains: chainsOf(paths[AAVE]),
     morphoChains: chainsOf(paths[MORPHO]),
+    portfolio: paths[PORTFOLIO] !== undefined,
     kamino: paths[`${KAMINO}/risk`] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,

@@ -19,6 +19,9 @@ export type MorphoYield = Answers['GET /v1/lending/morpho-blue/position/{chain_i
 export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_address}/yield']['data']
 export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']
 
+export type PortfolioBalance = Answers['GET /v1/portfolio/balance']
+export type PortfolioRow = Answers['GET /v1/portfolio/assets']['data'][number]
+
 export type Organization = Answers['GET /dashboard/v1/organization']['data']
 export type Usage = Answers['GET /dashboard/v1/usage']['data']
 export type Latency = Answers['GET /dashboard/v1/latency']['data'][number]

@@ -1,0 +1,91 @@
+import { chainName } from '../lib/catalog.js'
+import { isPositive } from '../lib/decimal.js'
+import { counted } from '../lib/time.js'
+import { html } from '../lib/view.js'
+import { Amount, Facts, Usd } from '../part/figure.js'
+import { Table, words } from '../part/list.js'
+import { Empty } from '../part/notice.js'
+import { Patient, usePatient } from './patient.js'
+import { queryOf } from './plan.js'
+
+/** Rows that are not counted and are listed here: the first page that the service gives. */
+const ROWS_MAX = 25
+
+/** @typedef {import('../lib/shapes.d.ts').PortfolioBalance} Balance */
+/** @typedef {import('../lib/shapes.d.ts').PortfolioRow} Row */
+
+/**
+ * What the wallet is worth on all chains, and what of it is not counted.
+ * @param {{ context: import('./page.js').Context }} props
+ */
+export function Portfolio({ context }) {
+  const { view, catalog, key } = context
+  /** @type {Record<string, string>} */
+  const past = view.asOf === '' ? {} : { at_time: view.asOf }
+  const query = queryOf({ wallet: view.wallet, ...past, allow_partial: 'true' })
+  const balance = usePatient(`v1/portfolio/balance?${query}`, key)
+  return html`<section class="family" aria-label="Portfolio">
+    <div class="family-head"><h2>Portfolio</h2></div>
+    <div class="stack"><${Patient} asked=${balance} what="The portfolio" catalog=${catalog} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
+  </section>`
+}
+
+/** @param {{ balance: Balance['data'], context: import('./page.js').Context, query: string }} props */
+function Worth({ balance, context, query }) {
+  const { by_kind: kinds, by_confidence: confidences, rows, unread, coverage } = balance
+  const others = rows.unpriced + rows.spam + rows.other_reasons
+  if (rows.counted + others === 0 && unread.length === 0) return html`<${Empty} title="Nothing found" />`
+  return html`<article class="card" aria-label="Net worth">
+    <header>
+      <h3>Net worth</h3>
+      <p class="card-value"><${Usd} value=${balance.net_worth_usd} /></p>
+    </header>
+    ${unread.map(({ chain_id, because }) => html`<p class="bad">${chainName(context.catalog, chain_id)} is not in it. ${because}</p>`)}
+    <div class="sides">
+      <${Facts} rows=${[
+        ['In the wallet', html`<${Usd} value=${kinds.wallet_usd} />`],
+        ['Liquidity', html`<${Usd} value=${kinds.liquidity_usd} />`],
+        ['Supplied', html`<${Usd} value=${kinds.supplied_usd} />`],
+        [
+          'Borrowed',
+          html`<${Usd} value=${isPositive(kinds.borrowed_usd) ? `-${kinds.borrowed_usd}` : kinds.borrowed_usd} />`,
+        ],
+      ]} />
+      <${Facts} rows=${[
+        ['Priced by an oracle', html`<${Usd} value=${confidences.oracle_usd} />`],
+        ['Derived by a known rate', html`<${Usd} value=${confidences.derived_usd} />`],
+        ['Assumed, a stablecoin', html`<${Usd} value=${confidences.assumed_usd} />`],
+        ['Made by a market', html`<${Usd} value=${confidences.market_usd} />`],
+      ]} />
+    </div>
+    ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
+    <details class="as-table"><summary>What was asked, and what was not</summary>
+      <p class="soft">${counted(coverage.tokens_asked, 'token')} of ${coverage.token_lists.join(', ')}; ${coverage.families.join(', ')}.</p>
+      <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
+    </details>
+  </article>`
+}
+
+/** @param {{ number: number, context: import('./page.js').Context, query: string }} props */
+function NotCounted({ number, context, query }) {
+  const { key, catalog } = context
+  const path = `v1/portfolio/assets?${query}&${queryOf({ counted: 'false', limit: ROWS_MAX })}`
+  const asked = usePatient(path, key)
+  return html`<h4>Not counted: ${counted(number, 'row')}</h4>
+    <${Patient} asked=${asked} what="What is not counted" catalog=${catalog} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
+}
+
+/** @param {{ rows: readonly Row[], catalog: import('../lib/catalog.js').Catalog }} props */
+function Rows({ rows, catalog }) {
+  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', 'Chain', 'As', words('Because')]}>
+    ${rows.map(
+      ({ token, amount, chain_id, kind, reason, detail }) => html`<tr>
+        <th scope="row">${token.symbol === '' ? 'no name' : token.symbol}</th>
+        <td>${amount.amount === null ? amount.raw : html`<${Amount} value=${amount.amount} symbol=${token.symbol} />`}</td>
+        <td>${chainName(catalog, chain_id)}</td>
+        <td>${kind}</td>
+        <td class="words"><b>${(reason ?? '').replaceAll('_', ' ')}</b> ${detail}</td>
+      </tr>`,
+    )}
+  <//>`
+}
