@@ -40,6 +40,7 @@ interface Shared {
 
 let shared: Promise<Shared> | undefined
 let made = 0
+let madeBefore: Promise<string> | undefined
 const closers = new Set<() => Promise<void>>()
 
 /** A new database, copied from one that was migrated once, on the embedded server or on `TEST_DATABASE_URL`. */
@@ -62,7 +63,7 @@ export async function emptyDatabase(): Promise<{ readonly url: string; drop(): P
 
 /** Starts a throwaway server in a directory of its own. */
 export async function startTestServer(): Promise<TestServer> {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   let server: EmbeddedDatabase | undefined = await startEmbedded(testOptions(dataDir))
   const { url } = server
   const close = once(async () => {
@@ -95,6 +96,21 @@ export function temporaryDirectory(): string {
   // As root the server runs as another user, who must be able to walk through.
   chmodSync(path, 0o711)
   process.once('exit', () => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** A data directory that holds a database already: copying one takes a tenth of what making it takes. */
+export async function dataDirectory(): Promise<string> {
+  madeBefore ??= makeDataDirectory()
+  const path = temporaryDirectory()
+  const { success, stderr } = Bun.spawnSync(['cp', '-a', join(await madeBefore, 'postgres'), path])
+  if (!success) throw new Error(`Cannot copy a data directory: ${stderr}`)
+  return path
+}
+
+async function makeDataDirectory(): Promise<string> {
+  const path = temporaryDirectory()
+  await (await startEmbedded(testOptions(path))).close()
   return path
 }
 

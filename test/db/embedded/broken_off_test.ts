@@ -7,7 +7,7 @@ import { livingServer } from '../../../src/db/embedded/living.ts'
 import { unpackProgram } from '../../../src/db/embedded/program.ts'
 import { serverUser } from '../../../src/db/embedded/user.ts'
 import { WATCHDOG_SH } from '../../../src/db/embedded/watchdog.ts'
-import { temporaryDirectory } from '../../support/database.ts'
+import { dataDirectory, temporaryDirectory } from '../../support/database.ts'
 import { ask, embeddedFixture } from '../../support/embedded.ts'
 import { until } from '../../support/until.ts'
 
@@ -77,7 +77,7 @@ test.each([
     reached: (dataDir: string) => !existsSync(join(dataDir, CLUSTER, 'postmaster.pid')),
   },
 ])('kill -9 while it stops, $moment, loses nothing', async ({ reached }) => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const owner = startOwner(dataDir, programParent)
   const { value } = await owner.stdout.getReader().read()
   await ask(
@@ -115,7 +115,7 @@ async function startAbandoned(dataDir: string) {
 }
 
 test('a server whose service is gone before it has begun ends by itself', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   const { home, ended } = await startAbandoned(dataDir)
   const late = Bun.sleep(15_000).then(() => 'it still runs after 15 s')
@@ -124,7 +124,7 @@ test('a server whose service is gone before it has begun ends by itself', async 
 })
 
 test('a service starts although a server of a killed one begins at the same moment', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const { ended } = await startAbandoned(dataDir)

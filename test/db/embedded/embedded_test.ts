@@ -19,7 +19,7 @@ import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { stillRunning } from '../../devnet/processes.ts'
-import { serverPids, temporaryDirectory } from '../../support/database.ts'
+import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
 setDefaultTimeout(30_000)
@@ -117,7 +117,7 @@ test('startEmbedded() makes a database that keeps its data over a restart and sy
 })
 
 test('startEmbedded() lets only the owner of the server reach its files and socket', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const server = await start(dataDir)
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
   // Root's server may only pass through it to its own directories.
@@ -128,7 +128,7 @@ test('startEmbedded() lets only the owner of the server reach its files and sock
 })
 
 test('startEmbedded() refuses a directory that another process owns, and names it', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const owner = await startOwner(dataDir)
   // Gives the owner time to collect garbage.
   await Bun.sleep(200)
@@ -140,14 +140,14 @@ test('startEmbedded() refuses a directory that another process owns, and names i
 })
 
 test('startEmbedded() refuses a directory that this process owns already', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const server = await start(dataDir)
   await expect(start(dataDir)).rejects.toThrow(`(pid ${process.pid}) owns it`)
   await server.close()
 })
 
 test('kill -9 of the owner leaves no server, loses no commit, and the next start works', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const owner = await startOwner(dataDir)
   await withDatabase(owner.url, (db) => db.run('create table kept as select 7 as value', []))
   const pids = serverPids(dataDir)
@@ -160,7 +160,7 @@ test('kill -9 of the owner leaves no server, loses no commit, and the next start
 })
 
 test('kill -9 of the owner ends its server, even without another start', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const owner = await startOwner(dataDir)
   const pids = serverPids(dataDir)
   expect(pids.length).toBeGreaterThan(1)
@@ -169,7 +169,7 @@ test('kill -9 of the owner ends its server, even without another start', async (
 })
 
 test('a server that is killed is started again, and keeps what was committed', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const server = await start(dataDir)
   await withDatabase(server.url, (db) => db.run('create table kept as select 7 as value', []))
   for (let count = 0; count < 2; count++) {
@@ -189,7 +189,7 @@ test('a server that is killed is started again, and keeps what was committed', a
 })
 
 test('close() ends a server that hangs', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const server = await start(dataDir)
   await withDatabase(server.url, async (db) => {
     await db.run('select 1', [])
@@ -203,7 +203,7 @@ test('close() ends a server that hangs', async () => {
 })
 
 test('close() does not wait for a program that a session began and that outlives the server', async () => {
-  const server = await start(temporaryDirectory())
+  const server = await start(await dataDirectory())
   const pid = await withDatabase(server.url, async (db) => {
     await db.run('create table begun (pid integer)', [])
     // It inherits the server's messages, as every program of a session does.
@@ -220,7 +220,7 @@ test('close() does not wait for a program that a session began and that outlives
 })
 
 test('close() ends a server that is being started again and does not get ready', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const server = await start(dataDir)
   await withDatabase(server.url, (db) => db.run('alter system set pre_auth_delay = 60', []))
   const [first = 0] = serverPids(dataDir, 'postmaster')
@@ -232,7 +232,7 @@ test('close() ends a server that is being started again and does not get ready',
 })
 
 test('startEmbedded() starts despite a pid file whose pid belongs to another process now', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   const pidFile = join(dataDir, 'postgres', 'cluster-18', 'postmaster.pid')
   writeFileSync(pidFile, `${process.pid}\n${join(dataDir, 'postgres', 'cluster-18')}\n1700000000\n5432\n\n\n`)
@@ -252,7 +252,7 @@ test('startEmbedded() starts over if an earlier first start broke off', async ()
 })
 
 test('startEmbedded() releases the directory when it fails, with what PostgreSQL said', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
   const version = join(dataDir, 'postgres', 'cluster-18', 'PG_VERSION')
   const kept = readFileSync(version)
@@ -291,7 +291,7 @@ test('startEmbedded() refuses a path that is too long for the lock, and makes no
 })
 
 test('a data directory may be reached through links, by each process through others', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const link = join(temporaryDirectory(), 'link')
   symlinkSync(dataDir, link)
   const server = await start(link)

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findRunningEmbedded } from '../../../src/db/embedded/running.ts'
-import { serverPids, temporaryDirectory } from '../../support/database.ts'
+import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { ask, embeddedFixture } from '../../support/embedded.ts'
 import { IS_ROOT, runAs, startAs } from '../../support/other_user.ts'
 import { until } from '../../support/until.ts'
@@ -167,7 +167,7 @@ describe.if(IS_ROOT)('as root', () => {
   )
 
   test('links and notes that PostgreSQL’s own user leaves in its files lead nowhere', async () => {
-    const dataDir = temporaryDirectory()
+    const dataDir = await dataDirectory()
     const outside = victim()
     const before = snapshot(outside)
     const bystander = spawn('/bin/sleep', ['60'], { cwd: join(dataDir), stdio: 'ignore' })
@@ -205,7 +205,7 @@ describe.if(IS_ROOT)('as root', () => {
   })
 
   test('`nobody` and other users get no session, even if directories are left open; root does', async () => {
-    const dataDir = temporaryDirectory()
+    const dataDir = await dataDirectory()
     const server = await start(dataDir)
     const socket = join(dataDir, 'postgres', 'socket', '.s.PGSQL.5432')
     for (const uid of [NOBODY, STRANGER]) expect(runAs(uid, CONNECT, [socket])).toBe('EACCES')
@@ -217,7 +217,7 @@ describe.if(IS_ROOT)('as root', () => {
   })
 
   test('PostgreSQL runs as a user and a group of its own, without any of root’s', async () => {
-    const dataDir = temporaryDirectory()
+    const dataDir = await dataDirectory()
     const server = await start(dataDir)
     const pids = serverPids(dataDir)
     expect(pids.length).toBeGreaterThan(1)
@@ -282,7 +282,7 @@ describe.if(IS_ROOT)('as root', () => {
   })
 
   test('the user `nobody` cannot hold the lock of a data directory', async () => {
-    const dataDir = temporaryDirectory()
+    const dataDir = await dataDirectory()
     await (await start(dataDir)).close()
     const tried = runAs(
       NOBODY,

@@ -4,7 +4,7 @@ import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { livingServer, postmasterByPidFile } from '../../../src/db/embedded/living.ts'
 import { serverUser } from '../../../src/db/embedded/user.ts'
-import { serverPids, temporaryDirectory } from '../../support/database.ts'
+import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { embeddedFixture } from '../../support/embedded.ts'
 
 setDefaultTimeout(60_000)
@@ -25,7 +25,7 @@ function pidFileOf(pid: number, cluster: string): string {
 }
 
 test('another process in the cluster’s directory, even one that the pid file names, is neither waited for nor killed', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   await (await start(dataDir)).close()
   const other = bystander(cluster)
@@ -49,7 +49,7 @@ test('livingServer() names only the processes of a server, and which one is its 
   const home = { path: join(dataDir, 'postgres'), user: serverUser() }
   expect(await livingServer(home)).toEqual({ postmaster: undefined, pids: [] })
   const server = await start(dataDir)
-  const other = await start(temporaryDirectory())
+  const other = await start(await dataDirectory())
   bystander(join(home.path, 'cluster-18'))
   const pids = serverPids(dataDir)
   const living = await livingServer(home)
@@ -61,7 +61,7 @@ test('livingServer() names only the processes of a server, and which one is its 
 })
 
 test('postmasterByPidFile() believes the file only about a process that is PostgreSQL, of that user, since that time', async () => {
-  const dataDir = temporaryDirectory()
+  const dataDir = await dataDirectory()
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   const server = await start(dataDir)
   const uid = serverUser()?.uid ?? process.getuid?.() ?? 0
