@@ -1,4 +1,4 @@
-import { type Hex, toEventSelector } from 'viem'
+import { eventShapes } from '../../../history/logs/event_shapes.ts'
 
 /**
  * Events of the Pool, the aToken and the debt tokens, from 3.0 to 3.6. Those of stable debt ended with 3.2, deficits
@@ -23,17 +23,6 @@ const SIGNATURES = {
 
 export type EventName = keyof typeof SIGNATURES
 
-const EVENTS = Object.entries(SIGNATURES) as [EventName, string][]
-
-/** First topic of each event. */
-export const TOPICS = Object.fromEntries(
-  EVENTS.map(([name, signature]) => [name, toEventSelector(signature)]),
-) as Readonly<Record<EventName, Hex>>
-
-/** The event that a first topic stands for: its name, and how many topics and words of data it has. */
-export const EVENT_SHAPES: ReadonlyMap<Hex, { name: EventName; topics: number; words: number }> = new Map(
-  EVENTS.map(([name, signature]) => {
-    const indexed = signature.match(/indexed/g)?.length ?? 0
-    return [TOPICS[name], { name, topics: 1 + indexed, words: signature.split(',').length - indexed }]
-  }),
-)
+/** Those events; `topics` are their first topics. */
+export const AAVE_EVENTS = eventShapes(SIGNATURES)
+export const TOPICS = AAVE_EVENTS.topics

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
+import { topicOf } from '../../../history/logs/event_shapes.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import { TOPICS } from './abi.ts'
@@ -13,7 +14,7 @@ export function filtersOf(place: LendingPlace, subjects: readonly Hex[] | null):
   const pool = place.contract.toLowerCase() as Hex
   const addresses = [pool, ...place.tokens.keys()]
   if (subjects === null) return [{ addresses, topics: [Object.values(TOPICS)] }]
-  const wallets = subjects.map((subject): Hex => `0x${subject.slice(2).padStart(64, '0')}`)
+  const wallets = subjects.map(topicOf)
   const { supply, withdraw, borrow, repay, mint, burn, transfer, stableMint, stableBurn, deficit, liquidation } = TOPICS
   return [
     { addresses, topics: [[burn, transfer, stableBurn, deficit], wallets] },

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
+import { fieldsOf } from '../../../history/logs/event_shapes.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { EVENT_SHAPES, type EventName } from './abi.ts'
+import { AAVE_EVENTS, type EventName } from './abi.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
 /** A wallet supplies, withdraws, borrows or repays. */
@@ -90,15 +90,10 @@ export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | Reserve
  * Throws `UpstreamError` if it has the topic of an event, but not its shape.
  */
 export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | undefined {
-  const [topic] = log.topics
-  const shape = topic === undefined ? undefined : EVENT_SHAPES.get(topic)
-  if (shape === undefined) return undefined
   const token = place.tokens.get(log.address)
   if (token === undefined && log.address !== place.contract.toLowerCase()) return undefined
-  const { name, topics, words } = shape
-  if (log.topics.length !== topics || log.data.length < 2 + 64 * words) {
-    throw new UpstreamError(`Cannot decode a log of block ${log.blockNumber}: it does not have the shape of ${name}`)
-  }
+  const name = AAVE_EVENTS.nameOf(log)
+  if (name === undefined) return undefined
   return token === undefined ? readPoolLog(name, log) : readTokenLog(name, log, token)
 }
 
@@ -161,14 +156,5 @@ function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Ch
       return change(address(1), -(word(0) + word(2)), word(2))
     default:
       return undefined
-  }
-}
-
-/** What stands in a log: addresses in its topics, addresses and words in its data. */
-function fieldsOf({ topics, data }: HistoryLog) {
-  return {
-    address: (index: number): Hex => `0x${(topics[index] ?? '').slice(26)}`,
-    addressIn: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
-    word: (index: number): bigint => BigInt(`0x${data.slice(2 + 64 * index, 66 + 64 * index)}`),
   }
 }

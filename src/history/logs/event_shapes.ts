@@ -1,0 +1,48 @@
+import { type Hex, toEventSelector } from 'viem'
+import { UpstreamError } from '../../lib/error.ts'
+import type { HistoryLog } from '../stream.ts'
+
+/** The events of a protocol that matter. */
+export interface EventShapes<Name extends string> {
+  /** First topic of each. */
+  readonly topics: Readonly<Record<Name, Hex>>
+  /** Which of them a log is; undefined for another. Throws `UpstreamError` if it has the topic, but not the shape. */
+  nameOf(log: HistoryLog): Name | undefined
+}
+
+/** Makes it from signatures of events, whose types alone matter: `SetFee(bytes32 indexed, uint256)`. */
+export function eventShapes<Name extends string>(signatures: Readonly<Record<Name, string>>): EventShapes<Name> {
+  const events = (Object.entries(signatures) as [Name, string][]).map(([name, signature]) => {
+    const indexed = signature.match(/indexed/g)?.length ?? 0
+    const words = signature.split(',').length - indexed
+    return { name, topic: toEventSelector(signature), topics: 1 + indexed, words }
+  })
+  const byTopic = new Map(events.map((event) => [event.topic, event]))
+  return {
+    topics: Object.fromEntries(events.map(({ name, topic }) => [name, topic])) as Record<Name, Hex>,
+    nameOf({ topics, data, blockNumber }) {
+      const event = topics[0] === undefined ? undefined : byTopic.get(topics[0])
+      if (event === undefined) return undefined
+      if (topics.length !== event.topics || data.length < 2 + 64 * event.words) {
+        throw new UpstreamError(
+          `Cannot decode a log of block ${blockNumber}: it does not have the shape of ${event.name}`,
+        )
+      }
+      return event.name
+    },
+  }
+}
+
+/** What stands in a log: addresses in its topics, addresses and words in its data. */
+export function fieldsOf({ topics, data }: HistoryLog) {
+  return {
+    address: (index: number): Hex => `0x${(topics[index] ?? '').slice(26)}`,
+    addressIn: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
+    word: (index: number): bigint => BigInt(`0x${data.slice(2 + 64 * index, 66 + 64 * index)}`),
+  }
+}
+
+/** An address as a topic of a log. */
+export function topicOf(address: Hex): Hex {
+  return `0x${address.slice(2).padStart(64, '0')}`
+}
