@@ -1,13 +1,6 @@
 import { checksumAddress } from 'viem'
-import { healthFactorText, percentageText, ratioText, usdText } from '../../../finance/figure.ts'
-import {
-  borrowUtilization,
-  currentLtv,
-  dailyInterest,
-  netApy,
-  positionLeverage,
-  weightedApy,
-} from '../../../finance/math/lending.ts'
+import { healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
+import { presentCalculated } from '../../../finance/lending/calculations.ts'
 import { RAY } from '../../../finance/math/rate.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../../lib/number/rational.ts'
@@ -93,26 +86,9 @@ function presentCalculations(position: Position, targetText: string) {
 }
 
 /** What does not depend on the target. */
-const presentCommon = onceEach((position: Position) => {
-  const totals = totalsOf(position)
-  const legs = yieldLegs(position)
-  const interest = dailyInterest(totals, legs)
-  return {
-    interest: {
-      dailySupplyInterestUSD: usdText(interest.dailySupplyUsd),
-      dailyBorrowInterestUSD: usdText(interest.dailyBorrowUsd),
-      netDailyInterestUSD: usdText(interest.dailyNetUsd),
-    },
-    ratios: {
-      currentLtvPercentage: percentageText(currentLtv(totals)),
-      netAPY: ratioText(netApy(totals, legs)),
-      positionLeverage: ratioText(positionLeverage(totals)),
-      weightedSupplyAPY: ratioText(weightedApy(legs.supplies)),
-      weightedBorrowAPY: ratioText(weightedApy(legs.borrows)),
-      borrowUtilizationRate: ratioText(borrowUtilization(totals)),
-    },
-  }
-})
+const presentCommon = onceEach((position: Position) =>
+  presentCalculated({ totals: totalsOf(position), ...yieldLegs(position) }),
+)
 
 function apyText(apyRay: bigint): string {
   return ratioText(rational(apyRay, RAY))

@@ -1,11 +1,6 @@
 import * as v from 'valibot'
-import {
-  healthFactorFigure as healthFactor,
-  percentageFigure as percentage,
-  ratioFigure as ratio,
-  ratioOrMaxFigure as ratioOrMax,
-  usdFigure as usd,
-} from '../../../finance/figure.ts'
+import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
+import { calculationsSchema } from '../../../finance/lending/calculations.ts'
 import { chainId, evmAddress } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 
@@ -23,32 +18,13 @@ const position = v.strictObject({
   borrowedAssets: v.array(v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio })),
 })
 
-const calculations = v.strictObject({
-  targetHealthFactor: v.number(),
-  healthFactor,
-  dailySupplyInterestUSD: usd,
-  dailyBorrowInterestUSD: usd,
-  netDailyInterestUSD: usd,
-  safeBorrowAmountUSD: v.pipe(
-    usd,
-    v.description(
-      'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
-        "isolation mode, the debt ceiling; no asset is named, so no single asset's liquidity or cap counts",
-    ),
-  ),
-  safeWithdrawAmountUSD: v.pipe(
-    usd,
-    v.description(
-      'Collateral that can be taken out, in proportion, before the health factor falls to the target: at most what ' +
-        'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',
-    ),
-  ),
-  currentLtvPercentage: percentage,
-  netAPY: ratio,
-  positionLeverage: ratioOrMax,
-  weightedSupplyAPY: ratio,
-  weightedBorrowAPY: ratio,
-  borrowUtilizationRate: ratioOrMax,
+const calculations = calculationsSchema({
+  safeBorrow:
+    'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
+    "isolation mode, the debt ceiling; no asset is named, so no single asset's liquidity or cap counts",
+  safeWithdraw:
+    'Collateral that can be taken out, in proportion, before the health factor falls to the target: at most what ' +
+    'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',
 })
 
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
