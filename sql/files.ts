@@ -10,6 +10,7 @@ import price0007 from './migrations/0007_price.sql' with { type: 'text' }
 import lending0008 from './migrations/0008_lending.sql' with { type: 'text' }
 import liquidity0009 from './migrations/0009_liquidity.sql' with { type: 'text' }
 import portfolio0010 from './migrations/0010_portfolio.sql' with { type: 'text' }
+import marketEntry0011 from './migrations/0011_market_entry.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -28,6 +29,7 @@ import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
+import marketEntryStore from './functions/market_entry_store.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -53,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: '0008_lending', text: lending0008 },
   { version: 9, name: '0009_liquidity', text: liquidity0009 },
   { version: 10, name: '0010_portfolio', text: portfolio0010 },
+  { version: 11, name: '0011_market_entry', text: marketEntry0011 },
 ]
 
 /** Every function, after those that it calls. */
@@ -75,6 +78,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
+  { name: 'market_entry_store', text: marketEntryStore },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },

@@ -153,6 +153,60 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/lending/morpho-blue': {
+    data: ({
+      chain_id: number
+      wallet: string
+      positions: ({
+        marketId: string
+        collateralSymbol: string | null
+        loanSymbol: string
+        lltv: string
+        oraclePrice: string | null
+        healthFactor: string | null
+        totalCollateralUSD: string | null
+        totalDebtUSD: string | null
+        netWorthUSD: string | null
+        suppliedAssets: ({
+          symbol: string
+          amount: string | null
+          amountSuppliedUSD: string | null
+          supplyAPY: string | null
+          isCollateral: boolean
+        })[]
+        borrowedAssets: ({
+          symbol: string
+          amount: string | null
+          amountBorrowedUSD: string | null
+          borrowAPY: string | null
+        })[]
+        reason: string | null
+      })[]
+      calculations: ({
+        targetHealthFactor: number
+        healthFactor: string
+        dailySupplyInterestUSD: string
+        dailyBorrowInterestUSD: string
+        netDailyInterestUSD: string
+        safeBorrowAmountUSD: string
+        safeWithdrawAmountUSD: string
+        currentLtvPercentage: string
+        netAPY: string
+        positionLeverage: string
+        weightedSupplyAPY: string
+        weightedBorrowAPY: string
+        borrowUtilizationRate: string
+      } | null)[]
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
   'GET /v1/lending/morpho-blue/position/{chain_id}/yield': {
     data: {
       chain_id: number

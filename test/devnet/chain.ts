@@ -2,6 +2,7 @@ import type { FinanceChain } from '../../src/finance/chain.ts'
 import { MARKETS } from './aave_v3/addresses.ts'
 import { TOKENS, UNISWAP_V3 } from './addresses.ts'
 import type { Devnet } from './mod.ts'
+import { MORPHO } from './morpho_blue/calls.ts'
 
 /** Ten years: the devnet's time is moved by weeks, and it makes blocks only when something happens. */
 export const BLOCK_AGE_SEC_MAX = 10 * 365 * 86_400
@@ -16,6 +17,7 @@ export const DEVNET_ROW = {
     market,
     poolAddressesProvider: MARKETS[market].provider,
   })),
+  morphoBlue: { morpho: MORPHO },
 }
 
 /** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place. */

@@ -108,6 +108,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     },
     get(`${position}/{chain_id}/events`, `${position}/1/events?wallet=${borrower}&limit=2`),
     get(`${position}/{chain_id}/snapshots`, `${position}/1/snapshots?wallet=${borrower}&max_snapshots=2`),
+    get('/v1/lending/morpho-blue', `/v1/lending/morpho-blue?wallet=${morpho.wallets.both}`),
     get(
       '/v1/lending/morpho-blue/position/{chain_id}/yield',
       `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,

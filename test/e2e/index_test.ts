@@ -6,6 +6,7 @@ import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { UNISWAP_V3 } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { MORPHO } from '../devnet/morpho_blue/calls.ts'
 import { startLogProxy } from '../family/aave_v3/event/log_proxy.ts'
 import { logsOf } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -66,7 +67,11 @@ async function rowsOf(table: string): Promise<number> {
 /** The contracts of all histories, as the status names them. */
 const POOLS = (['main', 'lido', 'etherfi'] as const).map((market) => MARKETS[market].pool.toLowerCase()).sort()
 const MANAGER = UNISWAP_V3.manager.toLowerCase()
-const STREAMS = [...POOLS.map((pool) => `aave_v3_lending ${pool}`), `uniswap_v3_flow ${MANAGER}`]
+const STREAMS = [
+  ...POOLS.map((pool) => `aave_v3_lending ${pool}`),
+  `morpho_blue_market ${MORPHO.toLowerCase()}`,
+  `uniswap_v3_flow ${MANAGER}`,
+]
 
 test('nothing is stored at first, and the status asks no endpoint', async () => {
   expect(await run('--status')).toEqual(done('No history is stored yet\n'))
@@ -75,7 +80,7 @@ test('nothing is stored at first, and the status asks no endpoint', async () => 
 }, 30_000)
 
 test('every history is read ahead and told about, and the next time nothing is read again', async () => {
-  const titles = ['uniswap-v3 uniswap_v3', 'aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi']
+  const titles = ['uniswap-v3 uniswap_v3', 'aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets']
   const status = STREAMS.map((stream) => `${FULL}  chain 1 ${stream}  0 blocks left, 0 subjects alone\n`)
   const first = await run()
   expect(first).toMatchObject({ status: 0, stderr: '' })

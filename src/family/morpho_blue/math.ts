@@ -1,7 +1,12 @@
-import type { BoundlessRatio, LendingPosition } from '../../finance/math/lending.ts'
+import {
+  type BoundlessRatio,
+  type LendingPosition,
+  safeBorrowUsd,
+  safeWithdrawUsd,
+} from '../../finance/math/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/math/rate.ts'
-import { mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
-import { type Rational, rational } from '../../lib/number/rational.ts'
+import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
+import { addRational, compareRational, type Rational, rational } from '../../lib/number/rational.ts'
 import type { MarketState, StoredPosition } from './read/state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
@@ -50,7 +55,14 @@ export function accrue(
   }
 }
 
-/** A position in raw units of the loan token: what could be withdrawn, and what must be repaid. */
+/**
+ * A position in raw units of the loan token: what could be withdrawn, and what must be repaid. Answers show it ÷
+ * 10^decimals of the token, and collateral as Morpho stores it.
+ *
+ * @figure morpho-blue/amount
+ * @source Morpho `SharesMathLib.toAssetsDown`, `toAssetsUp`
+ * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
+ */
 export function assetsOf(
   { supplyShares, borrowShares }: Pick<StoredPosition, 'supplyShares' | 'borrowShares'>,
   market: MarketState,
@@ -65,7 +77,7 @@ export function assetsOf(
 /**
  * What borrowers pay in a year at a rate per second (18 decimals) compounded continuously, ray.
  *
- * @figure morpho-blue/weighted_borrow_apy
+ * @figure morpho-blue/weighted_borrow_apy, morpho-blue/borrowAPY
  * @source Morpho Blue SDK `MarketUtils.rateToApy`
  * @proof test/family/morpho_blue/math_test.ts
  */
@@ -76,7 +88,7 @@ export function borrowApyRay(rateWad: bigint): bigint {
 /**
  * What suppliers earn in a year, ray: the borrowers' rate × utilization, without the fee.
  *
- * @figure morpho-blue/weighted_supply_apy
+ * @figure morpho-blue/weighted_supply_apy, morpho-blue/supplyAPY
  * @source Morpho Blue SDK `Market.supplyApy`
  * @proof test/family/morpho_blue/math_test.ts
  */
@@ -97,9 +109,13 @@ interface Health {
 }
 
 /**
- * The health factor in an isolated market, specification 2.4, which no route shows yet: collateral × oracle price ×
- * liquidation loan-to-value ÷ debt. The dividend is in raw units of the loan token, rounded down as the contract does.
- * `max` without debt. Below 1 exactly if anybody may liquidate. Source: Morpho.sol `_isHealthy`.
+ * The health factor in an isolated market: collateral × oracle price × liquidation loan-to-value ÷ debt. The dividend is
+ * in raw units of the loan token, rounded down as the contract does. `max` without debt. Below 1 exactly if anybody may
+ * liquidate.
+ *
+ * @figure morpho-blue/healthFactor
+ * @source Morpho.sol `_isHealthy`
+ * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
  */
 export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health): BoundlessRatio {
   if (owed === 0n) return 'max'
@@ -124,6 +140,10 @@ interface Valuation {
 /**
  * Money without rounding: the loan token at its price, the collateral at the oracle's price in the loan token.
  * Collateral earns nothing, but counts as supplied. Morpho has the same limit for liquidation and for borrowing.
+ *
+ * @figure morpho-blue/totalCollateralUSD, morpho-blue/totalDebtUSD, morpho-blue/netWorthUSD, morpho-blue/amountSuppliedUSD, morpho-blue/amountBorrowedUSD
+ * @source Morpho.sol `_isHealthy`; the price of the loan token as of all tokens
+ * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
  */
 export function valuationOf(position: Valuation): LendingPosition {
   const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position
@@ -148,6 +168,50 @@ export function valuationOf(position: Valuation): LendingPosition {
     ],
     borrows: [{ value: debt, apyRay: position.borrowApyRay }],
   }
+}
+
+/** A valued position in a market. */
+interface Safety extends LendingPosition {
+  readonly market: MarketState
+  readonly supplied: bigint
+  /** US dollars per raw unit of the loan token. */
+  readonly loanUsd: Rational
+}
+
+/** What the market can lend or pay out now, raw units of the loan token. */
+export function idleOf({ totalSupplyAssets, totalBorrowAssets }: MarketState): bigint {
+  return totalSupplyAssets > totalBorrowAssets ? totalSupplyAssets - totalBorrowAssets : 0n
+}
+
+/**
+ * US dollars that can still be borrowed before the health factor falls to `target`: collateral × liquidation
+ * loan-to-value ÷ target − debt, at most the limit of borrowing, and at most what the market holds idle.
+ *
+ * @figure morpho-blue/safeBorrowAmountUSD
+ * @source Morpho Blue SDK `AccrualPosition.getBorrowCapacityLimit`
+ * @proof test/family/morpho_blue/list/list_test.ts
+ */
+export function safeBorrow(position: Safety, target: Rational): Rational {
+  const safe = safeBorrowUsd(position.totals, target)
+  const idle = worth(idleOf(position.market), position.loanUsd)
+  return compareRational(idle, safe) < 0 ? idle : safe
+}
+
+/**
+ * US dollars that can be taken out before the health factor falls to `target`: collateral × (1 − target ÷ health factor),
+ * all of it without debt; and what was lent, which backs no debt, up to what the market holds idle.
+ *
+ * @figure morpho-blue/safeWithdrawAmountUSD
+ * @source Morpho Blue SDK `AccrualPosition.withdrawableCollateral`, `withdrawCapacityLimit`
+ * @proof test/family/morpho_blue/list/list_test.ts
+ */
+export function safeWithdraw(position: Safety, target: Rational): Rational {
+  const { totals, market, supplied, loanUsd } = position
+  return addRational(safeWithdrawUsd(totals, target), worth(minOf(supplied, idleOf(market)), loanUsd))
+}
+
+function worth(amount: bigint, { numerator, denominator }: Rational): Rational {
+  return rational(amount * numerator, denominator)
 }
 
 /** e^x − 1 by the first three terms of its series, 18 decimals, rounded down at each. */

@@ -3,11 +3,14 @@ import { zeroHash } from 'viem'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
+import { createEnteredReader, streamPlaceOf } from './read/entered.ts'
 import { createPositionReader } from './read/read.ts'
-import { createRoutes } from './routes.ts'
+import { MARKET_STREAM } from './read/stream.ts'
+import { listRoute } from './routes/list.ts'
+import { yieldRoute } from './routes/yield.ts'
 import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
 
-/** Morpho Blue: yield of a wallet in one of its isolated markets. */
+/** Morpho Blue: what wallets have in its isolated markets. */
 export const MORPHO_BLUE = defineFamily({
   name: 'morpho-blue',
   aliases: ['lending_b', 'morpho'],
@@ -22,8 +25,17 @@ export const MORPHO_BLUE = defineFamily({
       read: (wallet, signal) => reader.read(place, { marketIds: [zeroHash], wallet }, signal),
     }))
   },
-  routes({ settings, connect }) {
+  routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    return createRoutes({ chainIds: [...settings.keys()], reader })
+    const entered = once(() => createEnteredReader({ ...connect(), reader: reader() }))
+    return [listRoute({ chainIds, reader, entered }), yieldRoute({ chainIds: [...settings.keys()], reader })]
+  },
+  histories({ settings }) {
+    return [...settings].map(([chainId, deployment]) => ({
+      chainId,
+      title: 'morpho-blue markets',
+      complete: (reader, signal) =>
+        reader.complete({ stream: MARKET_STREAM, place: streamPlaceOf(chainId, deployment) }, signal),
+    }))
   },
 })

@@ -7,7 +7,7 @@ import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { type Action, ADAPTIVE_CURVE, CALLS, MORPHO, type MorphoMarket } from './calls.ts'
 import { type MorphoContract, morphoContracts } from './compile.ts'
-import { type MorphoRandom, startRandom } from './random.ts'
+import { type MorphoRandom, type RandomOptions, startRandom } from './random.ts'
 import {
   type AccruedByContract,
   canLiquidate,
@@ -44,7 +44,7 @@ export interface MorphoDevnet extends MorphoScenario {
   /** From now on Aave's oracle asks `feed` about a token, through an adapter that caps it at 1.04 dollars. */
   capAaveSource(token: AavePriced, feed: Address): Promise<void>
   /** Wallets and markets of their own, to act on at random; the same seed tries the same actions. */
-  startRandom(seed: number): Promise<MorphoRandom>
+  startRandom(options: RandomOptions): Promise<MorphoRandom>
   /** `accrueInterest`, `market` and `position` in one call. */
   readAccrued(market: MorphoMarket, wallet: Address): Promise<AccruedByContract>
   readStored(market: MorphoMarket, wallet: Address): Promise<StoredByContract>
@@ -99,7 +99,7 @@ export async function buildMorpho(context: { readonly rpc: Rpc; readonly send: S
       const creationCode = ownCreationCode('CapAdapter', args)
       return place(context, { placements: [{ address: aaveSource(token), creationCode }], owner: BANK })
     },
-    startRandom: (seed) => startRandom(builder, { seed, scenario }),
+    startRandom: (options) => startRandom(builder, { ...options, scenario }),
     readAccrued: (market, wallet) => readAccrued(rpc, { market, wallet }),
     readStored: (market, wallet) => readStored(rpc, { market, wallet }),
     staticRepayAll: (market, wallet) => staticRepayAll(rpc, { market, wallet }),

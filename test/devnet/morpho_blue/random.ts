@@ -9,7 +9,6 @@ import { approveCall, deployOracle, type MorphoBuilder, oraclePrice, percent, se
 
 const { weth, usdc, dai, wbtc, usdt } = TOKENS
 
-const WALLETS = 6
 const ACTIONS_PER_ROUND = 60
 /** Seconds that pass between two rounds; none at all, and longer than the model's rate can move, among them. */
 const PAUSES_SEC = [0, 12, 3_600, 86_400, 30 * 86_400] as const
@@ -36,10 +35,17 @@ const ABI = parseAbi([
   'function transfer(address to, uint256 value)',
 ])
 
+/** How many wallets act with which seed. */
+export interface RandomOptions {
+  readonly seed: number
+  /** @default 6 */
+  readonly count?: number
+}
+
 /** Creates the markets and wallets of `seed`. Multicall3 acts for all of them, so that an action may fail alone. */
 export async function startRandom(
   builder: MorphoBuilder,
-  { seed, scenario }: { readonly seed: number; readonly scenario: MorphoScenario },
+  { seed, count = 6, scenario }: RandomOptions & { readonly scenario: MorphoScenario },
 ): Promise<MorphoRandom> {
   const { rpc, send } = builder
   const random = createRandom(seed)
@@ -64,7 +70,7 @@ export async function startRandom(
   const idle = { collateralToken: zeroAddress, oracle: zeroAddress, irm: zeroAddress, lltv: 0n }
   markets.push({ market: marketOf({ loanToken: weth.address, ...idle }), loan: weth, collateral: usdc })
 
-  const wallets = Array.from({ length: WALLETS }, (_, index) => walletOf(`morpho random ${seed} ${index}`))
+  const wallets = Array.from({ length: count }, (_, index) => walletOf(`morpho random ${seed} ${index}`))
   await send([
     ...markets.map(({ market }) => CALLS.createMarket(market)),
     ...markets.slice(0, 4).map(({ market }, index) => CALLS.setFee(market, percent(BigInt(index) * 8n + 1n))),

@@ -53,7 +53,7 @@ describe('read()', () => {
 
   test('accrues hundreds of random positions to the wei as the contract does, and as its own SDK does', async () => {
     const read = readerOf(clientOf(chainOf(devnet)))
-    const random = await morpho.startRandom(20_261_121)
+    const random = await morpho.startRandom({ seed: 20_261_121 })
     const seen = { positions: 0, absent: 0, supplied: 0, owed: 0, liquidatable: 0, bySdk: 0, paidOut: 0, accruing: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       await random.round()

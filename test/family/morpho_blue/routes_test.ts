@@ -39,9 +39,9 @@ function routeOf(clients: readonly FinanceClient[] = [clientOf(chainOf(devnet))]
   const known = clients.filter(({ chain }) => chainIds.includes(chain.id))
   const rows = chainIds.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
   const routes = familyRoutes(MORPHO_BLUE, { clients: known, rows })
-  const [only] = routes
-  if (only === undefined || routes.length > 1) throw new Error('Expected one route')
-  return only
+  const found = routes.find(({ path }) => path.endsWith('/yield'))
+  if (found === undefined) throw new Error('There is no such route')
+  return found
 }
 
 function pricedChain(prices: Partial<FinanceChain['prices']>): FinanceClient {

@@ -11,7 +11,13 @@ export interface MarketParams {
   readonly oracle: Address
   /** The interest-rate model. */
   readonly irm: Address
-  /** Liquidation loan-to-value, 18 decimals. */
+  /**
+   * Liquidation loan-to-value that the market was made with: of the contract, 18 decimals.
+   *
+   * @figure morpho-blue/lltv
+   * @source Morpho.sol `idToMarketParams`
+   * @proof test/family/morpho_blue/list/list_test.ts
+   */
   readonly lltv: bigint
 }
 

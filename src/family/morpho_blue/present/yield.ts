@@ -1,14 +1,14 @@
 import * as v from 'valibot'
-import { presentYieldFigures, yieldFigures } from '../../finance/lending/yield.ts'
-import type { LendingPosition } from '../../finance/math/lending.ts'
-import { chainId, evmAddress } from '../../finance/schema.ts'
-import { text } from '../../lib/text/text_format.ts'
+import { presentYieldFigures, yieldFigures } from '../../../finance/lending/yield.ts'
+import type { LendingPosition } from '../../../finance/math/lending.ts'
+import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { marketIdText } from './schema.ts'
 
 const named = v.strictObject({
   chain_id: chainId,
   /** Checksummed. */
   wallet: evmAddress,
-  market_id: text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' }),
+  market_id: marketIdText,
 })
 
 /** Body of a yield answer, without `request_id`. */

@@ -1,0 +1,27 @@
+-- The markets that a wallet entered up to a block, with whether all of them are here.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 wallet text
+-- $5 from_block bigint, the first block that must be complete
+-- $6 to_block bigint, the last one
+-- covered not null
+-- market null
+with place as (
+  select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
+),
+fact as (
+  select coalesce((
+    select range_agg(c.blocks) @> int8range($5, $6, '[]')
+    from place join history_coverage c on c.place = place.id
+    where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
+  ), false) as covered
+)
+select f.covered, e.market
+from fact f
+left join (
+  select m.market
+  from place join market_entry m on m.place = place.id
+  where m.wallet = decode($4, 'hex') and m.block <= $6
+) e on true
+order by e.market

@@ -1,0 +1,50 @@
+import { type Hex, zeroAddress, zeroHash } from 'viem'
+import type { MarketEntry } from '../../../finance/lending/market_entry.ts'
+import { fieldsOf, topicOf } from '../../../history/logs/event_shapes.ts'
+import type { HistoryLog, LogFilter, StreamPlace } from '../../../history/stream.ts'
+import { MORPHO_EVENTS } from './abi.ts'
+
+/** Stands for whoever receives fees: every market that ever paid them is an entry of its own. */
+export const FEE_SUBJECT: Hex = zeroAddress
+/** Stands for those markets: a wallet with this entry has received fees. */
+export const FEE_MARKETS: Hex = zeroHash
+
+/** What of Morpho's logs is asked for: see `Stream.filters`. */
+export function filtersOf({ contract }: StreamPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+  const addresses = [contract]
+  if (subjects === null) return [{ addresses, topics: [Object.values(MORPHO_EVENTS.topics)] }]
+  const wallets = subjects.map(topicOf)
+  const { supply, supplyCollateral, borrow, setFee, setFeeRecipient } = MORPHO_EVENTS.topics
+  return [
+    { addresses, topics: [[supply, supplyCollateral], null, null, wallets] },
+    { addresses, topics: [[borrow], null, wallets] },
+    { addresses, topics: [[setFeeRecipient], wallets] },
+    ...(subjects.includes(FEE_SUBJECT) ? [{ addresses, topics: [[setFee]] }] : []),
+  ]
+}
+
+/**
+ * The entries that logs tell, in their order, each wallet's first in each market. Throws `UpstreamError` if one has the
+ * topic of an event, but not its shape.
+ */
+export function entriesOf({ contract }: StreamPlace, logs: readonly HistoryLog[]): MarketEntry[] {
+  const entries = new Map<string, MarketEntry>()
+  for (const log of logs) {
+    const entry = log.address === contract ? entryOf(log) : undefined
+    if (entry === undefined) continue
+    const key = `${entry.wallet}${entry.market}`
+    if (!entries.has(key)) entries.set(key, entry)
+  }
+  return [...entries.values()]
+}
+
+function entryOf(log: HistoryLog): MarketEntry | undefined {
+  const name = MORPHO_EVENTS.nameOf(log)
+  if (name === undefined) return undefined
+  const { topics, blockNumber: block } = log
+  const { address } = fieldsOf(log)
+  const [, market = '0x'] = topics
+  if (name === 'setFee') return { wallet: FEE_SUBJECT, market, block }
+  if (name === 'setFeeRecipient') return { wallet: address(1), market: FEE_MARKETS, block }
+  return { wallet: address(name === 'borrow' ? 2 : 3), market, block }
+}

@@ -1,0 +1,109 @@
+import type * as v from 'valibot'
+import { type Address, checksumAddress } from 'viem'
+import { healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
+import { presentCalculated } from '../../../finance/lending/calculations.ts'
+import type { BoundlessRatio } from '../../../finance/math/lending.ts'
+import { RAY } from '../../../finance/math/rate.ts'
+import type { Token } from '../../../finance/token/token.ts'
+import { formatExact } from '../../../lib/number/decimal.ts'
+import { WAD } from '../../../lib/number/fixed_point.ts'
+import { parseRational, rational } from '../../../lib/number/rational.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import { healthFactor, safeBorrow, safeWithdraw } from '../math.ts'
+import type { Held, HeldRead, Position } from '../read/position.ts'
+import type { listOutput } from './schema.ts'
+
+type Entry = v.InferOutput<typeof listOutput>['data'][number]
+type PresentedPosition = Entry['positions'][number]
+
+/** What a wallet has on a chain: its positions in markets. */
+export interface WalletMarkets {
+  readonly chainId: number
+  readonly wallet: Address
+  readonly positions: readonly HeldRead[]
+}
+
+/** The same with the figures of each position. `target` is a health factor in decimal digits. */
+export function presentWallet({ chainId, wallet, positions }: WalletMarkets, target: string): Entry {
+  return {
+    chain_id: chainId,
+    wallet: checksumAddress(wallet),
+    positions: positions.map(presentPosition),
+    calculations: positions.map((read) => (read.kind === 'position' ? presentAt(read.position, target) : null)),
+  }
+}
+
+/** Positions of one block serve many answers, which differ only by the target. */
+const presentPosition = onceEach((read: HeldRead): PresentedPosition => {
+  const held = read.kind === 'position' ? read.position : read.held
+  const valued = read.kind === 'position' ? valuesOf(read.position) : NOT_VALUED
+  const { params, supplied, owed, collateral, loan, collateralToken, oraclePrice } = held
+  const health = healthOf(held)
+  return {
+    marketId: held.marketId,
+    collateralSymbol: collateralToken?.symbol ?? null,
+    loanSymbol: loan.symbol,
+    lltv: ratioText(rational(params.lltv, WAD)),
+    oraclePrice: oraclePrice === undefined ? null : String(oraclePrice),
+    healthFactor: health === undefined ? null : healthFactorText(health),
+    ...valued.totals,
+    suppliedAssets: [
+      ...(supplied === 0n ? [] : [{ ...amountOf(supplied, loan), ...valued.lent, isCollateral: false }]),
+      ...(collateral === 0n || collateralToken === undefined
+        ? []
+        : [{ ...amountOf(collateral, collateralToken), ...valued.collateral, isCollateral: true }]),
+    ],
+    borrowedAssets: owed === 0n ? [] : [{ ...amountOf(owed, loan), ...valued.owed }],
+    reason: read.kind === 'position' ? null : read.message,
+  }
+})
+
+const NOT_VALUED = {
+  totals: { totalCollateralUSD: null, totalDebtUSD: null, netWorthUSD: null },
+  lent: { amountSuppliedUSD: null, supplyAPY: null },
+  collateral: { amountSuppliedUSD: null, supplyAPY: null },
+  owed: { amountBorrowedUSD: null, borrowAPY: null },
+}
+
+function valuesOf({ totals, supplies, borrows }: Position) {
+  const [lent, collateral] = supplies
+  const [owed] = borrows
+  const usd = (value = 0n) => usdText(rational(value, totals.perUsd))
+  const apy = (ray = 0n) => ratioText(rational(ray, RAY))
+  return {
+    totals: {
+      totalCollateralUSD: usd(totals.collateral),
+      totalDebtUSD: usd(totals.debt),
+      netWorthUSD: usd(totals.supplied - totals.debt),
+    },
+    lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: apy(lent?.apyRay) },
+    collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: apy() },
+    owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: apy(owed?.apyRay) },
+  }
+}
+
+/** Undefined if nobody can tell: the oracle is silent, or what is owed cannot be accrued. */
+function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: Held): BoundlessRatio | undefined {
+  if (owed > 0n && (!isAccrued || (collateral > 0n && oraclePrice === undefined))) return undefined
+  return healthFactor({ collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv, owed })
+}
+
+function presentAt(position: Position, targetText: string): NonNullable<Entry['calculations'][number]> {
+  const target = parseRational(targetText)
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  const { interest, ratios } = calculatedOf(position)
+  return {
+    targetHealthFactor: Number(targetText),
+    healthFactor: healthFactorText(healthOf(position) ?? 'max'),
+    ...interest,
+    safeBorrowAmountUSD: usdText(safeBorrow(position, target)),
+    safeWithdrawAmountUSD: usdText(safeWithdraw(position, target)),
+    ...ratios,
+  }
+}
+
+const calculatedOf = onceEach(presentCalculated)
+
+function amountOf(amount: bigint, { symbol, decimals }: Token) {
+  return { symbol, amount: decimals === undefined ? null : formatExact(amount, decimals) }
+}

@@ -1,0 +1,73 @@
+import * as v from 'valibot'
+import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
+import { calculationsSchema } from '../../../finance/lending/calculations.ts'
+import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+
+/** The id of a market in an answer. */
+export const marketIdText = text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' })
+
+const orNull = <const Schema extends v.GenericSchema>(schema: Schema) => v.nullable(schema)
+
+const asset = {
+  symbol: v.string(),
+  amount: v.pipe(
+    orNull(text(DECIMAL)),
+    v.description('Whole tokens, all digits; null if the token has no usable decimals'),
+  ),
+}
+
+const position = v.strictObject({
+  marketId: marketIdText,
+  collateralSymbol: v.pipe(v.nullable(v.string()), v.description('Null in a market without collateral')),
+  loanSymbol: v.string(),
+  lltv: v.pipe(ratio, v.description('Liquidation loan-to-value')),
+  oraclePrice: v.pipe(
+    orNull(text(UNSIGNED_INTEGER)),
+    v.description(
+      "The oracle's own integer: raw units of the loan token for a raw unit of the collateral, times 10^36; null if it " +
+        'does not answer',
+    ),
+  ),
+  healthFactor: v.pipe(
+    orNull(healthFactorFigure),
+    v.description('Truncated to 4 digits; MAX without debt; null if there is debt and the oracle does not answer'),
+  ),
+  totalCollateralUSD: orNull(usd),
+  totalDebtUSD: orNull(usd),
+  netWorthUSD: v.pipe(orNull(usd), v.description('Everything supplied less everything owed')),
+  suppliedAssets: v.pipe(
+    v.array(
+      v.strictObject({ ...asset, amountSuppliedUSD: orNull(usd), supplyAPY: orNull(ratio), isCollateral: v.boolean() }),
+    ),
+    v.description('What was lent, then the collateral, which earns nothing'),
+  ),
+  borrowedAssets: v.array(v.strictObject({ ...asset, amountBorrowedUSD: orNull(usd), borrowAPY: orNull(ratio) })),
+  reason: v.pipe(
+    v.nullable(v.string()),
+    v.description('Why its figures in US dollars and its calculations are null: what does not answer; null if all do'),
+  ),
+})
+
+const calculations = calculationsSchema({
+  safeBorrow:
+    'What can still be borrowed before the health factor falls to the target or the liquidation loan-to-value is ' +
+    'reached; at most what the market holds idle',
+  safeWithdraw:
+    'Collateral that can be taken out before the health factor falls to the target, all of it without debt, and what ' +
+    'was lent, at most what the market holds idle',
+})
+
+/** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
+export const listOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      chain_id: chainId,
+      wallet: evmAddress,
+      positions: v.array(position),
+      calculations: v.array(v.pipe(v.nullable(calculations), v.description('Null where the position has a reason'))),
+    }),
+  ),
+  pagination,
+})

@@ -1,0 +1,141 @@
+import type { Address, Hex } from 'viem'
+import type { PinnedBlock } from '../../../chain/block.ts'
+import type { Database } from '../../../db/database.ts'
+import { readMarketEntries } from '../../../finance/lending/market_entry.ts'
+import type { BegunTip } from '../../../history/final/begun_tip.ts'
+import type { History, StreamPlace } from '../../../history/stream.ts'
+import { createAhead } from '../../../lib/async/ahead.ts'
+import { PendingError } from '../../../lib/error.ts'
+import { FEE_MARKETS, FEE_SUBJECT } from '../event/entry.ts'
+import type { MorphoBlueDeployment } from '../table/deployments.ts'
+import type { MorphoBluePlace, PositionReader, WalletRead } from './read.ts'
+import { MARKET_STREAM } from './stream.ts'
+
+/** The markets that a wallet ever entered, and the block up to which that is known. */
+export interface EnteredMarkets {
+  readonly marketIds: readonly Hex[]
+  readonly end: PinnedBlock
+}
+
+/** Reads what wallets have in all markets, without being told which. */
+export interface EnteredReader {
+  /**
+   * The markets that a wallet entered up to the block of the place, or as far as history reaches if that is less. Throws
+   * `UnavailableError` until its history is complete, with the progress.
+   */
+  markets(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<EnteredMarkets>
+  /** What it has in them at that block: one request more. Throws as `markets` and as `PositionReader.read`. */
+  read(place: MorphoBluePlace, asked: AskedWallet, signal: AbortSignal): Promise<Partial<Fresh> & WalletRead>
+}
+
+interface Fresh {
+  readonly untilMs: number
+}
+
+/** Whose markets; `check` throws if they are too many. */
+interface AskedWallet {
+  readonly wallet: Address
+  readonly check: (markets: number) => void
+}
+
+/** Newer than any block. */
+const NEWEST = Number.MAX_SAFE_INTEGER
+
+/** Makes a reader over the history of the process. */
+export function createEnteredReader(options: {
+  readonly reader: PositionReader
+  readonly history: History
+  readonly db: Database
+}): EnteredReader {
+  const { reader, history, db } = options
+
+  /** What is stored, which is all of it or not. */
+  async function stored(place: StreamPlace, wallet: Hex, toBlock: number) {
+    return await readMarketEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
+  }
+
+  async function entered(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
+    const { client, block } = place
+    const where = historyOf(place)
+    const asked = { stream: MARKET_STREAM, place: where, subject: of.subject, upTo: block?.number, begun: of.begun }
+    const ensured = await history.ensure(asked, signal)
+    const end = block !== undefined && block.number < ensured.block.number ? block : ensured.block
+    const last = Number(end.number)
+    const toBlock = Math.min(ensured.storedTo, last)
+    const { isWhole, markets } = await stored(where, of.subject, toBlock)
+    if (!isWhole && toBlock >= where.startBlock) {
+      const { id, name } = client.chain
+      throw new PendingError(`The history of chain ${id} (${name}) is not complete any more: it is read again`)
+    }
+    const young = ensured.tail.filter((entry) => entry.block <= last).map(({ market }) => market)
+    return { marketIds: idsOf([...markets, ...young]), end }
+  }
+
+  /** The same, with the markets that pay fees if the wallet has ever received them: no event names it as their owner. */
+  async function withFees(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
+    const { marketIds, end } = await entered(place, of, signal)
+    if (!marketIds.includes(FEE_MARKETS)) return { marketIds, end }
+    const paying = await entered({ ...place, block: end }, { subject: FEE_SUBJECT, begun: of.begun }, signal)
+    const all = idsOf([...marketIds, ...paying.marketIds])
+    return { marketIds: all.filter((id) => id !== FEE_MARKETS), end: paying.end }
+  }
+
+  return {
+    markets: (place, wallet, signal) => withFees(place, { subject: lower(wallet), begun: undefined }, signal),
+    async read(place, { wallet, check }, signal) {
+      const { client, block } = place
+      const subject = lower(wallet)
+      const begun = history.prepare?.(client.chain.id, signal)
+      // What is stored is most often all that there is: it is asked about beside the history's end.
+      const upTo = block === undefined ? NEWEST : Number(block.number)
+      const known = stored(historyOf(place), subject, upTo).catch(() => ({ markets: [] as readonly Hex[] }))
+      const ahead = createAhead<Fresh & WalletRead>({ readsMax: 1 })
+      const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
+        reader.read({ ...place, block: at }, { wallet, marketIds }, within)
+      const foresee = async (at: PinnedBlock) => {
+        const markets = idsOf((await known).markets)
+        if (markets.length === 0 || markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS)) return
+        ahead.start(nameOf(at, markets), (within) => readAt(at, markets, within), signal)
+      }
+      if (block !== undefined) void foresee(block)
+      else begun?.tip((tip) => void foresee(tip.block)).catch(() => {})
+
+      const { marketIds, end } = await withFees(place, { subject, begun }, signal)
+      check(marketIds.length)
+      if (marketIds.length === 0) return { block: end, markets: [] }
+      return (await ahead.take(nameOf(end, marketIds))) ?? (await readAt(end, marketIds, signal))
+    },
+  }
+}
+
+/** Whose markets, and what was begun of the chain's tip. */
+interface EnteredOf {
+  readonly subject: Hex
+  readonly begun: BegunTip | undefined
+}
+
+/** So many markets are read before it is known whether they are all. */
+const AHEAD_MAX = 200
+
+/** Each once, in one order whatever is stored and what is not yet. */
+function idsOf(markets: readonly Hex[]): readonly Hex[] {
+  return [...new Set(markets)].sort()
+}
+
+function nameOf({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
+  return `${hash}:${marketIds.join()}`
+}
+
+function historyOf({ client, deployments: [deployment] }: MorphoBluePlace): StreamPlace {
+  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
+  return streamPlaceOf(client.chain.id, deployment)
+}
+
+/** Where history follows Morpho. */
+export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamPlace {
+  return { chainId, contract: lower(morpho), startBlock }
+}
+
+function lower(address: Address): Hex {
+  return address.toLowerCase() as Hex
+}

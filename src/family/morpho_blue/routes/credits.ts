@@ -1,0 +1,7 @@
+import { CALL, type Charge } from '../../../http/route/charge.ts'
+
+/** What the family's routes cost. */
+export const CHARGES = {
+  list: { credits: 15, per: 'chain on which the wallet has a position', terms: 'counted before pagination' },
+  yield: { credits: 8, per: CALL },
+} satisfies Record<string, Charge>

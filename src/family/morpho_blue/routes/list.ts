@@ -1,0 +1,110 @@
+import * as v from 'valibot'
+import type { Address, Hex } from 'viem'
+import {
+  chainIdIn,
+  evmAddress,
+  limit,
+  moment,
+  momentRule,
+  page,
+  targetHealthFactor,
+} from '../../../http/request/input.ts'
+import { pageOf, pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { together } from '../../../lib/async/together.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { asOf, isNow, type Moment, readAt } from '../../place.ts'
+import { presentWallet, type WalletMarkets } from '../present/list.ts'
+import { listOutput } from '../present/schema.ts'
+import type { EnteredReader } from '../read/entered.ts'
+import type { HeldRead } from '../read/position.ts'
+import type { MorphoBluePlace, PositionReader, WalletRead } from '../read/read.ts'
+import { CHARGES } from './credits.ts'
+import { marketId, notConfigured } from './market.ts'
+
+/** Markets of one wallet that are read for one answer. */
+const MARKETS_MAX = 2_000
+
+/** All markets of a wallet, over readers; `chainIds` are all configured chains, with this family or without. */
+export function listRoute(options: {
+  readonly chainIds: readonly number[]
+  readonly reader: () => PositionReader
+  readonly entered: () => EnteredReader
+}): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      chain_id: v.optional(chainIdIn(options.chainIds)),
+      market_id: v.optional(marketId),
+      target_health_factor: targetHealthFactor,
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/lending/morpho-blue',
+    tool: 'morpho_positions',
+    summary:
+      'Lists the positions of a wallet in all Morpho Blue markets, one entry per chain, with risk and yield in each. ' +
+      'The first call for a wallet may answer 503 while its history is read.',
+    input,
+    output: listOutput,
+    errors: [503],
+    feature: 'history',
+    charge: CHARGES.list,
+    read: (asked, { signal }) => readMatching({ reader: options.reader(), entered: options.entered() }, asked, signal),
+    count: ({ matching }) => matching.length,
+    untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
+    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
+      pagination: pagination({ page, limit, total: matching.length, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+interface Asked extends Moment {
+  readonly wallet: Address
+  readonly chain_id?: number | undefined
+  readonly market_id?: Hex | undefined
+}
+
+/** What a wallet has, by chain, ascending; and all that was read for it. */
+async function readMatching(
+  { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredReader },
+  { wallet, chain_id, market_id, ...moment }: Asked,
+  signal: AbortSignal,
+) {
+  if (reader.places.size === 0) throw notConfigured()
+  const places = [...reader.places].filter(([id]) => chain_id === undefined || id === chain_id).map(([, each]) => each)
+  const readPlace = (place: MorphoBluePlace) => (shared: AbortSignal) => {
+    // One market needs no history to be found.
+    if (market_id !== undefined) return reader.read(place, { wallet, marketIds: [market_id] }, shared)
+    return entered.read(place, { wallet, check: (markets) => checkCount(markets, place) }, shared)
+  }
+  const asked = { places, moment, past: reader.past, signal }
+  const reads: (WalletRead & { readonly untilMs?: number })[] = await readAt(asked, (standing) =>
+    together(standing.map(readPlace), signal),
+  )
+  const matching = reads
+    .map(({ block, markets }): WalletMarkets => ({ chainId: block.chainId, wallet, positions: markets.filter(isHeld) }))
+    .filter(({ positions }) => positions.length > 0)
+    .sort((a, b) => a.chainId - b.chainId)
+  return { reads, matching, untilMs: reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs = 0 }) => untilMs)) }
+}
+
+function isHeld(read: WalletRead['markets'][number]): read is HeldRead {
+  return read.kind !== 'absent'
+}
+
+function checkCount(markets: number, { client: { chain } }: MorphoBluePlace): void {
+  if (markets <= MARKETS_MAX) return
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read parameter "wallet": expected a wallet that was in at most ${MARKETS_MAX} markets, got one that was in ` +
+      `${markets} on chain ${chain.id} (${chain.name}): ask for one of them with the "market_id" parameter`,
+  )
+}

@@ -1,0 +1,82 @@
+import * as v from 'valibot'
+import type { Hex } from 'viem'
+import {
+  chainIdIn,
+  evmAddress,
+  moment,
+  momentRule,
+  targetHealthFactor,
+  wholeNumber,
+} from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { CodedError, UnavailableError } from '../../../lib/error.ts'
+import { isNow } from '../../place.ts'
+import { presentYield, yieldOutput } from '../present/yield.ts'
+import type { MarketRead } from '../read/position.ts'
+import type { PositionReader } from '../read/read.ts'
+import { CHARGES } from './credits.ts'
+import { marketId, notConfigured } from './market.ts'
+
+/** If a price or a rate is missing, it will hardly be back in a second. */
+const UNANSWERABLE_RETRY_SEC = 60
+
+/** Yield of a wallet in one market, over a reader. */
+export function yieldRoute(options: {
+  /** Chains that have Morpho. */
+  readonly chainIds: readonly number[]
+  readonly reader: () => PositionReader
+}): Route {
+  const input = v.pipe(
+    v.object({
+      chain_id: chainWith(options.chainIds),
+      wallet: evmAddress,
+      market_id: marketId,
+      target_health_factor: targetHealthFactor,
+      ...moment,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/lending/morpho-blue/position/:chain_id/yield',
+    tool: 'morpho_yield',
+    summary: 'Interest earned and paid, net APY, leverage and weighted APYs of a wallet in one Morpho Blue market.',
+    input,
+    output: yieldOutput,
+    errors: [404, 503],
+    charge: CHARGES.yield,
+    async read({ chain_id, wallet, market_id, ...at }, { signal }) {
+      const reader = options.reader()
+      const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
+      const [place] = await reader.past.at(configured, at, signal)
+      if (place === undefined) throw notConfigured()
+      const { block, untilMs, markets } = await reader.read(place, { marketIds: [market_id], wallet }, signal)
+      return { block, untilMs, position: positionIn(markets[0], { chain_id, wallet, market_id }) }
+    },
+    untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
+    present: ({ block, position }, { chain_id, wallet, market_id }) => ({
+      data: presentYield({ chain_id, wallet, market_id }, position),
+      asOf: [{ chainId: chain_id, blockNumber: block.number }],
+    }),
+  })
+}
+
+/** A chain with this family. Without any such chain every id passes: the route then answers that none is configured. */
+function chainWith(chainIds: readonly number[]) {
+  return chainIds.length > 0
+    ? chainIdIn(chainIds, 'configured chain with Morpho Blue')
+    : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+}
+
+function positionIn(
+  read: MarketRead | undefined,
+  { chain_id, wallet, market_id }: { readonly chain_id: number; readonly wallet: string; readonly market_id: Hex },
+) {
+  if (read === undefined) throw new Error('Every market that is asked for is answered')
+  if (read.kind === 'position') return read.position
+  if (read.kind === 'unanswerable') {
+    throw new UnavailableError(read.message, { retryAfterSec: UNANSWERABLE_RETRY_SEC })
+  }
+  const why = read.reason === 'no_market' ? 'there is no such market' : `wallet ${wallet} has no position in it`
+  throw new CodedError('NOT_FOUND', `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${why}`)
+}
