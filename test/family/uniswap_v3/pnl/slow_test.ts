@@ -40,6 +40,8 @@ beforeAll(async () => {
   closers.push(devnet.stop)
   ;[tokenId] = (await devnet.mintMany(devnet.wallets.receiver, 1)) as [bigint]
   for (let block = 1; block < BLOCKS; block++) {
+    // Spans without a flow, over which what the manager keeps must not change.
+    await devnet.rpc.call('anvil_mine', '0x1')
     await devnet.send([increaseLiquidityCall({ tokenId, amount0: 10n ** 9n, amount1: 10n ** 15n })])
   }
   await devnet.rpc.call('anvil_mine', `0x${(FINALITY_DEPTH + 8).toString(16)}`)
@@ -153,4 +155,27 @@ test('prices that were read before the time was over are not read again, be it i
   const again = new Set(slow.seen.flatMap((request) => pricedAt(request) ?? []))
   expect(again.size).toBeGreaterThan(0)
   expect([...again].filter((block) => answered.has(block))).toEqual([])
+}, 60_000)
+
+test('what the manager kept is asked for some blocks at a time', async () => {
+  let running = 0
+  let most = 0
+  let asked = 0
+  slow.rule(({ method, params: [call, at] }) => {
+    const { to } = (call ?? {}) as { readonly to?: string }
+    const isOfManager = to?.toLowerCase() === DEPLOYED.manager.toLowerCase()
+    if (method !== 'eth_call' || !isOfManager || typeof at !== 'string' || Number(at) > head - FINALITY_DEPTH)
+      return undefined
+    const done = async () => {
+      asked++
+      most = Math.max(most, ++running)
+      await Bun.sleep(100)
+      running--
+    }
+    return { kind: 'meanwhile', done }
+  })
+  checkAll(await start(await freshDatabase()).ask())
+  slow.rule(() => undefined)
+  expect(asked).toBeGreaterThan(40)
+  expect(most).toBeLessThanOrEqual(24)
 }, 60_000)

@@ -17,6 +17,7 @@ import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import { grouped } from '../../../../lib/grouped.ts'
+import { createWaves } from './waves.ts'
 
 /** The blocks of a position's flows. */
 interface FactsQuestion {
@@ -53,8 +54,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   const blocks = createBlockFinder(clock)
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
   const times = createCache<bigint>({ clock, entriesMax: TIMES_MAX })
-  /** Blocks that are read at the same time, by chain: fewer where endpoints were late. */
-  const atOnce = new Map<number, number>()
+  const inWaves = createWaves(BLOCKS_AT_ONCE)
 
   /** A block by the time in its logs; by its header, with its hash, if they have none or it may be replaced. */
   async function blockOf({ client, byBlock, finalTo }: SortedQuestion, number: number, signal: AbortSignal) {
@@ -130,28 +130,15 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   return async (asked, signal) => {
     const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
     const { client, onRead } = question
-    const { id } = client.chain
     const numbers = [...question.byBlock.keys()]
     const wanted = pricedBlocks(question.rows)
     const facts = new Map<number, BlockFacts>()
-    while (facts.size < numbers.length) {
+    await inWaves({ chainId: client.chain.id, items: numbers }, async (next) => {
       onRead(facts.size, numbers.length)
-      const blocks = atOnce.get(id) ?? BLOCKS_AT_ONCE
-      try {
-        const some = await together(
-          numbers
-            .slice(facts.size, facts.size + blocks)
-            .map((number) => (shared: AbortSignal) => blockOf(question, number, shared)),
-          signal,
-        )
-        for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
-        atOnce.set(id, Math.min(BLOCKS_AT_ONCE, blocks + 1))
-      } catch (error) {
-        if (!(error instanceof LateError) || blocks === 1) throw error
-        // Some of them answered: they are kept, and a node that works them off one by one has fewer before it.
-        atOnce.set(id, Math.ceil(blocks / 4))
-      }
-    }
+      const asked = next.map((number) => (shared: AbortSignal) => blockOf(question, number, shared))
+      const some = await together(asked, signal)
+      for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
+    })
     return facts
   }
 }

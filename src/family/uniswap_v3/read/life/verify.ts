@@ -1,12 +1,14 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
 import { readPositionFlows } from '../../../../finance/liquidity/position_flow.ts'
+import type { Range } from '../../../../history/logs/window.ts'
 import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../../history/stream.ts'
 import { createAhead } from '../../../../lib/async/ahead.ts'
 import { together } from '../../../../lib/async/together.ts'
 import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
+import { createWaves } from './waves.ts'
 
 /** What the manager keeps about a position at the end of a block, in words; undefined if it does not know it. */
 type Kept = readonly string[] | undefined
@@ -21,6 +23,8 @@ const FLOW_WORDS = { from: 7, to: 12 }
 /** Liquidity and both amounts owed. */
 const LEFT_WORDS = [7, 10, 11]
 const KEPT_MAX = 10_000
+/** Spans between two flows that are read at the same time, at most: each takes two reads. */
+const QUIET_AT_ONCE = 12
 
 /** Reads that may be under way before they are asked for. */
 const AHEAD_MAX = 64
@@ -36,6 +40,7 @@ type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
  */
 export function createFlowCheck(options: { readonly stream: string; readonly clock: Clock }): FlowCheck {
   const { stream, clock } = options
+  const inWaves = createWaves(QUIET_AT_ONCE)
   const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
   const ahead = createAhead<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
 
@@ -61,13 +66,11 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
       .map((block, index) => ({ fromBlock: block, toBlock: (newest[index + 1] ?? toBlock + 1) - 1 }))
       .filter((range) => range.fromBlock < range.toBlock)
     try {
-      await together(
-        quiet.map((range) => async (within: AbortSignal) => {
-          const [before, after] = await Promise.all([keptAt(range.fromBlock, within), keptAt(range.toBlock, within)])
-          if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
-        }),
-        signal,
-      )
+      const checkQuiet = (range: Range) => async (within: AbortSignal) => {
+        const [before, after] = await Promise.all([keptAt(range.fromBlock, within), keptAt(range.toBlock, within)])
+        if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
+      }
+      await inWaves({ chainId: place.chainId, items: quiet }, (some) => together(some.map(checkQuiet), signal))
       if (first > fromBlock && (await keptAt(first - 1, signal)) !== undefined) {
         throw new IncompleteError('birth', { fromBlock, toBlock: first - 1 })
       }
