@@ -181,6 +181,14 @@ declare module '*/queries/history_progress_list.sql' {
   export default text
 }
 
+declare module '*/queries/lease_delete_expired.sql' {
+  const text: SqlText<
+    [days: number],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/ledger_find.sql' {
   const text: SqlText<
     [],

@@ -1,4 +1,5 @@
 import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
+import deleteLeasesSql from '../../sql/queries/lease_delete_expired.sql' with { type: 'text' }
 import forgetSql from '../../sql/queries/spending_limit_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -6,6 +7,7 @@ import type { Job } from '../job/job.ts'
 import type { Log } from '../lib/log.ts'
 
 const forget = query(forgetSql, 'background')
+const deleteLeases = query(deleteLeasesSql, 'background')
 
 /** The log is kept at least this long. */
 export const RETENTION_DAYS_MIN = 90
@@ -13,6 +15,7 @@ export const RETENTION_DAYS_MIN = 90
 const WEEKS_AHEAD = 4
 /** What a key has spent in a day and what a session has spent is forgotten this long after the last charge. */
 const SPENDING_DAYS = 30
+const LEASE_DAYS = 1
 const EVERY_MS = 3_600_000
 /** After a failed round: no partition can be dropped during a dump of the database, for example. */
 const AGAIN_MS = 60_000
@@ -20,8 +23,8 @@ const DEADLINE_MS = 120_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * One round: makes the partitions of the next weeks, forgets old days of keys and old sessions, then drops whole weeks of the
- * log older than `days`; 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what must be changed.
+ * One round: makes the partitions of the next weeks, forgets old days of keys, old sessions and leases of dead processes,
+ * then drops whole weeks of the log older than `days`; 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export async function tendLog(
   db: Database,
@@ -29,6 +32,7 @@ export async function tendLog(
 ): Promise<void> {
   await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
   await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
+  await deleteLeases(db, [LEASE_DAYS], { deadlineMs: DEADLINE_MS })
   while (days > 0) {
     const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })
     if (row === undefined) return

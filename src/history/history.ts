@@ -10,7 +10,6 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, isBegun, type StoredProgress } from './coverage.ts'
-import { beginTip } from './final/begun_tip.ts'
 import { createFinality, type ExpectedTip, isSameTip, type Tip } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createTroubles } from './follow/troubles.ts'
@@ -197,7 +196,7 @@ export function createHistory(options: {
     const foreseen: Foreseen<Row> = { end: undefined, isOver: false }
     const startedMs = clock.monotonicMs()
     whenLate(signal, () => notBegun(client))
-    const begun = unplaced.begun ?? beginTip(finality, client, signal)
+    const begun = unplaced.begun ?? finality.beginTip(client, signal)
     const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
     const switching = findOff(db, ['history']).then(([row]) => {
       if (isOff || row?.is_off === true) throw switchedOff(client)
@@ -248,7 +247,7 @@ export function createHistory(options: {
   }
 
   return {
-    prepare: (chainId, signal) => beginTip(finality, clientOf({ chainId }), signal),
+    prepare: (chainId, signal) => finality.beginTip(clientOf({ chainId }), signal),
     ensure(request, signal) {
       const client = clientOf(request.place)
       return troubles.watch(client.chain.id, () => ensure(request, client, signal))
@@ -257,7 +256,7 @@ export function createHistory(options: {
       if (stream.subjectsOnly) throw new Error(`Cannot read everybody's history of stream ${stream.name}`)
       const client = clientOf(place)
       return troubles.watch(client.chain.id, async () => {
-        const final = finalOf(await finality.tip(client, signal))
+        const final = finalOf(await finality.beginTip(client, signal).tip())
         if (place.startBlock > final.number) return
         const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
         await followerOf(client, stream, place).complete(wanted, place, signal)

@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { UpstreamError } from '../lib/error.ts'
-import type { BegunTip } from './final/begun_tip.ts'
+import type { BegunTip } from './final/finality.ts'
 import type { Range } from './logs/range.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */

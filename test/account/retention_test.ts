@@ -151,3 +151,17 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
   expect(await partitions()).not.toContain(name)
   expect(await readBooks(db, organizationId)).toMatchObject({ dropped: 5, logged: settled })
 }, 20_000)
+
+test('a lease that a dead process left is deleted, and one that somebody may still have stays', async () => {
+  await db.run(
+    `insert into lease (job, subject, holder, until)
+     select 'test', s, 'dead', now() + make_interval(hours => h)
+     from unnest(array['old', 'late', 'held'], array[-25, -23, 1]) u (s, h)`,
+    [],
+  )
+  await tendLog(db, { days: 0, log: silentLog })
+  expect(await db.run("select subject from lease where job = 'test' order by subject", [])).toEqual([
+    { subject: 'held' },
+    { subject: 'late' },
+  ])
+})

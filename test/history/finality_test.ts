@@ -22,7 +22,9 @@ async function tipOf(finality: Chain['finality'], endpoints = 1, first = 0) {
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
   stage.closers.push(() => client.close())
   const coverage = createCoverage(stage.database.db, 'test')
-  const { block, finalized } = await createFinality({ coverage, clock: systemClock, log: silentLog }).tip(client, never)
+  const { block, finalized } = await createFinality({ coverage, clock: systemClock, log: silentLog })
+    .beginTip(client, never)
+    .tip()
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
 }
 

@@ -24,14 +24,20 @@ export interface Tip extends ExpectedTip {
   readonly epoch: number
 }
 
+/** The tip of a chain while it is read, for whoever will need it. */
+export interface BegunTip {
+  /**
+   * Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks, or if the chain's
+   * history is stopped because a block was replaced that had been final. `expect` is told the tip that the endpoints will
+   * probably agree on: reads for it may be begun, and must be dropped if the tip is another.
+   */
+  tip(expect?: Expect): Promise<Tip>
+}
+
 /** Which blocks are final, and that they stay what they were. */
 export interface Finality {
-  /**
-   * Read once per block. Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks,
-   * or if the chain's history is stopped because a block was replaced that had been final. `expect` is told the tip
-   * that the endpoints will probably agree on: reads for it may be begun, and must be dropped if the tip is another.
-   */
-  tip(client: ChainClient, signal: AbortSignal, expect?: Expect): Promise<Tip>
+  /** Begins to read the tip of a chain, once per block. */
+  beginTip(client: ChainClient, signal: AbortSignal): BegunTip
 }
 
 /** True if both have the same newest block, and final blocks of one number. */
@@ -175,17 +181,24 @@ export function createFinality(options: {
   }
 
   return {
-    async tip(client, signal, expect = () => {}) {
+    beginTip(client, signal) {
       const { chain } = client
       const others = waiting.get(chain.id) ?? new Set()
-      waiting.set(chain.id, others.add(expect))
-      const known = expected.get(chain.id)
-      if (known !== undefined) expect(known)
+      waiting.set(chain.id, others)
       const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expected.delete(chain.id))
-      try {
-        return await cache.reuse({ chain, key: 'tip', read }, signal)
-      } finally {
-        others.delete(expect)
+      const reading = cache.reuse({ chain, key: 'tip', read }, signal)
+      reading.catch(() => {})
+      return {
+        async tip(expect = () => {}) {
+          others.add(expect)
+          const known = expected.get(chain.id)
+          if (known !== undefined) expect(known)
+          try {
+            return await reading
+          } finally {
+            others.delete(expect)
+          }
+        },
       }
     },
   }

@@ -28,7 +28,7 @@ export function checkEnd({ chain }: ChainClient, { number, timestampSec }: Pinne
 
 /** Said if the request's time ends before it is known what is missing. */
 export function notBegun({ chain: { id, name } }: ChainClient): PendingError {
-  const message = `The history of chain ${id} (${name}) is being read: its newest block and what it is of are asked for`
+  const message = `The history of chain ${id} (${name}) is being read: its newest block is asked for`
   return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
 }
 

@@ -9,7 +9,7 @@ import {
   type Unpriced,
 } from '../../../finance/liquidity/profit.ts'
 import { ifDirect } from '../../../finance/price/price.ts'
-import type { BegunTip } from '../../../history/final/begun_tip.ts'
+import type { BegunTip } from '../../../history/final/finality.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../math/figures.ts'

@@ -1,0 +1,7 @@
+-- Deletes leases that dead processes left and nobody took up for some days.
+-- $1 days integer
+delete from lease l
+using (
+  select e.job, e.subject from lease e where e.until < now() - make_interval(days => $1) for update skip locked
+) d
+where l.job = d.job and l.subject = d.subject
