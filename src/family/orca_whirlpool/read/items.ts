@@ -39,21 +39,25 @@ export function createItemsReader(options: {
     return reads.every(({ item, depth }) => 'addresses' in planOf(item, depth))
   }
 
+  /** Reads what must be known of positions before all that they need can be asked for. */
+  async function prepare(session: SolanaSession, items: readonly Item[], minSlot: bigint): Promise<void> {
+    for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
+      const plans = items.map((item) => planOf(item, 'brief'))
+      const missing = new Set(plans.flatMap((plan) => ('first' in plan ? [plan.first] : [])))
+      if (missing.size === 0) return
+      const each = [...missing].map((address) => [address])
+      for (const { accounts } of new Set(await session.grouped(each, { minSlot, check, mayDiffer: true }))) {
+        known.learn(accounts)
+      }
+    }
+  }
+
   /** Reads each position with all that it needs, at one slot not before `minSlot`. */
   async function read(
     session: SolanaSession,
     reads: readonly ItemRead[],
     { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
   ): Promise<ItemsRead> {
-    for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
-      const plans = reads.map(({ item, depth }) => planOf(item, depth))
-      const missing = new Set(plans.flatMap((plan) => ('first' in plan ? [plan.first] : [])))
-      if (missing.size === 0) break
-      const items = [...missing].map((address) => [address])
-      for (const { accounts } of new Set(await session.grouped(items, { minSlot, check, mayDiffer: true }))) {
-        known.learn(accounts)
-      }
-    }
     if (reads.length === 0) {
       // That there is nothing must be told as of a slot that is not old.
       const { slot } = await session.accounts([], { minSlot })
@@ -82,7 +86,7 @@ export function createItemsReader(options: {
     for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) prices.learn(accounts)
   }
 
-  return { isPlanned, read, learnPrices, hasPrices: () => prices.unread().length === 0 }
+  return { isPlanned, prepare, read, learnPrices, hasPrices: () => prices.unread().length === 0 }
 }
 
 /** Reads positions that were named. */

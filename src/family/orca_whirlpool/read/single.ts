@@ -121,6 +121,7 @@ export function createSingleReader(options: {
 
     /** The position if nothing changed since it was named. */
     async function readItem(item: Item): Promise<SingleRead | undefined> {
+      await reader.prepare(session, [item], minSlot)
       const read = await reader.read(session, [{ item, depth }], { wallet, minSlot })
       minSlot = read.newest
       const [only] = read.interpreted

@@ -136,6 +136,7 @@ export function createWalletReader(options: WalletReaderOptions) {
     }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: Early | undefined },
   ): Promise<OrcaList | { readonly newest: bigint }> {
     const { wallet } = query
+    if (early === undefined) await reader.prepare(session, items, minSlot)
     let reads = early?.reads ?? depthsOf(items, spam, query)
     let read = early?.read ?? (await reader.read(session, reads, { wallet, minSlot }))
     let made = listOf(reads, read, query)
