@@ -17,7 +17,8 @@ function createRandom(seed: bigint) {
     state ^= (state << 13n) % U64
     state ^= state >> 7n
     state ^= (state << 17n) % U64
-    return (state %= U64)
+    state %= U64
+    return state
   }
   const below = (bound: bigint): bigint => ((next() * U64 + next()) * U64 + next()) % bound
   return {
