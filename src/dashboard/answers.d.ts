@@ -310,6 +310,273 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/positions/orca-whirlpool': {
+    data: ({
+      token_id: string
+      chain_id: number
+      manager_address: string
+      position_address: string
+      bundle: {
+        mint: string
+        index: number
+      } | null
+      locked: boolean
+      wallet: string
+      is_active: boolean
+      slot?: string
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+          adaptiveFee: boolean
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: 'orca_whirlpool'
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+        token1: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+        token1: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+      }
+      rewards?: ({
+        token: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        raw: string
+        amount: string
+        collectable_raw: string
+        after_transfer_fee?: {
+          raw: string
+          amount: string
+        }
+        usd: string | null
+      })[]
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'scope' | null
+        token0_price_confidence: 'oracle' | null
+        token1_price: string | null
+        token1_price_source: 'scope' | null
+        token1_price_confidence: 'oracle' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        rewards: string | null
+        total: string | null
+      }
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    counts: {
+      totalActive: number
+      totalInactive: number
+      total: number
+      filtered: number
+      errors: number
+      spams: {
+        token_id: string
+        chain_id: number
+        manager_address: string
+        reason: string
+      }[]
+    }
+    request_id: string
+  }
+  'GET /v1/positions/orca-whirlpool/{id}': {
+    data: {
+      token_id: string
+      chain_id: number
+      manager_address: string
+      position_address: string
+      bundle: {
+        mint: string
+        index: number
+      } | null
+      locked: boolean
+      wallet: string
+      is_active: boolean
+      slot?: string
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+          adaptiveFee: boolean
+          sqrtPrice: string
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: 'orca_whirlpool'
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+        token1: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+        token1: {
+          raw: string
+          amount: string
+          after_transfer_fee?: {
+            raw: string
+            amount: string
+          }
+        }
+      }
+      rewards?: ({
+        token: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        raw: string
+        amount: string
+        collectable_raw: string
+        after_transfer_fee?: {
+          raw: string
+          amount: string
+        }
+        usd: string | null
+      })[]
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'scope' | null
+        token0_price_confidence: 'oracle' | null
+        token1_price: string | null
+        token1_price_source: 'scope' | null
+        token1_price_confidence: 'oracle' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        rewards: string | null
+        total: string | null
+      }
+    }
+    request_id: string
+  }
   'GET /v1/positions/uniswap-v3': {
     data: ({
       token_id: string

@@ -7,6 +7,7 @@ import { type Accounts, createAccounts } from '../e2e/accounts.ts'
 import { type Program, type Service, sourceProgram, startService } from '../e2e/program.ts'
 import { testDatabase } from '../support/database.ts'
 import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
+import { orcaScene } from '../support/orca_scene.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { type SolanaDouble, startSolanaDouble } from '../support/solana.ts'
 
@@ -34,7 +35,11 @@ export async function startScene(options: {
 }): Promise<Scene> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const rpc = await startFaultyRpc(devnet.rpcUrl)
-  const solana = startSolanaDouble({ accounts: (slot) => kaminoScene({}, { slot }), slot: SLOT, slotMs: 400 })
+  const solana = startSolanaDouble({
+    accounts: (slot) => ({ ...kaminoScene({}, { slot }), ...orcaScene() }),
+    slot: SLOT,
+    slotMs: 400,
+  })
   if (options.lending) {
     await devnet.morpho()
     await devnet.aave()

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { untilEmpty } from '../e2e/processes.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
@@ -87,7 +88,11 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   await chmod(directory, 0o755)
   const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
   progress('Starting the service on its embedded PostgreSQL')
-  const solana = startSolanaDouble({ accounts: (slot) => scene({}, { slot }), slot: SLOT, slotMs: SLOT_MS })
+  const solana = startSolanaDouble({
+    accounts: (slot) => ({ ...scene({}, { slot }), ...orcaScene() }),
+    slot: SLOT,
+    slotMs: SLOT_MS,
+  })
   started.push(solana.stop)
   await writeFile(join(directory, CHAINS_FILE), chainsFileOf(devnet.rpcUrl))
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
@@ -215,7 +220,8 @@ function lendingInstructions(
   { url, apiKey }: Service,
   { morpho, aave }: { readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
 ): string {
-  const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/lending/${target}'`
+  const get = (path: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${path}'`
+  const curl = (target: string) => get(`lending/${target}`)
   return `
 A wallet in three Aave V3 markets:
   ${curl(`aave-v3?wallet=${aave.wallets.everywhere}`)}
@@ -223,6 +229,8 @@ A borrower on Morpho Blue:
   ${curl(`morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
 An obligation on Kamino, its accounts made up and served by a stand-in for Solana:
   ${curl(`kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
+The same wallet's liquidity on Orca:
+  ${get(`positions/orca-whirlpool?wallet=${WALLET}&full=true`)}
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}

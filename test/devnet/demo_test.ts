@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { OBLIGATION } from '../support/kamino_scene.ts'
+import { ORCA_MINT } from '../support/orca_scene.ts'
 import { until } from '../support/until.ts'
 import { WALLETS } from './addresses.ts'
 import { MORPHO_WALLETS } from './morpho_blue/scenario.ts'
@@ -26,7 +27,7 @@ test(
     const curls = () => demo.lines.filter((line) => line.trim().startsWith('curl '))
     const bodies = await Promise.all(curls().slice(0, 3).map(paste))
     const patience = AbortSignal.timeout(LENDING_LIMIT_MS)
-    while (curls().length < 6 && !patience.aborted) await Bun.sleep(50)
+    while (curls().length < 7 && !patience.aborted) await Bun.sleep(50)
     const lending = await Promise.all(curls().slice(3).map(paste))
     const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
     const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
@@ -41,13 +42,14 @@ test(
     expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
     expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-    const [aave, morpho, kamino] = lending as [AaveBody, SingleBody, SingleBody]
+    const [aave, morpho, kamino, orca] = lending as [AaveBody, SingleBody, SingleBody, ListBody]
     expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
     expect(morpho.data).toMatchObject({
       wallet: MORPHO_WALLETS.borrower,
       net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/),
     })
     expect(kamino.data).toMatchObject({ obligation_address: OBLIGATION, health_factor: '2.0000' })
+    expect(orca.data).toMatchObject([{ token_id: ORCA_MINT, in_range: true, usd: { token0_price: '150.000000' } }])
 
     const shown = [
       ...readme.matchAll(/"http:\/\/127\.0\.0\.1:8080(\/v1\/\S+0x[0-9a-fA-F]{40}\S*|\/v1\/\S+kamino\S+)"/g),

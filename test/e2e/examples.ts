@@ -9,6 +9,7 @@ import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { ORCA_MINT, orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 
 /** Real answers by operation: `GET /v1/usage/logs`. */
@@ -36,7 +37,7 @@ export interface ExampleWorld {
 /** Starts it. */
 export async function startExampleWorld(): Promise<ExampleWorld> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
-  const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
+  const solana = startSolanaDouble({ accounts: () => ({ ...scene(), ...orcaScene() }), slot: SLOT })
   return {
     questions: await questionsOf(devnet),
     env: { CHAINS: '1', PUBLIC_URL: 'https://walletscope.example', SOLANA_RPC_URL: solana.url },
@@ -100,6 +101,8 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}', `/v1/positions/uniswap-v3/${id}?full=true`),
     get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
+    get('/v1/positions/orca-whirlpool', `/v1/positions/orca-whirlpool?wallet=${WALLET}&full=true`),
+    get('/v1/positions/orca-whirlpool/{id}', `/v1/positions/orca-whirlpool/${ORCA_MINT}?wallet=${WALLET}`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
     {
       operation: 'POST /v1/lending/aave-v3/batch',

@@ -287,6 +287,8 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
 const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
   '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
+  '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/orca-whirlpool/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/usage/logs': () => 1,
   '/v1/lending/kamino/position/{obligation_address}/yield': () => 8,
   '/v1/lending/kamino/position/{obligation_address}/risk': () => 8,

@@ -16,7 +16,7 @@ export interface Owed {
  *
  * @figure orca-whirlpool/uncollected_fees, rewards
  * @source Whirlpool `update_fees_and_rewards`, `manager/position_manager.rs`, `manager/whirlpool_manager.rs`
- * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/owed_test.ts
+ * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
  */
 export function owedOf(
   pool: Whirlpool,

@@ -6,9 +6,9 @@ import { sqrtPriceAtTickX64 } from './tick.ts'
  * What withdrawing all liquidity would pay before transfer fees, rounded down. Which part of the range is beside the
  * price is told by the pool's tick.
  *
- * @figure orca-whirlpool/amounts
+ * @figure orca-whirlpool/amount, orca-whirlpool/amounts
  * @source Whirlpool `decrease_liquidity`, `math/token_math.rs`
- * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/withdrawn_test.ts
+ * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
  */
 export function withdrawn(
   { tick, sqrtPriceX64 }: Pick<Whirlpool, 'tick' | 'sqrtPriceX64'>,

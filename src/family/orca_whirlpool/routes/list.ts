@@ -11,11 +11,11 @@ import { asOf, type Connected, connectedOr } from './reader.ts'
 export function listRoute(reader: Connected): Route {
   const input = v.pipe(
     v.object({
+      ...noMoment,
       wallet: solanaAddress,
       status: v.optional(choice(['inactive'])),
       full: v.optional(flag, 'false'),
       chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
-      ...noMoment,
       page,
       limit,
     }),

@@ -10,11 +10,11 @@ import { asOf, type Connected, connectedOr } from './reader.ts'
 /** The state of one position. */
 export function positionRoute(reader: Connected): Route {
   const input = v.object({
+    ...noMoment,
     id: solanaAddress,
     wallet: solanaAddress,
     full: v.optional(flag, 'false'),
     chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
-    ...noMoment,
   })
   return route({
     method: 'GET',
