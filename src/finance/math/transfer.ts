@@ -11,7 +11,7 @@ export interface TransferFee {
 /**
  * What reaches the receiver of a transfer, base units: the fee is rounded up, and at most the maximum.
  *
- * @figure after_transfer_fee
+ * @figure orca-whirlpool/amount
  * @source spl-token-2022 `TransferFee::calculate_fee`
  * @proof test/family/orca_whirlpool/rules_test.ts, test/family/orca_whirlpool/vectors_test.ts
  */

@@ -61,7 +61,7 @@ const NOTHING_WRITTEN = { checkpointX64: 0n, owed: 0n }
 /**
  * What of a reward its vault can pay: at most what is in it.
  *
- * @figure collectable_raw
+ * @figure orca-whirlpool/rewards
  * @source Whirlpool `collect_reward`
  * @proof test/family/orca_whirlpool/vectors_test.ts
  */
