@@ -4,6 +4,7 @@ import type { Count } from './count.ts'
 import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
 import { type LifeFlow, lastFlow, type PnlSubject } from './life.ts'
 import { poolPriceOf } from './pool_price.ts'
+import type { PNL_STATUSES } from './schema.ts'
 
 /** What the chain says about a position at the block of an answer. */
 export interface PnlState {
@@ -86,4 +87,29 @@ export async function profitOf(
     fees: minus(owed, withdrawn),
   })
   return { figures, isClosed, withdrawn }
+}
+
+type Status = (typeof PNL_STATUSES)[number]
+
+/** What an answer can say of a position's profit and loss. */
+export type Outcome = Ready | NotReady
+
+interface Ready {
+  readonly status: 'ready'
+  readonly profit: Profit
+  /** Principal that was withdrawn and not collected, raw units. */
+  readonly withdrawn: Both<bigint>
+}
+
+interface NotReady {
+  /** `pending`: its flows are not read yet; `failed`: they could not be, or they cannot be all. */
+  readonly status: Exclude<Status, 'ready'>
+  /** Undefined if its flows are not known. */
+  readonly withdrawn?: Both<bigint>
+}
+
+/** The outcome of counting the flows of a position. */
+export function outcomeOf(counted: Profit | Unpriced): Outcome {
+  const { withdrawn } = counted
+  return 'missing' in counted ? { status: 'unpriced', withdrawn } : { status: 'ready', profit: counted, withdrawn }
 }

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
+import { compareLogs, isSameLog } from '../proof/witness.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import type { Range } from './range.ts'
 
@@ -69,4 +70,18 @@ function isWanted(log: HistoryLog, { addresses, topics }: ReturnType<typeof want
 
 function wrong(what: string, { blockNumber, logIndex }: HistoryLog): FalseLogsError {
   return new FalseLogsError(`The endpoint gave ${what} (block ${blockNumber}, log ${logIndex})`)
+}
+
+/**
+ * Lists of different filters as one; a log that several filters found comes once. Throws `FalseLogsError` if they differ
+ * about one position.
+ */
+export function merged(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
+  const all = lists.flat().sort(compareLogs)
+  return all.filter((log, index) => {
+    const before = all[index - 1]
+    if (before === undefined || compareLogs(before, log) !== 0) return true
+    if (!isSameLog(before, log)) throw new FalseLogsError('The endpoint gave two logs at one position')
+    return false
+  })
 }

@@ -1,6 +1,6 @@
 import { SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { minOf } from '../../../lib/number/fixed_point.ts'
-import type { CurvePoint, Reserve } from '../read/layout.ts'
+import type { CurvePoint, Market, Reserve } from '../read/layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */
 export const SF = 1n << 60n
@@ -10,12 +10,10 @@ const SLOTS_PER_YEAR = 63_072_000n
 const BPS = 10_000n
 
 /** The moment to accrue a pool to, and its market's rules. */
-export interface AccrualInput {
+export interface AccrualInput extends Pick<Market, 'referralFeeBps' | 'rewardsMaxAprBps'> {
   readonly slot: bigint
   /** By the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
-  readonly referralFeeBps: bigint
-  readonly rewardsMaxAprBps: bigint
 }
 
 /** A reserve's pool at one slot, interest included. Sf: base units of the token with 60 fractional bits. */

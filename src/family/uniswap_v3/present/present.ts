@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
-import type { Outcome } from '../../../finance/liquidity/outcome.ts'
 import { millionthsOrNull, presentAmounts, presentPnl, usdOrNull } from '../../../finance/liquidity/present.ts'
+import type { Outcome } from '../../../finance/liquidity/profit.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { confidenceOf } from '../../../finance/price/price.ts'
 import { figuresOf } from '../math/figures.ts'

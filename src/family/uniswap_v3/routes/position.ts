@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { outcomeOf } from '../../../finance/liquidity/outcome.ts'
+import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'

@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { type Outcome, outcomeOf } from '../../../finance/liquidity/outcome.ts'
 import {
   contradictionOf,
+  type Outcome,
+  outcomeOf,
   type PnlState,
   type Profit,
   profitOf,
