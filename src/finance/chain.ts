@@ -28,6 +28,10 @@ export interface ChainPrices {
   readonly aaveOracle?: Address
   /** Token → what it wraps, for tokens without a price of their own. The native token and its wrapper need no row. */
   readonly wrappers?: Readonly<Record<Address, Wrapper>>
+  /** The factory of Uniswap V3 whose pools price tokens that have no other source. */
+  readonly uniswapV3Factory?: Address
+  /** Tokens with a feed that such a pool may hold beside the token; the first four count. */
+  readonly quotes?: readonly Address[]
 }
 
 /** A token that stands for an amount of another one. */

@@ -84,6 +84,8 @@ export interface NoPrice {
   readonly kind: 'missing'
   /** `stale`: the token's feed is late. `thin`, `young`, `moved`: its pool is no measure. */
   readonly reason: 'unpriced' | 'stale' | 'thin' | 'young' | 'moved'
+  /** False if nobody is configured to price the token: only then its pools may be asked. */
+  readonly hasSource: boolean
   /** In words that follow "because". */
   readonly because: string
 }
@@ -126,7 +128,8 @@ export function usdPriceOf(token: Address, { chain, answers, blockTimestampSec }
   }
   if (inside === undefined) throw new UpstreamError('Cannot price a token: a lens opened what is no wrapper')
   const direct = directPriceOf(inside, { prices: chain.prices, answers, blockTimestampSec })
-  if (direct.kind === 'missing' || answers.rates.length === 0) return direct
+  if (answers.rates.length === 0) return direct
+  if (direct.kind === 'missing') return { ...direct, hasSource: true }
   if (numerator === 0n) return missing('its wrapper says that it holds nothing')
   const price = significant(direct.price.units * numerator, pow10(direct.price.scale + scale))
   return { kind: 'price', price: { ...price, source: 'wrapper' } }
@@ -152,7 +155,7 @@ export function directPriceOf(
   if (feed !== undefined) return feedPrice(feed, answers.round, blockTimestampSec)
   if (answers.aave !== undefined) return aavePrice(answers.aave.price)
   if (prices.stablecoins.includes(token)) return { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } }
-  return missing('no source of its price is configured')
+  return { ...missing('no source of its price is configured'), hasSource: false }
 }
 
 /**
@@ -160,7 +163,7 @@ export function directPriceOf(
  * heartbeat and some grace, or later than the block that it was read at.
  */
 function feedPrice(
-  { heartbeatSec }: UsdFeed,
+  feed: UsdFeed,
   round: FeedRound | undefined,
   blockTimestampSec: bigint,
 ): UsdPriceOutcome<DirectPrice> {
@@ -171,9 +174,13 @@ function feedPrice(
   }
   if (answer <= 0n) return missing('its price feed answers nothing above zero')
   if (updatedAtSec > blockTimestampSec) return missing('its price feed answers from the future')
-  const ageSecMax = BigInt(heartbeatSec + HEARTBEAT_GRACE_SEC)
-  if (blockTimestampSec - updatedAtSec > ageSecMax) return missing('its price feed is stale', 'stale')
+  if (blockTimestampSec - updatedAtSec > BigInt(ageSecMaxOf(feed))) return missing('its price feed is stale', 'stale')
   return { kind: 'price', price: { units: answer, scale: decimals, source: 'feed' } }
+}
+
+/** How old a feed's answer may be. */
+export function ageSecMaxOf({ heartbeatSec }: UsdFeed): number {
+  return heartbeatSec + HEARTBEAT_GRACE_SEC
 }
 
 function aavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
@@ -208,5 +215,5 @@ export function sumE6(values: readonly Decimal[]): bigint {
 
 /** No price, with the reason in words that follow "because". */
 export function missing(because: string, reason: NoPrice['reason'] = 'unpriced'): NoPrice {
-  return { kind: 'missing', reason, because }
+  return { kind: 'missing', reason, hasSource: true, because }
 }

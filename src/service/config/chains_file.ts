@@ -7,6 +7,8 @@ import { address as checksummed, repeated } from '../../family/setting.ts'
 import { type FinanceChain, type UsdFeed, WRAPPER_KINDS, type Wrapper } from '../../finance/chain.ts'
 import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 
+/** Tokens whose pools are asked for prices. */
+const QUOTES_MAX = 4
 /** Wrappers that `prices.sol` opens. */
 const WRAPPERS_MAX = 2
 /** Default: a day, the longest heartbeat that Chainlink uses. */
@@ -85,6 +87,10 @@ const chainEntries = {
       aaveOracle: v.exactOptional(checksummed),
       wrappedNative: v.exactOptional(checksummed),
       wrappers: v.exactOptional(wrappers),
+      uniswapV3Factory: v.exactOptional(checksummed),
+      quotes: v.exactOptional(
+        v.pipe(v.array(checksummed), v.maxLength(QUOTES_MAX, `expected at most ${QUOTES_MAX} tokens`)),
+      ),
     }),
   ),
   nativeSymbol: v.optional(

@@ -81,7 +81,7 @@ test.each([
   (_, why, change) => {
     const answers = { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined }
     const reason = why === 'is stale' ? 'stale' : 'unpriced'
-    expect(priced(FED, answers)).toEqual({ kind: 'missing', reason, because: `its price feed ${why}` })
+    expect(priced(FED, answers)).toEqual({ kind: 'missing', hasSource: true, reason, because: `its price feed ${why}` })
   },
 )
 
@@ -154,6 +154,7 @@ describe('usdPriceOf() of a wrapper', () => {
       const token = rates.length === 1 ? INNER : OUTER
       expect(priced(WRAPPED, { ...unasked, rates, ...change }, token)).toEqual({
         kind: 'missing',
+        hasSource: true,
         because,
         reason,
       } as never)

@@ -1,0 +1,89 @@
+import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import type { LensPage } from '../../../chain/call/pages.ts'
+import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
+import type { UsdAnswers } from '../price.ts'
+import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources, readUsdAnswers } from '../price_sources.ts'
+
+const READ = toFunctionSelector(
+  `read(address factory, bytes quotes, bytes tokens, uint256 windowSec, ${PRICE_SOURCES_ARGUMENT})`,
+)
+
+/** What every page of a question has in common. */
+export interface PoolSubject {
+  readonly factory: Address
+  /** Tokens with a feed, and how old its answer may be. */
+  readonly quotes: readonly { readonly token: Address; readonly ageSecMax: number }[]
+  /** How far back the mean goes. */
+  readonly windowSec: number
+  readonly prices: PriceSources
+}
+
+/** The pool of a token that holds most quote tokens. */
+export interface RawQuotePool {
+  readonly pool: Address
+  /** Which of the quote tokens it holds, an index. */
+  readonly quote: number
+  /** How much of it, smallest units. */
+  readonly quoteRaw: bigint
+  readonly tick: number
+  /** Sums of ticks over seconds, at the start and the end of the window; undefined if the pool does not know the start. */
+  readonly cumulative: { readonly first: bigint; readonly last: bigint } | undefined
+}
+
+/** What the lens says of a quote token. */
+export interface RawQuote {
+  /** Undefined if it does not tell a uint8. */
+  readonly decimals: number | undefined
+  readonly usd: UsdAnswers
+}
+
+/** One page of an answer; `taken` counts tokens. */
+export interface RawPools extends LensPage {
+  readonly quotes: readonly RawQuote[]
+  /** In the order of the question; undefined for a token without a pool. */
+  readonly pools: readonly (RawQuotePool | undefined)[]
+}
+
+/** Call data of the lens. */
+export function encodePools({ factory, quotes, windowSec, prices }: PoolSubject, tokens: readonly Address[]): Hex {
+  const quoteRows = quotes.map(({ token, ageSecMax }) => digitsOf(token) + ageSecMax.toString(16).padStart(8, '0'))
+  const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(digitsOf).join('')]
+  return encodeCall(
+    READ,
+    factory,
+    encodeBytes(packedQuotes),
+    encodeBytes(packedTokens),
+    BigInt(windowSec),
+    encodePriceSources(prices),
+  )
+}
+
+/** Decodes one page. The head of `lens.sol` describes its layout. Throws `UpstreamError` if the stream is cut short. */
+export function decodePools(answer: Hex, quoteCount: number): RawPools {
+  const { from, block, taken } = openLensPage(answer)
+  const quotes = Array.from({ length: quoteCount }, () => ({
+    decimals: ifAnswered(from, () => from.number(1)),
+    usd: readUsdAnswers(from),
+  }))
+  return { block, taken, quotes, pools: Array.from({ length: taken }, () => readPool(from)) }
+}
+
+function readPool(from: LensCursor): RawQuotePool | undefined {
+  if (from.number(1) === 0) return undefined
+  return {
+    quote: from.number(1),
+    pool: from.address(),
+    quoteRaw: from.uint(32),
+    tick: (from.number(3) << 8) >> 8,
+    cumulative: ifAnswered(from, () => ({ first: cumulativeOf(from), last: cumulativeOf(from) })),
+  }
+}
+
+function cumulativeOf(from: LensCursor): bigint {
+  return BigInt.asIntN(56, from.uint(7))
+}
+
+function digitsOf(address: Address): string {
+  return address.slice(2).toLowerCase()
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.27;
+
+import {LensPage} from '../../../chain/call/page.sol';
+import {Prices, PriceSources} from '../prices.sol';
+
+interface IFactory {
+    function getPool(address, address, uint24) external view;
+}
+
+interface IPool {
+    function slot0() external view;
+    function observe(uint32[] calldata) external view;
+}
+
+interface IToken {
+    function balanceOf(address) external view;
+    function decimals() external view;
+}
+
+/// Finds the pool of Uniswap V3 that says most about the price of each of many tokens: that with most in it of a token
+/// that has a price, in one `eth_call`. It is never deployed: its code stands at an address for the length of one call,
+/// or runs as the creation code of one.
+///
+/// Only the factory, its pools and the quote tokens are called, all of them named by configuration or made by the factory:
+/// a token that is asked about cannot take part. The answer is a packed stream, big-endian, without padding; `abi.ts`
+/// decodes it.
+///
+///   header    as in `page.sol`, where taken counts tokens, then for each quote token: u8 1 if `decimals` answered a uint8,
+///             u8 decimals, its price as in `prices.sol`
+///   token     u8 0 without a pool; else 1, u8 quote, address of the pool, u256 quote tokens in it, i24 tick, u8 1 if it can
+///             tell what it was, i56 tick cumulative then, i56 now
+///
+/// A page ends early, and says so by `taken`, before gas could run out inside a call.
+contract Lens is LensPage, Prices {
+    uint256 private constant POOL_GAS = 100_000;
+    uint256 private constant BALANCE_GAS = 150_000;
+    /// Where a pool keeps most observations, it looks at 16 of them.
+    uint256 private constant OBSERVE_GAS = 400_000;
+    /// What is left over to end the page.
+    uint256 private constant END_GAS = 250_000;
+    /// Decimals of a quote token and its feed together; far more must be an error.
+    uint256 private constant DECIMALS_MAX = 54;
+    /// 20 bytes of a token and 4 bytes for how old the answer of its feed may be, seconds.
+    uint256 private constant QUOTE_ROW = 24;
+
+    struct Best {
+        address pool;
+        uint256 quote;
+        uint256 balance;
+        uint256 value;
+    }
+
+    /// `quotes` and `tokens` are packed, 24 and 20 bytes a row. A pool's past is asked `windowSec` back.
+    function read(
+        address factory,
+        bytes calldata quotes,
+        bytes calldata tokens,
+        uint256 windowSec,
+        PriceSources calldata prices
+    ) external view {
+        Page memory page;
+        page.question = reserve(160);
+        page.answer = reserve(192);
+        // What one smallest unit of each quote token is worth: the answer of its feed, and the power of ten below it.
+        uint256 worth = reserve((quotes.length / QUOTE_ROW) * 64);
+        begin(page);
+        for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) quoteOf(page, quotes, i, worth + i * 64, prices);
+        page.checkpoint = page.cursor;
+        for (uint256 i = 0; i < tokens.length / 20; i++) {
+            address token = address(bytes20(tokens[i * 20:]));
+            Best memory best = bestPool(page, factory, quotes, worth, token);
+            tell(page, best, windowSec);
+            page.checkpoint = page.cursor;
+            page.taken = i + 1;
+        }
+        finish(page);
+    }
+
+    /// Writes what is known of a quote token, and how it weighs; a weight of zero takes it out.
+    function quoteOf(
+        Page memory page,
+        bytes calldata quotes,
+        uint256 index,
+        uint256 worth,
+        PriceSources calldata prices
+    ) private view {
+        address quote = address(bytes20(quotes[index * QUOTE_ROW:]));
+        (bool ok, uint256 size) = askFor(page, quote, IToken.decimals.selector, 4, TEXT_GAS, 32);
+        ok = ok && size >= 32 && word(page.answer) < 256;
+        uint256 decimals = ok ? word(page.answer) : 0;
+        put(page, ok ? 1 : 0, 1);
+        put(page, decimals, 1);
+        beforeCall(page, priceGasMax(prices));
+        uint256 at = page.cursor;
+        page.cursor = writePrice(prices, quote, at);
+        // No wrapper was opened and its feed answered: the round stands behind these two bytes.
+        ok = ok && word(at) >> 240 == 0x0002;
+        uint256 answer = word(at + 2);
+        uint256 updatedAt = word(at + 34) >> 192;
+        decimals += word(at + 42) >> 248;
+        uint256 ageMax = uint32(bytes4(quotes[index * QUOTE_ROW + 20:]));
+        ok = ok && updatedAt <= block.timestamp && block.timestamp - updatedAt <= ageMax;
+        ok = ok && answer > 0 && answer < 1 << 96 && decimals <= DECIMALS_MAX;
+        set(worth, ok ? answer : 0);
+        set(worth + 32, ok ? 10 ** decimals : 1);
+    }
+
+    /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar.
+    function bestPool(
+        Page memory page,
+        address factory,
+        bytes calldata quotes,
+        uint256 worth,
+        address token
+    ) private view returns (Best memory best) {
+        for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) {
+            address quote = address(bytes20(quotes[i * QUOTE_ROW:]));
+            uint256 answer = word(worth + i * 64);
+            if (answer == 0 || quote == token) continue;
+            for (uint256 tier = 0; tier < 4; tier++) {
+                address pool = poolOf(page, factory, token, quote, tier);
+                if (pool == address(0)) continue;
+                argument(page, 0, uint160(pool));
+                (bool ok, uint256 size) = askFor(page, quote, IToken.balanceOf.selector, 36, BALANCE_GAS, 32);
+                if (!ok || size < 32) continue;
+                uint256 balance = word(page.answer);
+                if (balance >= 1 << 128) continue;
+                uint256 value = (balance * answer * 1_000_000) / word(worth + i * 64 + 32);
+                if (best.pool != address(0) && value <= best.value) continue;
+                (best.pool, best.quote, best.balance, best.value) = (pool, i, balance, value);
+            }
+        }
+    }
+
+    function poolOf(
+        Page memory page,
+        address factory,
+        address token,
+        address quote,
+        uint256 tier
+    ) private view returns (address) {
+        argument(page, 0, uint160(token));
+        argument(page, 1, uint160(quote));
+        // 100, 500, 3000, 10000: each in 16 bits.
+        argument(page, 2, uint16(0x006401f40bb82710 >> (48 - tier * 16)));
+        (bool ok, uint256 size) = askFor(page, factory, IFactory.getPool.selector, 100, POOL_GAS, 32);
+        return ok && size >= 32 ? address(uint160(word(page.answer))) : address(0);
+    }
+
+    function tell(Page memory page, Best memory best, uint256 windowSec) private view {
+        if (best.pool == address(0)) return put(page, 0, 1);
+        put(page, 1, 1);
+        put(page, best.quote, 1);
+        put(page, uint160(best.pool), 20);
+        put(page, best.balance, 32);
+        (bool ok, ) = askFor(page, best.pool, IPool.slot0.selector, 4, POOL_GAS, 64);
+        put(page, ok ? word(page.answer + 32) : 0, 3);
+        argument(page, 0, 32);
+        argument(page, 1, 2);
+        argument(page, 2, windowSec);
+        argument(page, 3, 0);
+        uint256 size;
+        bool told;
+        (told, size) = askFor(page, best.pool, IPool.observe.selector, 132, OBSERVE_GAS, 160);
+        told = ok && told && size >= 160;
+        put(page, told ? 1 : 0, 1);
+        put(page, told ? word(page.answer + 96) : 0, 7);
+        put(page, told ? word(page.answer + 128) : 0, 7);
+    }
+
+    /// Where there is less gas than the cap, what fails could have failed for want of gas: the page ends instead.
+    function beforeCall(Page memory page, uint256 gasMax) internal view override {
+        if (gasleft() < gasMax + gasMax / 32 + END_GAS) finish(page);
+    }
+}

@@ -1,0 +1,82 @@
+import type { Address } from 'viem'
+import type { Decimal } from '../../../lib/number/decimal.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { significant, sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
+import { missing, type NoPrice, type UsdPrice, usdValue } from '../price.ts'
+import type { RawQuotePool } from './abi.ts'
+
+/** A price that a pool makes. */
+export interface PoolPrice {
+  readonly kind: 'price'
+  readonly price: UsdPrice
+  readonly pool: Address
+  /**
+   * What the quote tokens in the pool are worth, US dollars. Rows of the token that together are worth more must not be
+   * counted: nobody could have that much for them.
+   */
+  readonly liquidityUsd: Decimal
+}
+
+/** What a pool makes of a token's price. */
+export type PoolPriceOutcome = PoolPrice | NoPrice
+
+/** A quote token with its price. */
+export interface PricedQuote {
+  readonly address: Address
+  readonly decimals: number
+  readonly price: UsdPrice
+}
+
+/** Seconds of the mean. */
+export const WINDOW_SEC = 1_800
+/** US dollars of quote tokens below which a pool is no measure. */
+const LIQUIDITY_USD_MIN = 50_000n
+/** Ticks between the pool's price and its mean, about 5 %. */
+const TICKS_APART_MAX = 500
+
+/**
+ * The price of a token by a pool of Uniswap V3: 1.0001^(mean tick of half an hour) quote tokens, at their price, with 18
+ * significant digits. Refused if the pool holds too little, is too young to tell a mean, or stands far from it.
+ *
+ * @figure token0_price, token1_price
+ * @source v3-periphery `OracleLibrary.consult`, `getQuoteAtTick`
+ * @proof test/finance/price/pool/pool_price_test.ts
+ */
+export function poolPriceFrom(
+  token: { readonly address: Address; readonly decimals: number },
+  { pool, quoteRaw, tick, cumulative }: RawQuotePool,
+  quote: PricedQuote,
+): PoolPriceOutcome {
+  const liquidityUsd = usdValue(quoteRaw, quote)
+  if (liquidityUsd.units < LIQUIDITY_USD_MIN * pow10(liquidityUsd.scale)) {
+    return missing(`its pool ${pool} holds less than ${LIQUIDITY_USD_MIN} US dollars`, 'thin')
+  }
+  if (cumulative === undefined) {
+    return missing(`its pool ${pool} does not remember the last ${WINDOW_SEC / 60} minutes`, 'young')
+  }
+  const mean = meanTick(cumulative)
+  if (Math.abs(tick - mean) > TICKS_APART_MAX) {
+    return missing(`the price in its pool ${pool} has just moved by more than 5 %`, 'moved')
+  }
+  const sqrt = sqrtPriceAtTickX96(mean)
+  const [square, unit] = [sqrt * sqrt, 1n << 192n]
+  const isToken0 = BigInt(token.address) < BigInt(quote.address)
+  const [more, less] = isToken0 ? [square, unit] : [unit, square]
+  const price = significant(
+    more * pow10(token.decimals) * quote.price.units,
+    less * pow10(quote.decimals + quote.price.scale),
+  )
+  return { kind: 'price', price: { ...price, source: 'pool' }, pool, liquidityUsd }
+}
+
+/** Whether so much would be worth more than the pool holds. */
+export function exceedsLiquidity(valueUsd: Decimal, { liquidityUsd }: PoolPrice): boolean {
+  return valueUsd.units * pow10(liquidityUsd.scale) > liquidityUsd.units * pow10(valueUsd.scale)
+}
+
+/** Rounded down, as `OracleLibrary` does. Sums wrap around at 56 bits. */
+function meanTick({ first, last }: NonNullable<RawQuotePool['cumulative']>): number {
+  const [sum, seconds] = [BigInt.asIntN(56, last - first), BigInt(WINDOW_SEC)]
+  const rest = ((sum % seconds) + seconds) % seconds
+  return Number((sum - rest) / seconds)
+}
