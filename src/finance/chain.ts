@@ -4,7 +4,9 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import { CHAINS } from '../chain/table/chains.ts'
 import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
 import { FEED_ROWS } from './price/table/feeds.ts'
+import { POOL_ROWS } from './price/table/pools.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
+import { WRAPPER_ROWS } from './price/table/wrappers.ts'
 import { type TokenList, tokenListOf } from './token/list/list.ts'
 
 /** A chain with what is known about the tokens on it. */
@@ -64,9 +66,15 @@ export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
 function pricesOf({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
+  const wrappers = WRAPPER_ROWS[id]
+  const pools = POOL_ROWS[id]
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
     stablecoins: STABLECOIN_ROWS[id] ?? [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
+    ...(wrappers === undefined
+      ? {}
+      : { wrappers: Object.fromEntries(wrappers.map(([, token, kind, of]) => [token, { kind, of }])) }),
+    ...(pools === undefined ? {} : { uniswapV3Factory: pools.factory, quotes: pools.quotes }),
   }
 }

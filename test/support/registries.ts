@@ -134,6 +134,21 @@ export const PANCAKESWAP_INIT_CODE_HASHES: ReadonlyMap<number, string> = new Map
   ),
 )
 
+const wrapped = v.object({
+  CHAIN_ID: v.number(),
+  ASSETS: v.record(v.string(), v.object({ UNDERLYING: address, STATA_TOKEN: v.optional(address) })),
+})
+
+/** The asset inside one of Aave's wrapped aTokens. */
+export function stataUnderlying(chainId: number, token: Address): Address | undefined {
+  return Object.values(aaveBook)
+    .flatMap((each) => {
+      const parsed = v.safeParse(wrapped, each)
+      return parsed.success && parsed.output.CHAIN_ID === chainId ? Object.values(parsed.output.ASSETS) : []
+    })
+    .find(({ STATA_TOKEN }) => STATA_TOKEN === token)?.UNDERLYING
+}
+
 const aaveMarket = v.object({
   CHAIN_ID: v.number(),
   POOL_ADDRESSES_PROVIDER: address,

@@ -4,9 +4,13 @@ import { type Address, getAddress } from 'viem'
 import { DEFAULT_CHAIN_IDS } from '../../../src/chain/table/chains.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import { FEED_ROWS } from '../../../src/finance/price/table/feeds.ts'
-import { AAVE_MARKETS, chainlinkFeeds } from '../../support/registries.ts'
+import { POOL_ROWS } from '../../../src/finance/price/table/pools.ts'
+import { WRAPPER_ROWS } from '../../../src/finance/price/table/wrappers.ts'
+import { AAVE_MARKETS, chainlinkFeeds, stataUnderlying, UNISWAP_SDK } from '../../support/registries.ts'
 import { listsWith } from '../../support/token_lists.ts'
 
+/** Wrappers that one list has at most: their protocols' own word is the other source. */
+const OWN_WORD = ['sUSDS', 'sDAI']
 const MORPHO = new Map(
   Object.entries(addressesRegistry).map(([id, each]) => [Number(id), each as { readonly usdc?: string }]),
 )
@@ -56,6 +60,33 @@ test('every address about prices has the right checksum, and no token is listed 
   for (const rows of Object.values(FEED_ROWS)) {
     expect(new Set(rows.map(([, token]) => token)).size).toBe(rows.length)
     expect(new Set(rows.map(([symbol]) => symbol)).size).toBe(rows.length)
+  }
+})
+
+test('every wrapper is opened in two steps at most, and holds what Aave’s address book says', () => {
+  for (const { id, name, prices } of FINANCE_CHAINS) {
+    const wrappers = prices.wrappers ?? {}
+    for (const [token, { of }] of Object.entries(wrappers)) {
+      expect([name, getAddress(token), getAddress(of)]).toEqual([name, token as Address, of])
+      const inner = wrappers[of]
+      expect([name, token, inner && wrappers[inner.of]]).toEqual([name, token, undefined])
+    }
+    for (const [symbol, token, kind, of] of WRAPPER_ROWS[id] ?? []) {
+      if (symbol.startsWith('stata '))
+        expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
+      else if (!OWN_WORD.includes(symbol)) expect(listsWith(id, token, symbol).length).toBeGreaterThan(1)
+    }
+    expect(Object.keys(wrappers)).toHaveLength(WRAPPER_ROWS[id]?.length ?? 0)
+  }
+})
+
+test('every factory of pools is the one that Uniswap’s SDK names, and every quote token has a feed', () => {
+  expect(Object.keys(POOL_ROWS).length).toBeGreaterThan(7)
+  for (const [id, { factory, quotes }] of Object.entries(POOL_ROWS)) {
+    expect([id, factory]).toEqual([id, UNISWAP_SDK.get(Number(id))?.factory as Address])
+    expect(quotes).toHaveLength(4)
+    const fed = (FEED_ROWS[Number(id)] ?? []).map(([, token]) => token)
+    expect([id, quotes.filter((token) => !fed.includes(token))]).toEqual([id, []])
   }
 })
 

@@ -27,6 +27,7 @@ interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
     readonly usdFeeds: Readonly<Record<Address, unknown>>
     readonly wrappers?: Readonly<Record<Address, unknown>>
     readonly stablecoins: readonly Address[]
+    readonly wrappers?: Readonly<Record<Address, unknown>>
   }
 }
 
@@ -51,6 +52,7 @@ export function tokenListOf(
     ...(Object.keys(prices.usdFeeds) as Address[]),
     ...(Object.keys(prices.wrappers ?? {}) as Address[]),
     ...prices.stablecoins,
+    ...(Object.keys(prices.wrappers ?? {}) as Address[]),
     ...added.flatMap((each) => each.addresses),
   ])
   return {
