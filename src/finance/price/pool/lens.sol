@@ -33,7 +33,7 @@ interface IToken {
 ///
 /// A page ends early, and says so by `taken`, before gas could run out inside a call.
 contract Lens is LensPage, Prices {
-    uint256 private constant POOL_GAS = 100_000;
+    uint256 private constant POOL_GAS = 50_000;
     uint256 private constant BALANCE_GAS = 150_000;
     /// Where a pool keeps most observations, it looks at 16 of them.
     uint256 private constant OBSERVE_GAS = 400_000;
@@ -48,7 +48,6 @@ contract Lens is LensPage, Prices {
         address pool;
         uint256 quote;
         uint256 balance;
-        uint256 value;
     }
 
     /// `quotes` and `tokens` are packed, 24 and 20 bytes a row. A pool's past is asked `windowSec` back.
@@ -60,6 +59,7 @@ contract Lens is LensPage, Prices {
         PriceSources calldata prices
     ) external view {
         Page memory page;
+        Best memory best;
         page.question = reserve(160);
         page.answer = reserve(192);
         // What one smallest unit of each quote token is worth: the answer of its feed, and the power of ten below it.
@@ -69,7 +69,7 @@ contract Lens is LensPage, Prices {
         page.checkpoint = page.cursor;
         for (uint256 i = 0; i < tokens.length / 20; i++) {
             address token = address(bytes20(tokens[i * 20:]));
-            Best memory best = bestPool(page, factory, quotes, worth, token);
+            findBest(page, best, factory, quotes, worth, token);
             tell(page, best, windowSec);
             page.checkpoint = page.cursor;
             page.taken = i + 1;
@@ -107,45 +107,61 @@ contract Lens is LensPage, Prices {
     }
 
     /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar.
-    function bestPool(
+    function findBest(
         Page memory page,
+        Best memory best,
         address factory,
         bytes calldata quotes,
         uint256 worth,
         address token
-    ) private view returns (Best memory best) {
+    ) private view {
+        best.pool = address(0);
+        uint256 most = 0;
         for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) {
             address quote = address(bytes20(quotes[i * QUOTE_ROW:]));
             uint256 answer = word(worth + i * 64);
             if (answer == 0 || quote == token) continue;
+            beforeCall(page, 4 * (POOL_GAS + BALANCE_GAS));
+            uint256 unit = word(worth + i * 64 + 32);
             for (uint256 tier = 0; tier < 4; tier++) {
-                address pool = poolOf(page, factory, token, quote, tier);
-                if (pool == address(0)) continue;
-                argument(page, 0, uint160(pool));
-                (bool ok, uint256 size) = askFor(page, quote, IToken.balanceOf.selector, 36, BALANCE_GAS, 32);
-                if (!ok || size < 32) continue;
-                uint256 balance = word(page.answer);
-                if (balance >= 1 << 128) continue;
-                uint256 value = (balance * answer * 1_000_000) / word(worth + i * 64 + 32);
-                if (best.pool != address(0) && value <= best.value) continue;
-                (best.pool, best.quote, best.balance, best.value) = (pool, i, balance, value);
+                (address pool, uint256 balance) = balanceIn(page.question, factory, token, quote, tier);
+                uint256 value = (balance * answer * 1_000_000) / unit;
+                if (pool == address(0) || (best.pool != address(0) && value <= most)) continue;
+                (best.pool, best.quote, best.balance, most) = (pool, i, balance, value);
             }
         }
     }
 
-    function poolOf(
-        Page memory page,
+    /// The pool of a tier, zero without one or if it cannot be asked, and the quote tokens in it.
+    function balanceIn(
+        uint256 scratch,
         address factory,
         address token,
         address quote,
         uint256 tier
-    ) private view returns (address) {
-        argument(page, 0, uint160(token));
-        argument(page, 1, uint160(quote));
+    ) private view returns (address pool, uint256 held) {
         // 100, 500, 3000, 10000: each in 16 bits.
-        argument(page, 2, uint16(0x006401f40bb82710 >> (48 - tier * 16)));
-        (bool ok, uint256 size) = askFor(page, factory, IFactory.getPool.selector, 100, POOL_GAS, 32);
-        return ok && size >= 32 ? address(uint160(word(page.answer))) : address(0);
+        uint256 fee = uint16(0x006401f40bb82710 >> (48 - tier * 16));
+        bytes4 getPool = IFactory.getPool.selector;
+        bytes4 balanceOf = IToken.balanceOf.selector;
+        assembly ("memory-safe") {
+            mstore(scratch, getPool)
+            mstore(add(scratch, 4), token)
+            mstore(add(scratch, 36), quote)
+            mstore(add(scratch, 68), fee)
+            let ok := staticcall(POOL_GAS, factory, scratch, 100, scratch, 32)
+            if and(ok, gt(returndatasize(), 31)) { pool := mload(scratch) }
+            if pool {
+                mstore(scratch, balanceOf)
+                mstore(add(scratch, 4), pool)
+                ok := staticcall(BALANCE_GAS, quote, scratch, 36, scratch, 32)
+                held := mload(scratch)
+                if or(or(iszero(ok), lt(returndatasize(), 32)), shr(128, held)) {
+                    pool := 0
+                    held := 0
+                }
+            }
+        }
     }
 
     function tell(Page memory page, Best memory best, uint256 windowSec) private view {

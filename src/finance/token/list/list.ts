@@ -27,7 +27,6 @@ interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
     readonly usdFeeds: Readonly<Record<Address, unknown>>
     readonly wrappers?: Readonly<Record<Address, unknown>>
     readonly stablecoins: readonly Address[]
-    readonly wrappers?: Readonly<Record<Address, unknown>>
   }
 }
 
@@ -52,7 +51,6 @@ export function tokenListOf(
     ...(Object.keys(prices.usdFeeds) as Address[]),
     ...(Object.keys(prices.wrappers ?? {}) as Address[]),
     ...prices.stablecoins,
-    ...(Object.keys(prices.wrappers ?? {}) as Address[]),
     ...added.flatMap((each) => each.addresses),
   ])
   return {

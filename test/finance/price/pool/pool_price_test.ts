@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { LENS_WAYS } from '../../../../src/chain/call/lens.ts'
+import type { FinanceClient } from '../../../../src/finance/chain.ts'
+import { encodePools } from '../../../../src/finance/price/pool/abi.ts'
+import { LENS_RUNTIME } from '../../../../src/finance/price/pool/lens_artifact.ts'
+import { exceedsLiquidity, type PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
+import { usdValue } from '../../../../src/finance/price/price.ts'
+import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
+import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { createRandom } from '../../../devnet/random.ts'
+import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
+import { oracleOf } from './oracle_library.ts'
+import { clientOf, gasOf, newPool, newToken, pass, pooledChain, priced, QUOTES, rawOf } from './world.ts'
+
+const { weth, usdc, dai } = TOKENS
+const HALF_AN_HOUR_SEC = 1_800
+
+let devnet: Devnet
+let client: FinanceClient
+
+beforeAll(async () => {
+  devnet = await startDevnet()
+  client = clientOf(pooledChain(devnet))
+}, 60_000)
+
+afterAll(() => devnet?.stop())
+
+/** A token of ours with a pool that is old enough. */
+async function traded(options: Partial<Parameters<typeof newPool>[2]> & { decimals?: number; usd?: number } = {}) {
+  const { decimals = 18, usd = 2, dollars = 1_000_000 } = options
+  const token = { address: await newToken(devnet, decimals), decimals, usd }
+  const pool = await newPool(devnet, token, { ...options, dollars })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  return { token, pool }
+}
+
+async function priceOf(token: { readonly address: Address; readonly decimals: number }): Promise<PoolPriceOutcome> {
+  const [outcome] = await priced(client, [token])
+  if (outcome === undefined) throw new Error('Nothing was answered')
+  return outcome
+}
+
+function usdOf(outcome: PoolPriceOutcome | undefined): number {
+  if (outcome?.kind !== 'price') throw new Error(`There is no price because ${outcome?.because}`)
+  return Number(outcome.price.units) / 10 ** outcome.price.scale
+}
+
+const buy = (pool: Pool, quote: Address, amountIn: bigint) => devnet.v3.swap({ pool, tokenIn: quote, amountIn })
+
+describe('the price by a pool', () => {
+  test('is what OracleLibrary quotes, to the last of 18 digits, for tokens on either side and of any decimals', async () => {
+    const ask = oracleOf(devnet)
+    const random = createRandom(20)
+    const sides = new Set<boolean>()
+    for (const [index, decimals] of [18, 6, 0, 8, 24, 18, 18].entries()) {
+      const quote = QUOTES[index % QUOTES.length] ?? usdc
+      const { token, pool } = await traded({ decimals, quote, usd: [0.0001, 2, 500, 90_000][index % 4] ?? 1 })
+      for (let swaps = 0; swaps < 5; swaps++) {
+        await pass(devnet, 1 + random.below(700))
+        await buy(pool, quote.address, rawOf(50 + random.below(5_000), quote.decimals) / BigInt(Math.round(quote.usd)))
+      }
+      const outcome = await priceOf(token)
+      if (outcome.kind === 'missing') throw new Error(outcome.because)
+      const amount = 10n ** 38n
+      const question = { pool: pool.address, amount, base: token.address, quoted: quote.address }
+      const { out } = await ask(question, HALF_AN_HOUR_SEC)
+      // Dollars of `amount` raw units, both ways, in units of 10^-40.
+      const [{ units, scale }, feed] = [outcome.price, BigInt(quote.usd)]
+      const ours = (amount * units * 10n ** 40n) / 10n ** BigInt(scale + decimals)
+      const theirs = (out * feed * 10n ** 40n) / 10n ** BigInt(quote.decimals)
+      const apart = ours > theirs ? ours - theirs : theirs - ours
+      // Theirs is cut to a raw unit of the quote token, ours is rounded to 18 digits.
+      const cut = (feed * 10n ** 40n) / 10n ** BigInt(quote.decimals)
+      expect(apart).toBeLessThanOrEqual(theirs / 10n ** 17n + cut)
+      expect(String(units).length).toBeLessThanOrEqual(18)
+      expect(outcome.price.source).toBe('pool')
+      sides.add(pool.token0 === token.address)
+    }
+    expect(sides.size).toBe(2)
+  }, 60_000)
+
+  test('is of the pool with most dollars of quote tokens, whatever its tier, side and own tokens', async () => {
+    const { token } = await traded({ usd: 10, dollars: 60_000, quote: usdc, fee: 3_000 })
+    expect(usdOf(await priceOf(token))).toBeCloseTo(10, 2)
+    // More of it, but of the token alone: its own balance counts for nothing.
+    await newPool(devnet, { ...token, usd: 30 }, { quote: dai, fee: 500, dollars: 59_000 })
+    await newPool(devnet, { ...token, usd: 20 }, { quote: weth, fee: 10_000, dollars: 80_000 })
+    await pass(devnet, HALF_AN_HOUR_SEC + 60)
+    expect(usdOf(await priceOf(token))).toBeCloseTo(20, 1)
+  }, 30_000)
+
+  test.each(LENS_WAYS)(
+    'is the same for many tokens, in pages, and in the past, by %s',
+    async (way) => {
+      const { token, pool } = await traded({ usd: 3 })
+      const number = await devnet.client.getBlockNumber()
+      const nobody = { address: BANK, decimals: 18 }
+      const many = Array.from({ length: 90 }, (_, index) => (index % 2 === 0 ? token : nobody))
+      const before = await priced(client, many, { way, number })
+      expect(before.map(({ kind }) => kind)).toEqual(many.map((each) => (each === token ? 'price' : 'missing')))
+      await buy(pool, usdc.address, rawOf(10_000, 6))
+      await pass(devnet, 1_000)
+      expect((await priced(client, [token], { way }))[0]).not.toEqual(before[0])
+      expect(await priced(client, many, { way, number })).toEqual(before)
+      // Before the pool was there.
+      const { token: later } = await traded()
+      expect((await priced(client, [later], { way, number }))[0]).toMatchObject({ kind: 'missing', reason: 'unpriced' })
+    },
+    30_000,
+  )
+
+  test('is missing where the chain has no factory or no quote token with a feed, and nothing is asked', async () => {
+    const { token } = await traded()
+    for (const prices of [{ quotes: [] }, { usdFeeds: {} }]) {
+      const [outcome] = await priced(clientOf(pooledChain(devnet, prices)), [token])
+      expect(outcome).toMatchObject({ kind: 'missing', reason: 'unpriced' })
+    }
+  }, 20_000)
+
+  test('leaves out a quote token whose feed is late or silent', async () => {
+    const { token } = await traded({ usd: 7, dollars: 70_000, quote: weth })
+    await newPool(devnet, token, { quote: usdc, dollars: 60_000 })
+    await pass(devnet, HALF_AN_HOUR_SEC + 60)
+    const { timestamp } = await devnet.client.getBlock()
+    await devnet.setFeed(weth.feed, { answer: 300_000_000_000n, updatedAtSec: timestamp - 90_000n })
+    const stale = await priceOf(token)
+    await devnet.setFeed(weth.feed, { answer: 300_000_000_000n })
+    const fresh = await priceOf(token)
+    const pools = [stale, fresh].map((each) => (each.kind === 'price' ? each.pool : undefined))
+    expect(new Set(pools).size).toBe(2)
+    expect(usdOf(stale)).toBeCloseTo(7, 2)
+  }, 30_000)
+})
+
+describe('an attacker', () => {
+  test.each([
+    ['thin', 'too few dollars', { dollars: 49_000 }],
+    ['young', 'a pool that keeps one observation, just written', { observations: 1 }],
+  ] as const)(
+    'gets “%s” for %s',
+    async (reason, _, options) => {
+      const { token, pool } = await traded(options)
+      await buy(pool, usdc.address, rawOf(100, 6))
+      expect(await priceOf(token)).toMatchObject({ kind: 'missing', reason })
+    },
+    20_000,
+  )
+
+  test('gets “thin” for liquidity in one tick, and for one side', async () => {
+    const token = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
+    const pool = await newPool(devnet, token, { dollars: 100 })
+    const lower = Math.floor(pool.startTick / pool.tickSpacing) * pool.tickSpacing
+    const plenty = { pool, recipient: BANK, amount0: rawOf(20_000, 6), amount1: rawOf(20_000, 6) }
+    await devnet.v3.mint({ ...plenty, tickLower: lower, tickUpper: lower + pool.tickSpacing })
+    // The token alone, on the other side of the price.
+    const own = pool.token0 === token.address
+    const far = own ? lower + 10 * pool.tickSpacing : lower - 20 * pool.tickSpacing
+    const side = { pool, recipient: BANK, tickLower: far, tickUpper: far + 10 * pool.tickSpacing }
+    const heap = rawOf(10_000_000, 18)
+    await devnet.v3.mint({ ...side, amount0: own ? heap : 0n, amount1: own ? 0n : heap })
+    await pass(devnet, HALF_AN_HOUR_SEC + 60)
+    expect(await priceOf(token)).toMatchObject({ kind: 'missing', reason: 'thin' })
+  }, 20_000)
+
+  test('gets “moved” for a price pumped in the block, and after half an hour no more than stays in the pool', async () => {
+    const { token, pool } = await traded({ dollars: 60_000 })
+    const other = await traded({ usd: 5 })
+    await buy(pool, usdc.address, rawOf(200_000, 6))
+    const [pumped, honest] = await priced(client, [token, other.token])
+    expect(pumped).toMatchObject({ kind: 'missing', reason: 'moved' })
+    expect(usdOf(honest)).toBeCloseTo(5, 2)
+    await pass(devnet, 31 * 60)
+    const later = await priceOf(token)
+    expect(usdOf(later)).toBeGreaterThan(20)
+    if (later.kind !== 'price') throw new Error('It has no price')
+    // 260,000 dollars stand in the pool: whoever has more of the token at that price could not get it.
+    const { price, liquidityUsd } = later
+    expect(Number(liquidityUsd.units) / 10 ** liquidityUsd.scale).toBeCloseTo(260_000, -2)
+    const worth = (tokens: number) => usdValue(rawOf(tokens, 18), { decimals: 18, price })
+    expect(exceedsLiquidity(worth(1_000_000), later)).toBe(true)
+    expect(exceedsLiquidity(worth(10), later)).toBe(false)
+  }, 30_000)
+})
+
+test('a price of 12 candidates takes at most 70,000 gas, and 100,000 if each of them is a pool', async () => {
+  const few = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
+  const all = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
+  for (const quote of QUOTES) {
+    await newPool(devnet, few, { quote, dollars: 60_000 })
+    for (const fee of [100, 500, 3_000, 10_000]) await newPool(devnet, all, { quote, fee, dollars: 60_000 })
+  }
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const subject = {
+    factory: UNISWAP_V3.factory,
+    quotes: QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 })),
+    windowSec: HALF_AN_HOUR_SEC,
+    prices: priceSourcesOf(pooledChain(devnet)),
+  }
+  const gas = (tokens: readonly Address[]) => gasOf(devnet, LENS_RUNTIME, encodePools(subject, tokens))
+  const base = await gas([])
+  const [ofFew, ofAll] = [(await gas([few.address])) - base, (await gas([all.address])) - base]
+  expect(ofFew).toBeGreaterThan(30_000)
+  expect(ofFew).toBeLessThan(70_000)
+  expect(ofAll).toBeGreaterThan(ofFew)
+  expect(ofAll).toBeLessThan(100_000)
+}, 60_000)
