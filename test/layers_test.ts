@@ -123,7 +123,7 @@ test('what families share asks a chain only where prices, tokens, events and ser
   expect(
     asking.filter(
       (file) =>
-        !/^src\/finance\/(price\/(past\/|price_reader)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_)/.test(
+        !/^src\/finance\/(price\/(past\/|price_reader|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_)/.test(
           file,
         ),
     ),

@@ -57,6 +57,7 @@ export function readerOf(
     return placed({
       ...reader,
       complete,
+      priceByPools: async (positions) => positions,
       past: { at: async (places) => [...places], standing: async ({ deployments }) => deployments },
     })
   }

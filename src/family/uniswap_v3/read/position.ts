@@ -17,6 +17,8 @@ interface KnownToken extends Token {
 /** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
 export interface PricedToken extends KnownToken {
   readonly price: UsdPrice | undefined
+  /** True if nobody is configured to price it, so that its pools may be asked. */
+  readonly isUnsourced?: boolean
 }
 
 /** What a list needs to sort and count a position. */
@@ -88,8 +90,8 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
   const prices = pricesOf(read, options.chain)
   const sorted = yield* sortOut(read, options, ({ manager: _, pool: __, ...position }, parts) => {
     const { manager: ___, token0: index0, token1: index1, ...pool } = parts.pool
-    const token0 = { ...parts.token0, price: prices[index0] }
-    const token1 = { ...parts.token1, price: prices[index1] }
+    const token0 = { ...parts.token0, ...(prices[index0] ?? UNPRICED) }
+    const token1 = { ...parts.token1, ...(prices[index1] ?? UNPRICED) }
     const { deployment, spam } = parts
     const found = { ...position, chainId: options.chain.id, deployment, pool, token0, token1 }
     return spam === undefined ? found : { ...found, spam }
@@ -176,11 +178,14 @@ function isKnown(token: Token): token is KnownToken {
 /** One sentence for all positions of a token, because there may be very many. */
 const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
 
+const UNPRICED: Pick<PricedToken, 'price' | 'isUnsourced'> = { price: undefined }
+
 /** The price of every token of the reading that has one, in their order. */
-function pricesOf({ tokens, block }: RawRead, chain: FinanceChain): (UsdPrice | undefined)[] {
+function pricesOf({ tokens, block }: RawRead, chain: FinanceChain): (typeof UNPRICED)[] {
   return tokens.map(({ address, usd }) => {
     const outcome = usdPriceOf(address, { chain, answers: usd, blockTimestampSec: block.timestampSec })
-    return outcome.kind === 'price' ? outcome.price : undefined
+    if (outcome.kind === 'price') return { price: outcome.price }
+    return outcome.hasSource ? UNPRICED : { price: undefined, isUnsourced: true }
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -9,6 +10,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { withPoolPrices } from './pool_prices.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
 import {
   LENS,
@@ -45,6 +47,13 @@ export interface PositionReader {
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<Fresh<ChainRead>[]>
+  /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
+  priceByPools(positions: readonly Position[], at: ReadPlaces): Promise<readonly Position[]>
+}
+
+/** Where and when positions were read, and until when anyone waits. */
+interface ReadPlaces extends PositionReadOptions {
+  readonly reads: readonly { readonly block: Block }[]
 }
 
 export interface PositionReadOptions {
@@ -123,6 +132,16 @@ export function createPositionReader(options: {
         return (shared: AbortSignal) => readSingle(question, place, shared)
       })
       return together(tasks, signal)
+    },
+    async priceByPools(positions, { places, reads, signal }) {
+      const tasks = reads.flatMap(({ block }) => {
+        const here = positions.filter(({ chainId }) => chainId === block.chainId)
+        const place = places.find(({ client }) => client.chain.id === block.chainId)
+        if (place === undefined || here.length === 0) return []
+        return [(shared: AbortSignal) => withPoolPrices({ positions: here, place, block }, clock, shared)]
+      })
+      const priced = (await together(tasks, signal)).flat()
+      return positions.map((position) => priced.find(isSameAs(position)) ?? position)
     },
     async complete(wallet, { reads, positions, signal }) {
       const tasks = reads.flatMap(({ block }) => {

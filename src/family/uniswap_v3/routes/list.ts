@@ -54,7 +54,9 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
         const { positions: items, unreadable } = await reader.complete(wallet, { reads, positions, signal })
         return { places, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
-      return { ...list, pnls: full ? await timedOutcomes(timedLives(), list, { signal, untilMs }) : undefined }
+      if (!full) return { ...list, pnls: undefined }
+      const items = await reader.priceByPools(list.items, { ...list, signal })
+      return { ...list, items, pnls: await timedOutcomes(timedLives(), list, { signal, untilMs }) }
     },
     count: ({ items }) => items.length,
     // Profits come from histories, which grow while the block is the same.

@@ -42,9 +42,12 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const positionLife = await lifeOfPosition({ reader, lives: lives() }, { position, places, reads }, signal)
+      const { block } = positionLife
+      const at = { places, reads: [{ block }], signal }
+      const [priced = positionLife.position] = await reader.priceByPools([positionLife.position], at)
       return {
         reads,
-        position: positionLife.position,
+        position: priced,
         pnl: outcomeOf(await profitIfPriced(positionLife)),
         asOf: asOf([positionLife]),
       }

@@ -4,8 +4,8 @@ import { LENS_WAYS, type LensWay } from '../../../../src/chain/call/lens.ts'
 import { readBlock } from '../../../../src/chain/read_block.ts'
 import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
 import type { ChainPrices, FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
-import { askPoolPrices } from '../../../../src/finance/price/pool/ask_pool_prices.ts'
 import type { PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
+import { readPoolPrices } from '../../../../src/finance/price/pool/read_pool_prices.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
@@ -46,8 +46,8 @@ export async function newPool(
   devnet: Devnet,
   token: { readonly address: Address; readonly decimals: number; readonly usd: number },
   options: {
-    readonly quote?: (typeof QUOTES)[number]
-    readonly fee?: number
+    readonly quote?: { readonly address: Address; readonly decimals: number; readonly usd: number }
+    readonly fee?: number | undefined
     readonly dollars: number
     readonly observations?: number
   },
@@ -87,7 +87,7 @@ export async function priced(
   return await client.read(
     async (endpoint, signal) => {
       const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, signal)
-      return await askPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock, ways }, signal)
+      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock, ways }, signal)
     },
     { signal: patient },
   )

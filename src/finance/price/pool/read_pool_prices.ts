@@ -39,7 +39,7 @@ interface QuotedToken {
  * question. One `eth_call` if there are 250 tokens at most, none if the chain has no pools to ask. Throws as `readByLens`,
  * and `UpstreamError` if the endpoint answers from another block.
  */
-export async function askPoolPrices(
+export async function readPoolPrices(
   { endpoint, block }: { readonly endpoint: Endpoint; readonly block: Block },
   { chain, tokens, clock, ways }: PoolPricesQuestion,
   signal: AbortSignal,
