@@ -4,6 +4,7 @@ import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createEnteredReader, streamPlaceOf } from './read/entered.ts'
+import { createHoldingsReader } from './read/holdings.ts'
 import { createPositionReader } from './read/read.ts'
 import { MARKET_STREAM } from './read/stream.ts'
 import { listRoute } from './routes/list.ts'
@@ -29,6 +30,11 @@ export const MORPHO_BLUE = defineFamily({
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const entered = once(() => createEnteredReader({ ...connect(), reader: reader() }))
     return [listRoute({ chainIds, reader, entered }), yieldRoute({ chainIds: [...settings.keys()], reader })]
+  },
+  holdings({ settings, connect }) {
+    const services = connect()
+    const reader = createPositionReader({ ...services, deployments: settings })
+    return createHoldingsReader({ reader, entered: createEnteredReader({ ...services, reader }) })
   },
   histories({ settings }) {
     return [...settings].map(([chainId, deployment]) => ({

@@ -1,4 +1,4 @@
-import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
@@ -30,11 +30,11 @@ export function encodeRead({ morpho, wallet, marketIds }: MarketsQuestion, sourc
 
 /**
  * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for any other, and
- * `SilentError` if Morpho is not at its address.
+ * `SilentError` if Morpho is not at its address, unless nothing was asked of it.
  */
-export function decodeLens(answer: Hex): RawRead {
+export function decodeLens(answer: Hex, { isIdle = false }: { readonly isIdle?: boolean } = {}): RawRead {
   const { from, block, taken } = openLensPage(answer)
-  const feeRecipient = ifAnswered(from, () => from.address())
+  const feeRecipient = ifAnswered(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
   if (feeRecipient === undefined) throw noMorpho()
   const entries: RawEntry[] = []
   while (!from.atEnd()) entries.push(readEntry(from))

@@ -124,7 +124,8 @@ async function readMarkets(
     countMin: marketIds.length,
     async read({ start, end, block }) {
       const data = encodeRead({ ...question, marketIds: marketIds.slice(start, end) }, sources)
-      return decodeLens(await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX }))
+      const answer = await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX })
+      return decodeLens(answer, { isIdle: marketIds.length === 0 })
     },
     count: () => marketIds.length,
   })

@@ -1,0 +1,42 @@
+import { spamReason } from '../../../finance/token/spam/spam.ts'
+import type { Token } from '../../../finance/token/token.ts'
+import type { Holding, Refused } from '../../holding.ts'
+import { idleOf } from '../math.ts'
+import type { Held } from '../read/position.ts'
+
+/**
+ * A position in a market as rows of a portfolio: what was lent, the collateral and the debt. The market's own oracle prices
+ * nothing here, since anybody may make a market. What was lent counts only while the market can pay it out: whoever lends
+ * to himself against nothing could claim any sum.
+ */
+export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding[] {
+  const { marketId, market, supplied, owed, collateral, loan, collateralToken, isAccrued } = held
+  const position = { family: 'morpho-blue', market_id: marketId }
+  const refusedBy = (token: Token): Refused | undefined => {
+    const spam = spamReason(token, spamTokens)
+    if (spam !== undefined) return { reason: 'spam', detail: spam }
+    return isAccrued ? undefined : FROZEN
+  }
+  const asset = (token: Token, amount: bigint, part: string, refused = refusedBy(token)): Holding[] =>
+    amount === 0n
+      ? []
+      : [{ kind: 'supplied', token, amount, position: { ...position, part }, ...(refused && { refused }) }]
+  const idle = idleOf(market)
+  const unpayable: Refused | undefined =
+    supplied > idle
+      ? {
+          reason: 'exceeds_liquidity',
+          detail: `${supplied} units of the loan token were lent, and the market holds ${idle} idle`,
+        }
+      : undefined
+  return [
+    ...asset(loan, supplied, 'lent', refusedBy(loan) ?? unpayable),
+    ...(collateralToken === undefined ? [] : asset(collateralToken, collateral, 'collateral')),
+    ...(owed === 0n ? [] : [{ kind: 'borrowed' as const, token: loan, amount: owed, position }]),
+  ]
+}
+
+const FROZEN: Refused = {
+  reason: 'withdrawal_reverts',
+  detail: 'The interest of the market cannot be accrued, so nothing can be withdrawn from it',
+}
