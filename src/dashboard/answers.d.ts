@@ -310,6 +310,21 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/portfolio/snapshots': {
+    data: {
+      timestamp: number
+      block_number: number
+      net_worth_usd: string
+      assets_usd: string
+      debt_usd: string
+      wallet_usd: string
+      liquidity_usd: string
+      supplied_usd: string
+      borrowed_usd: string
+      unpriced: number
+    }[]
+    request_id: string
+  }
   'GET /v1/positions/orca-whirlpool': {
     data: ({
       token_id: string

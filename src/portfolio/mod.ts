@@ -1,5 +1,6 @@
-import type { FamilyServices } from '../family/family.ts'
+import type { FamilyServices, Work } from '../family/family.ts'
 import type { HoldingsReader } from '../family/holding.ts'
+import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
 import { once } from '../lib/once_each.ts'
 import { createAssetReader } from './read/read_chain.ts'
@@ -7,6 +8,8 @@ import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
 import { balanceRoute } from './routes/balance.ts'
 import type { Portfolio } from './routes/rows.ts'
+import { snapshotsRoute } from './routes/snapshots.ts'
+import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
 
 /** A family whose holdings are summed. */
 export interface SummedFamily {
@@ -14,29 +17,42 @@ export interface SummedFamily {
   readonly reader: HoldingsReader
 }
 
+type PortfolioServices = Pick<FamilyServices, 'clients' | 'db' | 'holder' | 'clock' | 'log'>
+
 /** What portfolios are made from; nothing needs to be connected to describe the routes. */
 export interface PortfolioSetup {
   /** EVM chains that are served. */
   readonly chainIds: readonly number[]
-  readonly connect: () => Pick<FamilyServices, 'clients' | 'clock'>
+  readonly connect: () => PortfolioServices
   /** Those that know what wallets hold. Called once, when something is first read. */
   readonly families: () => readonly SummedFamily[]
 }
 
 /** The routes about all that a wallet has. */
 export function portfolioRoutes({ chainIds, connect, families }: PortfolioSetup): readonly Route[] {
-  const options = { chainIds, portfolio: once(() => portfolioOf(connect(), families())) }
-  return [balanceRoute(options), assetsRoute(options)]
+  const made = once(() => portfolioOf(connect(), families()))
+  const options = { chainIds, portfolio: () => made().portfolio }
+  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots: () => made().snapshots })]
+}
+
+/** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
+export function portfolioWork({ connect, families }: PortfolioSetup): Work {
+  const made = once(() => portfolioOf(connect(), families()))
+  return { name: 'portfolio snapshots', round: (signal) => made().snapshots.takeDaily(signal) }
 }
 
 function portfolioOf(
-  { clients, clock }: Pick<FamilyServices, 'clients' | 'clock'>,
+  services: PortfolioServices,
   families: readonly SummedFamily[],
-): Portfolio {
+): { readonly portfolio: Portfolio; readonly snapshots: SnapshotReader } {
+  const { clients, clock } = services
   const reader = createAssetReader({ families: families.map((family) => family.reader), clock })
+  const familiesOn = (chainId: number) =>
+    families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name)
+  const listsOn = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
+  const snapshots = createPortfolioSnapshots(services)
   return {
-    reader: createWalletReader({ clients, reader, clock }),
-    familiesOn: (chainId) => families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name),
-    listsOn: (chainId) => clients.get(chainId)?.chain.tokens.names ?? [],
+    portfolio: { reader: createWalletReader({ clients, reader, clock }), familiesOn, listsOn },
+    snapshots: createSnapshotReader({ clients, reader, familiesOn, snapshots }),
   }
 }

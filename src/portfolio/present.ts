@@ -1,6 +1,7 @@
 import { checksumAddress } from 'viem'
 import { confidenceOf } from '../finance/price/price.ts'
 import { formatExact, formatFixed } from '../lib/number/decimal.ts'
+import type { DaySnapshot } from './snapshot/snapshots.ts'
 import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
 
@@ -54,6 +55,23 @@ export function presentBalance(
   }
 }
 
+/** What a wallet was worth at a midnight, in an answer. */
+export function presentSnapshot(snapshot: DaySnapshot) {
+  const { timestampSec, blockNumber, netWorthUsd, assetsUsd, debtUsd, walletUsd, liquidityUsd, suppliedUsd } = snapshot
+  return {
+    timestamp: timestampSec,
+    block_number: Number(blockNumber),
+    net_worth_usd: netWorthUsd,
+    assets_usd: assetsUsd,
+    debt_usd: debtUsd,
+    wallet_usd: walletUsd,
+    liquidity_usd: liquidityUsd,
+    supplied_usd: suppliedUsd,
+    borrowed_usd: debtUsd,
+    unpriced: snapshot.unpriced,
+  }
+}
+
 /**
  * A row in an answer. Its amount is in whole tokens: raw units ÷ 10^decimals, all digits.
  *
@@ -92,6 +110,7 @@ function presentKinds({ kindsE6: { wallet, liquidity, supplied, borrowed } }: To
   }
 }
 
-function usdText(unitsE6: bigint): string {
+/** Millionths of a US dollar in an answer. */
+export function usdText(unitsE6: bigint): string {
   return formatFixed(unitsE6, { scale: 6, digits: 6 })
 }

@@ -54,6 +54,19 @@ export const balanceOutput = v.strictObject({
   }),
 })
 
+/** Success body of the snapshots, without `request_id`. */
+export const snapshotsOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      timestamp: v.pipe(whole, v.description('The midnight, Unix seconds')),
+      block_number: v.pipe(whole, v.description('The last block at or before it')),
+      ...net,
+      ...kinds,
+      unpriced: v.pipe(whole, v.description('Rows that are not counted because they have no price')),
+    }),
+  ),
+})
+
 const row = v.strictObject({
   chain_id: chainId,
   kind: v.picklist(KINDS),

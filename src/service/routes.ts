@@ -6,7 +6,7 @@ import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
-import { portfolioRoutes } from '../portfolio/mod.ts'
+import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
 import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
@@ -16,15 +16,7 @@ export function routesOf(config: Config, connect: () => FamilyServices): readonl
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
-  const portfolio = portfolioRoutes({
-    chainIds: setup.chainIds,
-    connect,
-    families: () =>
-      families.flatMap((family) => {
-        const reader = family.holdings(setup)
-        return reader === undefined ? [] : { name: family.name, reader }
-      }),
-  })
+  const portfolio = portfolioRoutes(portfolioOf(config, connect))
   const routes = [...families.flatMap((family) => family.routes(setup)), ...portfolio, ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
@@ -38,7 +30,18 @@ export function historiesOf(config: Config, connect: () => FamilyServices): read
 /** What families do while nobody asks. */
 export function workOf(config: Config, connect: () => FamilyServices): readonly Work[] {
   const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
-  return works.filter((work) => work !== undefined)
+  const further = config.featuresOff.includes('snapshots') ? [] : [portfolioWork(portfolioOf(config, connect))]
+  return [...works.filter((work) => work !== undefined), ...further]
+}
+
+function portfolioOf(config: Config, connect: () => FamilyServices) {
+  const setup = setupOf(config, connect)
+  const families = () =>
+    config.families.flatMap((family) => {
+      const reader = family.holdings(setup)
+      return reader === undefined ? [] : { name: family.name, reader }
+    })
+  return { chainIds: setup.chainIds, connect, families }
 }
 
 function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {

@@ -126,6 +126,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     ),
     get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
     get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
+    get('/v1/portfolio/snapshots', `/v1/portfolio/snapshots?wallet=${everywhere}&chain_id=1&max_snapshots=2`),
     get('/v1/usage/logs', '/v1/usage/logs?limit=1'),
   ]
 }

@@ -5,6 +5,7 @@ import type { Scenario } from './scenarios.ts'
 
 const BALANCE = '/v1/portfolio/balance'
 const ASSETS = '/v1/portfolio/assets'
+const SNAPSHOTS = '/v1/portfolio/snapshots'
 const MANY = Array.from({ length: 101 }, (_, index) => walletOf(`token ${index}`)).join()
 
 /** Of portfolios. This service is told of markets of Aave that do not stand: its chain cannot be read as a whole. */
@@ -51,6 +52,29 @@ export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly 
         log: { path: ASSETS, credits: 0 },
       }),
     ),
+    ...[
+      { name: 'no midnight', query: 'chain_id=1&max_snapshots=0', says: '"max_snapshots"' },
+      { name: '367 midnights', query: 'chain_id=1&max_snapshots=367', says: '"max_snapshots"' },
+      { name: 'the native token', query: `chain_id=1&tokens=0x${'e'.repeat(40)}`, says: 'no native token' },
+      { name: 'a moment', query: 'chain_id=1&at_block=5', says: '"at_block"' },
+    ].map(
+      ({ name, query, says }): Scenario => ({
+        name: `${SNAPSHOTS}: ${name}`,
+        target: `${SNAPSHOTS}?wallet=${provider}&${query}`,
+        status: 400,
+        code: 'INVALID_PARAMETER',
+        says,
+        log: { path: SNAPSHOTS, credits: 0 },
+      }),
+    ),
+    {
+      name: `${SNAPSHOTS}: without a chain`,
+      target: `${SNAPSHOTS}?wallet=${provider}`,
+      status: 400,
+      code: 'MISSING_PARAMETER',
+      says: '"chain_id"',
+      log: { path: SNAPSHOTS, credits: 0 },
+    },
     ...[BALANCE, ASSETS].map(
       (path): Scenario => ({
         name: `${path}: a chain that cannot be read, and how to leave it out`,

@@ -6,7 +6,7 @@ import { neverConnect, routesOf } from '../../src/service/routes.ts'
 /** Clients allow 60 to 64 characters, and put the name of the server in front. */
 const NAME_LENGTH_MAX = 40
 /** Bytes of `tools/list`, which every session of an agent reads. */
-const LISTING_BYTES_MAX = 20_000
+const LISTING_BYTES_MAX = 24_000
 
 const routes = routesOf(
   readConfig({}, () => ''),
@@ -18,6 +18,7 @@ test('every route is a tool with a short name of its own', () => {
   expect([...tools.keys()].sort()).toEqual([
     ...['aave_batch', 'aave_events', 'aave_positions', 'aave_snapshots', 'kamino_risk', 'kamino_yield'],
     ...['morpho_positions', 'morpho_yield', 'orca_position', 'orca_positions', 'portfolio_assets', 'portfolio_balance'],
+    'portfolio_snapshots',
     ...['uniswap_events', 'uniswap_pnl', 'uniswap_position', 'uniswap_positions', 'usage_logs'],
   ])
   expect(tools.size).toBe(routes.length)

@@ -1,13 +1,14 @@
 import type { Address } from 'viem'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import type { Database } from '../../src/db/database.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { tokenListOf } from '../../src/finance/token/list/list.ts'
 import type { Route } from '../../src/http/route/route.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { portfolioRoutes } from '../../src/portfolio/mod.ts'
+import { portfolioRoutes, portfolioWork } from '../../src/portfolio/mod.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { DEPLOYMENT } from '../family/uniswap_v3/support.ts'
 import { askRoute, type RouteAnswer } from '../support/ask_route.ts'
@@ -33,12 +34,15 @@ export function listing(chain: FinanceChain, addresses: readonly Address[]): Fin
 }
 
 /** Asks the routes of portfolios over these clients; on Ethereum alone there is Aave. */
-export function createPortfolio(clients: readonly FinanceClient[]) {
-  const services = servicesOf({ clients })
+export function createPortfolio(
+  clients: readonly FinanceClient[],
+  options: { readonly db?: Database; readonly clock?: Clock } = {},
+) {
+  const services = servicesOf({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
   const setup = { chainIds, servesSolana: false, connect: () => services }
   const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
-  const routes = portfolioRoutes({
+  const described = {
     chainIds,
     connect: () => services,
     families: () =>
@@ -46,7 +50,8 @@ export function createPortfolio(clients: readonly FinanceClient[]) {
         const reader = family.configure(rows).holdings(setup)
         return reader === undefined ? [] : { name: family.name, reader }
       }),
-  })
+  }
+  const routes = portfolioRoutes(described)
   const routeAt = (path: string): Route => {
     const found = routes.find((route) => route.path === `/v1/portfolio/${path}`)
     if (found === undefined) throw new Error(`Cannot find the route ${path}`)
@@ -57,6 +62,8 @@ export function createPortfolio(clients: readonly FinanceClient[]) {
     routeAt,
     balance: (query: string) => askRoute(routeAt('balance'), { query }),
     assets: (query: string) => askRoute(routeAt('assets'), { query }),
+    snapshots: (query: string) => askRoute(routeAt('snapshots'), { query }),
+    work: portfolioWork(described),
   }
 }
 

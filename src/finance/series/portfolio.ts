@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { portfolioSnapshotStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/portfolio_snapshot_list.sql' with { type: 'text' }
+import type { PinnedBlock } from '../../chain/block.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { createMidnights } from '../../history/midnight.ts'
@@ -40,6 +41,8 @@ export interface PortfolioPlace extends SnapshotPlace<PortfolioFigures> {
 /** Daily snapshots of portfolios. */
 export interface PortfolioSnapshots {
   readonly series: SnapshotSeries<PortfolioFigures, PortfolioPlace>
+  /** The blocks of midnights. Throws as `Midnights.of`. */
+  blocksOf(place: PortfolioPlace, days: readonly number[], signal: AbortSignal): Promise<readonly PinnedBlock[]>
   /** As `takeDaily`. */
   takeDaily(places: readonly PortfolioPlace[], signal: AbortSignal): Promise<number>
 }
@@ -61,6 +64,11 @@ export function createPortfolioSnapshots(services: {
   }
   return {
     series: createSnapshotSeries({ beginningOf, midnights, store, taker, recheck: createRecheck(clock), clock }),
+    async blocksOf({ client }, days, signal) {
+      const [from = 0, to = -1] = [days[0], days.at(-1)]
+      await midnights.load(client, { from, to })
+      return await Promise.all(days.map((day) => midnights.of(client, day, signal)))
+    },
     takeDaily: (places, signal) => takeDaily({ ...services, places, midnights, store, taker }, signal),
   }
 }

@@ -30,6 +30,8 @@ interface Series<Figures> {
   readonly newest: PinnedBlock | undefined
   /** First day with a snapshot, if the endpoints do not reach back to the first that was wanted. */
   readonly cutAt: number | undefined
+  /** The day that the last midnight began. */
+  readonly today: number
 }
 
 /** Whose snapshots. */
@@ -173,7 +175,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
       const [first] = isCut ? await store.list(place, wallet, SNAPSHOTS_MAX) : []
       const last = snapshots.at(-1)
       const newest = last === undefined ? undefined : await midnights.of(place.client, last.day, signal)
-      return { snapshots, newest, cutAt: isCut ? (first?.day ?? today() + 1) : undefined }
+      return { snapshots, newest, cutAt: isCut ? (first?.day ?? today() + 1) : undefined, today: today() }
     },
   }
 }

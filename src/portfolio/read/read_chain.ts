@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { type Block, isSameBlock, type PinnedBlock } from '../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
+import { type Agreed, readByQuorum } from '../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
@@ -51,6 +52,14 @@ export interface AssetReader {
    * until a family knows where to look, `UnavailableError` if the chain cannot be read.
    */
   read(question: ChainQuestion, signal: AbortSignal): Promise<Fresh<ChainAssets>>
+  /**
+   * Those at a past block, as different endpoints agree on them, read in the background: answers are the same if `textOf`
+   * them is. Throws as `read` and `readByQuorum`.
+   */
+  readAgreed(
+    question: ChainQuestion & { readonly block: PinnedBlock },
+    options: { readonly textOf: (assets: ChainAssets) => string; readonly signal: AbortSignal },
+  ): Promise<Agreed<ChainAssets>>
 }
 
 /** Makes a reader over what families hold. */
@@ -64,7 +73,8 @@ export function createAssetReader(options: {
   /** What was asked beyond the lists when wallets were last read: asked at once, it needs no second call. */
   const remembered = createRecent<Further>({ entriesMax: FURTHER_MAX })
 
-  async function readAnew(question: ChainQuestion, signal: AbortSignal): Promise<ChainAssets> {
+  /** How one endpoint is asked, once families know where to look. */
+  async function attemptFor(question: ChainQuestion, before: Further, signal: AbortSignal) {
     const { client, wallet, block } = question
     const { chain } = client
     const here = families.filter(({ chainIds }) => chainIds.has(chain.id))
@@ -72,26 +82,34 @@ export function createAssetReader(options: {
       here.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
     )
     const asks = opened.filter((ask) => ask !== undefined)
-    const key = `${chain.id}:${wallet}`
+    return async (endpoint: Endpoint, within: AbortSignal) => {
+      const { answers, further } = await askChain(endpoint, { question, asks, clock, before }, within)
+      const positions = positionsIn(answers)
+      if (positions > POSITIONS_MAX) {
+        throw new CodedError(
+          'INVALID_PARAMETER',
+          `Cannot sum ${positions} positions on chain ${chain.id} (${chain.name}): at most ${POSITIONS_MAX} can be summed`,
+        )
+      }
+      const { balances } = answers
+      const read = { block: balances.block, tokensAsked: balances.asked - 1, ...assetsOf(answers, chain) }
+      return { read, further }
+    }
+  }
+
+  async function readAnew(question: ChainQuestion, signal: AbortSignal): Promise<ChainAssets> {
+    const { client, wallet, block } = question
+    const key = `${client.chain.id}:${wallet}`
     const before = block === undefined ? remembered.get(key) : undefined
-    const attempt = (endpoint: Endpoint, within: AbortSignal) =>
-      askChain(endpoint, { question, asks, clock, before: before ?? NOTHING_FURTHER }, within)
-    const { answers, further } = await client.read(attempt, {
+    const attempt = await attemptFor(question, before ?? NOTHING_FURTHER, signal)
+    const { read, further } = await client.read(attempt, {
       signal,
       budgetMs: BUDGET_MS,
       together: true,
       ...(block && { past: block }),
     })
     if (block === undefined) remembered.set(key, further)
-    const positions = positionsIn(answers)
-    if (positions > POSITIONS_MAX) {
-      throw new CodedError(
-        'INVALID_PARAMETER',
-        `Cannot sum ${positions} positions on chain ${chain.id} (${chain.name}): at most ${POSITIONS_MAX} can be summed`,
-      )
-    }
-    const { balances } = answers
-    return { block: balances.block, tokensAsked: balances.asked - 1, ...assetsOf(answers, chain) }
+    return read
   }
 
   return {
@@ -99,6 +117,19 @@ export function createAssetReader(options: {
       const { client, wallet, tokens, block } = question
       const key = `portfolio:${block?.hash ?? ''}:${wallet}:${[...tokens].sort().join()}`
       return cache.reuse({ chain: client.chain, key, read: (shared) => readAnew(question, shared) }, signal)
+    },
+    async readAgreed(question, { textOf, signal }) {
+      const { client, wallet, block } = question
+      const attempt = await attemptFor(question, NOTHING_FURTHER, signal)
+      return await readByQuorum(client, async (endpoint, within) => (await attempt(endpoint, within)).read, {
+        signal,
+        budgetMs: BUDGET_MS,
+        together: true,
+        past: block,
+        priority: 'background',
+        what: `what wallet ${wallet} had at block ${block.number}`,
+        textOf,
+      })
     },
   }
 }

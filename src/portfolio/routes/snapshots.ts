@@ -1,0 +1,58 @@
+import * as v from 'valibot'
+import { chainIdIn, wholeNumber } from '../../http/request/input.ts'
+import { type Route, route } from '../../http/route/route.ts'
+import { presentSnapshot } from '../present.ts'
+import { snapshotsOutput } from '../schema.ts'
+import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshot/snapshots.ts'
+import { CHARGES } from './credits.ts'
+import { portfolioParameters, tokensRule } from './input.ts'
+
+const FROM = 'X-Snapshots-From'
+
+/** What a wallet was worth at each midnight. */
+export function snapshotsRoute({
+  chainIds,
+  snapshots,
+}: {
+  /** EVM chains that are served. */
+  readonly chainIds: readonly number[]
+  readonly snapshots: () => SnapshotReader
+}): Route {
+  const days = v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), String(SNAPSHOTS_DEFAULT))
+  return route({
+    method: 'GET',
+    path: '/v1/portfolio/snapshots',
+    tool: 'portfolio_snapshots',
+    summary: 'Daily snapshots of a wallet on one chain: what it was worth at each UTC midnight.',
+    description: DESCRIPTION,
+    input: v.pipe(
+      v.object({ ...portfolioParameters(chainIds), chain_id: chainIdIn(chainIds), max_snapshots: days }),
+      tokensRule(),
+    ),
+    output: snapshotsOutput,
+    errors: [503],
+    feature: 'snapshots',
+    headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
+    charge: CHARGES.snapshots,
+    read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
+      return snapshots().of({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
+    },
+    present: ({ snapshots: shown, cutAt }, { chain_id: chainId }) => ({
+      data: shown.map(presentSnapshot),
+      asOf: shown.slice(-1).map(({ blockNumber }) => ({ chainId, blockNumber })),
+      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: dateOf(cutAt) } }),
+    }),
+  })
+}
+
+const DESCRIPTION =
+  'One entry for each of the last `max_snapshots` UTC midnights, up to the one that ended yesterday, oldest first: the ' +
+  'balance of that moment, read at the last block at or before it. Days before the first one on which the wallet had ' +
+  'anything are left out; later ones with nothing are zeros; a midnight that could not be read is absent. What was read ' +
+  'is stored for good; other lists of tokens, or other `tokens`, are read anew. Past midnights need an endpoint that ' +
+  'keeps old state (an archive node). Without one the series begins when it is first asked for: the service then takes ' +
+  `each midnight right after it has passed, and the header \`${FROM}\` says where the series begins.`
+
+function dateOf(day: number): string {
+  return new Date(day * 86_400_000).toISOString().slice(0, 10)
+}
