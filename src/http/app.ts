@@ -30,7 +30,6 @@ import { respond } from './respond.ts'
 import type { Route, RouteRequest } from './route/route.ts'
 import { createRouteTable, type Found } from './route/route_table.ts'
 
-/** What the HTTP layer is given. */
 interface AppOptions {
   readonly routes: readonly Route[]
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */

@@ -1,14 +1,6 @@
 import { HttpError } from '../http/error.ts'
 import type { Invocation } from '../http/exchange/exchange.ts'
 
-/** What a request says of its session. */
-interface SessionHeaders {
-  /** What the whole session may spend; undefined for no limit. */
-  readonly budget: bigint | undefined
-  /** The session that it belongs to; undefined if it names none. */
-  readonly sessionId: string | undefined
-}
-
 /** What bounds the messages of a request, and what it made of the session. */
 export interface Session {
   /** Empty if the request neither names a session nor sets a budget. */
@@ -59,7 +51,8 @@ export function sessionOf(request: Request, newId: (() => string) | undefined): 
 
 const NO_SESSION: Session = { bound: {}, isRefused: () => false }
 
-function askedOf({ headers }: Request): SessionHeaders {
+/** The budget and the session that a request names. */
+function askedOf({ headers }: Request) {
   const text = headers.get(BUDGET_HEADER)
   if (text !== null && !CREDITS.test(text)) {
     throw new HttpError(

@@ -22,7 +22,6 @@ const STRANGERS_UNREAD_MAX = 256
 const KEY_UNREAD_MAX = 64
 /** Keys that are known to have been recognised. */
 const KEYS_MAX = 10_000
-/** What tools for agents need. */
 interface McpOptions {
   readonly routes: readonly Route[]
   readonly origins: readonly string[]

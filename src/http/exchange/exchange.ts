@@ -61,7 +61,6 @@ export function exchangeOf(
   return { ...asked, principal, requestId, settlementId, startedMs, method, base, found, fault: undefined, signal }
 }
 
-/** What answering needs. */
 export interface ExchangeServices {
   readonly gate: Gate
   readonly clock: Clock

@@ -1,7 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { answered, type PreparedAnswer } from '../respond.ts'
+import { htmlHeaders, htmlText } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
+import { ASK_AGAIN, acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 
 /** The page that describes every route of callers. */
 export const DOCS_PATH = '/docs'
@@ -25,20 +26,14 @@ const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cach
  * listed. Nothing is loaded from elsewhere, and requests go to this service only.
  */
 const HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-cache',
-  'content-security-policy': [
-    "default-src 'none'",
+  ...htmlHeaders([
     "script-src 'self'",
     "style-src 'unsafe-inline'",
     "img-src 'self' data: blob:",
     'font-src data:',
     "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'referrer-policy': 'no-referrer',
+  ]),
+  'cache-control': ASK_AGAIN,
 }
 
 /** `/docs`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
@@ -58,25 +53,16 @@ function pageText(scripts: readonly string[], guides: Reference['guides']): stri
     { address: 'formulas', title: 'Formulas' },
   ]
   const links = [...pages, ...guides.map(({ name, title }) => ({ address: `docs/${name}`, title }))]
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+  const head = `<meta name="color-scheme" content="light dark">
 <title>walletscope: the API</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<nav aria-label="Guides" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
+<link rel="icon" href="data:,">`
+  const body = `<nav aria-label="Guides" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
 ${links.map(({ address, title }) => `<a href="${address}" style="margin-right: 1rem">${title}</a>`).join('\n')}
 </nav>
 <div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. <a href="openapi.json">openapi.json</a> says the same.</noscript>
-${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('\n')}
-</body>
-</html>
-`
+${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('\n')}`
+  return htmlText({ head, body })
 }
 
 /** Sends the packed script as it is; unpacked only for those who cannot unpack it. */

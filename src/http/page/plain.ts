@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
+import { htmlHeaders, htmlText } from './html.ts'
 import type { Page } from './page.ts'
-import { sent } from './static.ts'
+import { ASK_AGAIN, sent } from './static.ts'
 
 const STYLE = `:root{color-scheme:light dark;background:Canvas;font:16px/1.5 system-ui,sans-serif}body{max-width:96rem;margin:0 auto;padding:1rem}
 .guide{max-width:48rem}nav a{margin-right:1rem}.guide code{overflow-wrap:anywhere}
@@ -11,34 +12,14 @@ pre{overflow-x:auto;padding:.75rem;border:1px solid #8886;border-radius:.5rem}co
 
 /** Nothing runs and nothing is loaded; the one style is allowed by its hash. */
 const HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-cache',
-  'content-security-policy': [
-    "default-src 'none'",
-    'img-src data:',
-    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'referrer-policy': 'no-referrer',
+  ...htmlHeaders(['img-src data:', `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`]),
+  'cache-control': ASK_AGAIN,
 }
 
 /** A page of text, without scripts. `title` must be safe in HTML; `body` is HTML. */
 export function plainPage({ title, body }: { readonly title: string; readonly body: string }): Page {
-  const text = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>walletscope: ${title}</title>
+  const head = `<title>walletscope: ${title}</title>
 <link rel="icon" href="data:,">
-<style>${STYLE}</style>
-</head>
-<body>
-${body}
-</body>
-</html>
-`
-  return sent(text, HEADERS)
+<style>${STYLE}</style>`
+  return sent(htmlText({ head, body }), HEADERS)
 }

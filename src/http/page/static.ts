@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { answered, type PreparedAnswer } from '../respond.ts'
+import { htmlHeaders, htmlText } from './html.ts'
 import type { Page, Pages } from './page.ts'
 
 /** A file of a page. */
@@ -37,7 +38,7 @@ const HASH_LENGTH = 16
 /** Of an address that names its content. */
 export const FOR_EVER = 'public, max-age=31536000, immutable'
 /** Kept, and asked about again at every visit. */
-const ASK_AGAIN = 'no-cache'
+export const ASK_AGAIN = 'no-cache'
 
 /**
  * Serves pages that are drawn in the browser. Addresses are relative to the page, so that they hold behind a proxy that
@@ -54,10 +55,7 @@ export function createStaticPages(options: {
   const folder = `${FILES_PATH}/${version}`
   return {
     pages: new Map(
-      Object.entries(pages).map(([path, page]) => {
-        const markup = pageText(page, { files, modules, folder: folder.slice(1) })
-        return [path, sent(markup.text, { ...PAGE_HEADERS, 'content-security-policy': markup.policy })]
-      }),
+      Object.entries(pages).map(([path, page]) => [path, pageOf(page, { files, modules, folder: folder.slice(1) })]),
     ),
     files: new Map(
       files.map(({ path, text }) => {
@@ -69,22 +67,15 @@ export function createStaticPages(options: {
   }
 }
 
-const PAGE_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': ASK_AGAIN,
-  'cross-origin-opener-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-}
-
-/** The text of a page, and the policy that lets it run: its own files, and the one list of names by its hash. */
-function pageText(
+/** A page that may run its own files, and the one list of names by its hash. */
+function pageOf(
   { title, script }: StaticPage,
   options: {
     readonly files: readonly StaticFile[]
     readonly modules: Readonly<Record<string, string>>
     readonly folder: string
   },
-): { readonly text: string; readonly policy: string } {
+) {
   const { files, modules, folder } = options
   const at = (path: string) => `${folder}/${path}`
   const names = JSON.stringify({
@@ -92,36 +83,26 @@ function pageText(
   })
   const styles = files.filter(({ path }) => path.endsWith('.css'))
   const scripts = files.filter(({ path }) => path.endsWith('.js') && isFor(path, script))
-  const text = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+  const head = `<meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
 ${styles.map(({ path }) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
 <script type="importmap">${names}</script>
 ${scripts.map(({ path }) => `<link rel="modulepreload" href="${at(path)}">`).join('\n')}
-<script type="module" src="${at(script)}"></script>
-</head>
-<body>
-<div id="app"></div>
-<noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>
-</body>
-</html>
-`
-  const policy = [
-    "default-src 'none'",
+<script type="module" src="${at(script)}"></script>`
+  const body = `<div id="app"></div>
+<noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
+  const headers = htmlHeaders([
     `script-src 'self' 'sha256-${hash('sha256', names, 'base64')}'`,
     "style-src 'self'",
     "img-src 'self'",
     "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
-  return { text, policy }
+  ])
+  return sent(htmlText({ head, body }), {
+    ...headers,
+    'cache-control': ASK_AGAIN,
+    'cross-origin-opener-policy': 'same-origin',
+  })
 }
 
 /** True if a page with this script may load the file: its own folder, and what pages share. */

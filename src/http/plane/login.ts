@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import { withoutWork } from '../exchange/refusal.ts'
 import { createOwnerSlots } from '../exchange/slots.ts'
 import { PLANE_STRANGERS_MAX } from '../limits.ts'
+import { htmlHeaders, htmlText } from '../page/html.ts'
 import { readForm } from '../request/body.ts'
 import { isRead } from '../request/target.ts'
-import type { PreparedAnswer } from '../respond.ts'
+import { answered, type PreparedAnswer } from '../respond.ts'
 import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
 import type { Plane, PlaneRequest } from './plane.ts'
 
@@ -47,15 +48,13 @@ location.replace(page)`
 
 /** The page may load and frame nothing, and send its form only here; its one style and script are allowed by hash. */
 const PAGE_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': [
-    "default-src 'none'",
-    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
-    `script-src 'sha256-${hash('sha256', SCRIPT, 'base64')}'`,
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; '),
+  ...htmlHeaders(
+    [
+      `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+      `script-src 'sha256-${hash('sha256', SCRIPT, 'base64')}'`,
+    ],
+    "'self'",
+  ),
   // The page's address holds the secret. Without any referrer, browsers would not send the form's origin either.
   'referrer-policy': 'origin',
 }
@@ -120,10 +119,9 @@ function signedIn({ page, secrets }: OpenedSession): string {
 }
 
 function page(status: number, content: string): PreparedAnswer {
-  const body = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sign in: walletscope</title><style>${STYLE}</style></head>
-<body><main>${content}</main></body></html>
-`
-  return { status, body, credits: 0, headers: PAGE_HEADERS }
+  const body = htmlText({
+    head: `<title>Sign in: walletscope</title>\n<style>${STYLE}</style>`,
+    body: `<main>${content}</main>`,
+  })
+  return { ...answered(body, PAGE_HEADERS), status }
 }

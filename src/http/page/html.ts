@@ -1,0 +1,25 @@
+/** A page's text; `head` and `body` are HTML. */
+export function htmlText({ head, body }: { readonly head: string; readonly body: string }): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+${head}
+</head>
+<body>
+${body}
+</body>
+</html>
+`
+}
+
+/** Headers of a page that may load and run only what these directives list, and be framed by nobody. */
+export function htmlHeaders(directives: readonly string[], formAction: "'none'" | "'self'" = "'none'") {
+  const closed = ["base-uri 'none'", `form-action ${formAction}`, "frame-ancestors 'none'"]
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': ["default-src 'none'", ...directives, ...closed].join('; '),
+    'referrer-policy': 'no-referrer',
+  }
+}
