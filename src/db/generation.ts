@@ -6,7 +6,6 @@ import { driverTypes } from './codec.ts'
 
 export type Generation = ReturnType<typeof createGeneration>
 
-/** How a generation connects. */
 interface GenerationOptions {
   readonly address: DatabaseAddress
   readonly listener: Listener

@@ -13,7 +13,6 @@ export interface Lane {
   destroy(): void
 }
 
-/** What a lane needs. */
 interface LaneOptions {
   readonly address: DatabaseAddress
   readonly ca: string | undefined

@@ -8,7 +8,6 @@ import type { Database, LaneName } from './database.ts'
 import { unavailable } from './failure.ts'
 import { createLane, type Lane } from './lane.ts'
 
-/** What `openDatabase` needs. */
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
   readonly url: string

@@ -6,7 +6,6 @@ import { failureFrom, unavailable } from './failure.ts'
 import { createGeneration } from './generation.ts'
 import { readAuthorities } from './pool.ts'
 
-/** What `openSession` needs. */
 interface SessionOptions {
   /** As for `openDatabase`. A secret. */
   readonly url: string

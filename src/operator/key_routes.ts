@@ -26,7 +26,6 @@ interface Owned {
   readonly organization_id?: string | undefined
 }
 
-/** Inputs of the routes. */
 interface Inputs {
   readonly ofOwner: v.GenericSchema<unknown, Owned>
   readonly pageOfOwner: v.GenericSchema<unknown, Owned & { readonly page: number; readonly limit: number }>

@@ -14,7 +14,6 @@ import { createHistoryReports } from '../operator/report/histories.ts'
 import type { Config } from './config/config.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
 
-/** What the planes are given. */
 interface PlaneServices {
   readonly db: Database
   readonly clock: Clock

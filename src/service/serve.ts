@@ -10,7 +10,6 @@ import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import { loginUrl } from './login_url.ts'
 import { createServices, type First } from './services.ts'
 
-/** What serving needs from its process. */
 interface ServeOptions {
   /** Opens a port: on Bun or on Node. */
   readonly listen: (

@@ -52,7 +52,6 @@ export interface First {
   readonly links: { readonly operator: string; readonly organization: string }
 }
 
-/** What `createServices` needs besides configuration. */
 interface ServicesOptions {
   readonly log: Log
   /** Stops, in reverse order, what `createServices` starts, also if that throws. */

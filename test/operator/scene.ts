@@ -33,10 +33,10 @@ export interface Process {
 }
 
 const DEAD_CHAIN: ChainReport = {
-  chainId: 1,
+  chain_id: 1,
   name: 'Ethereum',
-  isReady: false,
-  endpoints: [{ state: 'open', latencyMs: undefined, busyMs: 1.5 }],
+  ready: false,
+  endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }],
 }
 
 /** Starts the planes, the gate and the app as the service composes them. */

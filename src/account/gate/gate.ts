@@ -31,7 +31,6 @@ export interface AccountGate extends Gate {
   close(timeoutMs: number): Promise<void>
 }
 
-/** What a gate needs. */
 interface GateOptions {
   readonly db: Database
   readonly clock: Clock

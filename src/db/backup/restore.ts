@@ -8,7 +8,6 @@ import type { BackupPart } from './read.ts'
 import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
-/** What `restoreBackup` needs. */
 export interface RestoreOptions {
   readonly header: Header
   /** The parts after the header. */
@@ -21,7 +20,6 @@ export interface RestoreOptions {
   readonly migrations?: readonly Migration[]
 }
 
-/** Result of `restoreBackup`. */
 export interface Restored {
   readonly end: End
   /** Names of the migrations that brought an older backup up to this program. */

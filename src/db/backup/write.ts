@@ -7,7 +7,6 @@ import { type End, FORMAT, FORMAT_VERSION, type Header, LINE_MAX } from './forma
 import { readLedger } from './ledger.ts'
 import { BACKED_UP, quoted, readTables, type Table } from './tables.ts'
 
-/** Options of `writeBackup`. */
 export interface WriteOptions {
   /** Version of this program, for the header. */
   readonly program: string

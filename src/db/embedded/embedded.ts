@@ -11,7 +11,6 @@ import { unpackProgram } from './program.ts'
 import { type Server, type ServerOptions, type ServerSettings, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
-/** What `startEmbedded` needs. */
 interface EmbeddedOptions {
   /** `DATA_DIR`; made if it is missing. */
   readonly dataDir: string

@@ -51,7 +51,6 @@ const LEAVE_MS = 5_000
 const LAST_WORDS_MAX_MS = 1_000
 const SAID_MAX = 2_000
 
-/** How a server is started. */
 export interface ServerOptions {
   readonly program: string
   readonly clock: Clock

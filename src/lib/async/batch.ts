@@ -2,7 +2,6 @@ import type { Clock } from '../clock.ts'
 import { UnavailableError } from '../error.ts'
 import { createIdle } from './wait.ts'
 
-/** How a batcher flushes. */
 export interface BatcherOptions<Item, Result> {
   /** Does the work for all items at once; results are in their order. A rejection fails every item of the batch. */
   readonly flush: (items: readonly Item[]) => Promise<readonly Result[]>

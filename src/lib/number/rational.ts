@@ -14,9 +14,7 @@ export function rational(numerator: bigint, denominator: bigint): Rational {
   return { numerator, denominator }
 }
 
-/** 0. */
 export const ZERO: Rational = { numerator: 0n, denominator: 1n }
-/** 1. */
 export const ONE: Rational = { numerator: 1n, denominator: 1n }
 
 /** Negative if a < b, 0 if they are equal, positive if a > b; exact. */

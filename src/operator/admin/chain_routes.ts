@@ -4,24 +4,12 @@ import { type FreeRoute, route } from '../../http/route/route.ts'
 import { whole } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
-/** A chain and its endpoints, as this process sees them. */
-export interface ChainReport {
-  readonly chainId: number
-  readonly name: string
-  /** True if an endpoint answers from a recent block, or did so lately. */
-  readonly isReady: boolean
-  /** In the order of the configuration: an address may hold a secret. */
-  readonly endpoints: readonly {
-    readonly state: 'ready' | 'doubtful' | 'open' | 'removed'
-    readonly latencyMs: number | undefined
-    readonly busyMs: number
-  }[]
-}
-
 const chainSchema = v.strictObject({
   chain_id: whole,
   name: v.string(),
+  // True if an endpoint answers from a recent block, or did so lately.
   ready: v.boolean(),
+  // In the order of the configuration: an address may hold a secret.
   endpoints: v.array(
     v.strictObject({
       state: v.pipe(
@@ -34,6 +22,9 @@ const chainSchema = v.strictObject({
   ),
 })
 
+/** A chain and its endpoints, as this process sees them. */
+export type ChainReport = v.InferOutput<typeof chainSchema>
+
 /** How chains and their endpoints do. */
 export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): FreeRoute {
   return route({
@@ -43,20 +34,7 @@ export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): F
     input: v.object({}),
     output: one(v.array(chainSchema)),
     async act() {
-      return { data: (await readChains()).map(presentChain) }
+      return { data: await readChains() }
     },
   })
-}
-
-function presentChain({ chainId, name, isReady, endpoints }: ChainReport): v.InferOutput<typeof chainSchema> {
-  return {
-    chain_id: chainId,
-    name,
-    ready: isReady,
-    endpoints: endpoints.map(({ state, latencyMs, busyMs }) => ({
-      state,
-      latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
-      busy_ms: Math.ceil(busyMs),
-    })),
-  }
 }

@@ -12,14 +12,17 @@ export function createChainReports(
   const readiness = createReadiness({ database: async () => true, chains: probes }, clock)
   return async () => {
     const { chains } = await readiness()
-    const reports = [...evm.values()].map(({ chain, report }) => ({
-      chainId: chain.id,
-      name: chain.name,
-      isReady: chains[chain.id] === true,
-      endpoints: report(),
+    const reports = [...evm.values()].map(({ chain: { id, name }, report }) => ({ id, name, endpoints: report() }))
+    if (solana !== undefined) reports.push({ id: SOLANA_CHAIN_ID, name: 'Solana', endpoints: solana.report() })
+    return reports.map(({ id, name, endpoints }) => ({
+      chain_id: id,
+      name,
+      ready: chains[id] === true,
+      endpoints: endpoints.map(({ state, latencyMs, busyMs }) => ({
+        state,
+        latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
+        busy_ms: Math.ceil(busyMs),
+      })),
     }))
-    if (solana === undefined) return reports
-    const isReady = chains[SOLANA_CHAIN_ID] === true
-    return [...reports, { chainId: SOLANA_CHAIN_ID, name: 'Solana', isReady, endpoints: solana.report() }]
   }
 }
