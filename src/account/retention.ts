@@ -23,25 +23,10 @@ const DEADLINE_MS = 120_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * One round: makes the partitions of the next weeks, forgets old days of keys, old sessions and leases of dead processes,
- * then drops whole weeks of the log older than `days`; 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what must be changed.
+ * Tends the log every hour; several processes may do so at once. A round makes the partitions of the next weeks, forgets
+ * old days of keys, old sessions and leases of dead processes, then drops whole weeks of the log older than `days`; 0
+ * keeps all. It throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
-export async function tendLog(
-  db: Database,
-  { days, log }: { readonly days: number; readonly log: Log },
-): Promise<void> {
-  await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
-  await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
-  await deleteLeases(db, [LEASE_DAYS], { deadlineMs: DEADLINE_MS })
-  while (days > 0) {
-    const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })
-    if (row === undefined) return
-    const { dropped: partition, requests, credits } = row
-    log.info({ msg: 'Dropped a part of the request log for its age', partition, requests, credits })
-  }
-}
-
-/** Tends the log every hour. Several processes may do so at once. */
 export function retentionJob(options: { readonly db: Database; readonly log: Log; readonly days: number }): Job {
   const { db, log, days } = options
   return {
@@ -49,7 +34,15 @@ export function retentionJob(options: { readonly db: Database; readonly log: Log
     everyMs: EVERY_MS,
     retryMs: { least: AGAIN_MS, most: AGAIN_MS },
     async round() {
-      await tendLog(db, { days, log })
+      await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
+      await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
+      await deleteLeases(db, [LEASE_DAYS], { deadlineMs: DEADLINE_MS })
+      while (days > 0) {
+        const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })
+        if (row === undefined) break
+        const { dropped: partition, requests, credits } = row
+        log.info({ msg: 'Dropped a part of the request log for its age', partition, requests, credits })
+      }
       return undefined
     },
     failed(error) {

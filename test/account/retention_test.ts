@@ -2,12 +2,17 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
 import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { readRequestLog } from '../../src/account/request_log.ts'
-import { tendLog } from '../../src/account/retention.ts'
+import { retentionJob } from '../../src/account/retention.ts'
 import { type Database, SqlError } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { createAccount, readBooks, settlement } from './scene.ts'
+
+/** One round of the job. */
+function tendLog(days: number): Promise<unknown> {
+  return retentionJob({ db, log: silentLog, days }).round(new AbortController().signal)
+}
 
 const DAY_MS = 86_400_000
 const WEEK_MS = 7 * DAY_MS
@@ -61,10 +66,10 @@ function ago(days: number): { readonly requestedAtMs: number } {
 test('partitions are made for this week and the next ones, and what came before them is moved into them', async () => {
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller), settlement(caller, ago(30))])
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   const ahead = [0, -7, -14, -21].map((days) => weekOf(days).name)
   expect(await partitions()).toEqual([...ahead, 'request_log_rest'])
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   expect(await partitions()).toHaveLength(5)
   const rows = await db.run<{ name: string }>(
     `select request_log.tableoid::regclass::text as name from request_log join request_caller c on c.no = caller_no
@@ -91,9 +96,9 @@ test('what is old enough is dropped by whole weeks, and granted is still the bal
   await db.run('select request_rollup_fold()', [])
   for (const { caller } of accounts) await settleBatch(db, [settlement(caller, { ...ago(151), credits: 10 })])
 
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   expect(await total(accounts[0]?.organizationId ?? '')).toBe(10)
-  await tendLog(db, { days: 90, log: silentLog })
+  await tendLog(90)
   expect(await partitions()).not.toContain(oldest)
   expect(await partitions()).toContain(young)
   for (const { organizationId } of accounts) {
@@ -106,7 +111,7 @@ test('what is old enough is dropped by whole weeks, and granted is still the bal
     expect(row).toEqual({ requests: '6', credits: '20' })
   }
   // Nothing is left to do.
-  await tendLog(db, { days: 90, log: silentLog })
+  await tendLog(90)
 })
 
 test('a void of what was dropped, and one during the drop, cost no caller a credit', async () => {
@@ -115,12 +120,12 @@ test('a void of what was dropped, and one during the drop, cost no caller a cred
     await makePartition(130)
     const old = Array.from({ length: 5 }, () => settlement(caller, { ...ago(130), credits: 2 }))
     await settleBatch(db, old)
-    const dropping = tendLog(db, { days: 90, log: silentLog }).catch((error: unknown) => {
+    const dropping = tendLog(90).catch((error: unknown) => {
       if (!(error instanceof SqlError)) throw error
     })
     await Bun.sleep(round)
     await Promise.all([dropping, voidBatch(db, old.slice(0, 3))])
-    await tendLog(db, { days: 90, log: silentLog })
+    await tendLog(90)
     await readBooks(db, organizationId)
   }
   expect((await readBooks(db, organizationId)).logged).toBe(0)
@@ -139,7 +144,7 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
     isOver = true
   })
   await Bun.sleep(200)
-  const dropping = tendLog(db, { days: 90, log: silentLog }).catch((error: unknown) => error)
+  const dropping = tendLog(90).catch((error: unknown) => error)
   const settled = 50
   for (let count = 0; count < settled; count += 1) await gate.settle(settlement(caller))
   expect(await dropping).toMatchObject({ code: '55P03' })
@@ -147,7 +152,7 @@ test('while a reader holds the log, as a dump does, nothing is dropped and no re
   expect(await partitions()).toContain(name)
   await readBooks(db, organizationId)
   await held
-  await tendLog(db, { days: 90, log: silentLog })
+  await tendLog(90)
   expect(await partitions()).not.toContain(name)
   expect(await readBooks(db, organizationId)).toMatchObject({ dropped: 5, logged: settled })
 }, 20_000)
@@ -159,7 +164,7 @@ test('a lease that a dead process left is deleted, and one that somebody may sti
      from unnest(array['old', 'late', 'held'], array[-25, -23, 1]) u (s, h)`,
     [],
   )
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   expect(await db.run("select subject from lease where job = 'test' order by subject", [])).toEqual([
     { subject: 'held' },
     { subject: 'late' },

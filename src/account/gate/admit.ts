@@ -3,25 +3,18 @@ import type { Database } from '../../db/database.ts'
 import type {
   Admission,
   Caller,
+  GateRequest,
   Principal,
   RefusalCode,
   SessionAsked,
   SpendingLimit,
 } from '../../http/exchange/gate.ts'
-import type { Feature } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { KeyFact, KeyFacts } from './facts.ts'
 import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
 
 /** One request before its work. */
-export interface AdmitRequest {
-  readonly principal: Principal
-  /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
-  readonly endpoint: string | null
-  /** What must be switched on for it. */
-  readonly features: readonly Feature[]
-  readonly session: SessionAsked | undefined
-}
+export type AdmitRequest = Required<GateRequest>
 
 /** A request whose key is known. */
 interface Call {

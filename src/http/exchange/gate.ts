@@ -132,7 +132,7 @@ export interface Settled {
 }
 
 /** Who asks for what. */
-interface GateRequest {
+export interface GateRequest {
   readonly principal: Principal
   /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
   readonly endpoint: string | null

@@ -4,7 +4,7 @@ import { createKey } from '../../../src/account/api_key.ts'
 import { CLI } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { voidBatch } from '../../../src/account/gate/settle.ts'
-import { tendLog } from '../../../src/account/retention.ts'
+import { retentionJob } from '../../../src/account/retention.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/pool.ts'
 import type { Caller, SessionAsked } from '../../../src/http/exchange/gate.ts'
@@ -12,6 +12,11 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { type Account, admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
+
+/** One round of the job. */
+function tendLog(days: number): Promise<unknown> {
+  return retentionJob({ db, log: silentLog, days }).round(new AbortController().signal)
+}
 
 let db: Database
 let otherDb: Database
@@ -189,10 +194,10 @@ test('a session and a day of a key are forgotten thirty days after the last char
   const age = (days: number) =>
     db.run(`update spending_limit set spent_at = now() - make_interval(days => $1::integer)`, [days])
   await age(29)
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   expect(await spentOf(account, id)).toBe(0n)
   await age(31)
-  await tendLog(db, { days: 0, log: silentLog })
+  await tendLog(0)
   expect(await spentOf(account, id)).toBeUndefined()
   expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 5 })
 })
