@@ -228,11 +228,30 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const page = await look(`#wallet=${SOLANA_WALLET}&kamino=${OBLIGATION}:${MARKET}`)
     await page.getByText('Net in a year').waitFor()
     expect(await page.locator('.gauge-value').textContent()).toBe('2.0000')
-    expect(await page.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+8 credits/)
+    expect(await page.getByRole('region', { name: 'Kamino' }).locator('.proof').first().innerText()).toMatch(
+      /Solana slot [\d,]+\s+8 credits/,
+    )
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
     await page.getByRole('button', { name: 'Remove' }).click()
     expect(page.url()).not.toContain('kamino')
+  }, 60_000)
+
+  test("an Orca range of a Solana wallet, in the picture that Uniswap's have", async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}`)
+    const card = page.getByRole('article', { name: 'SOL and USDC' })
+    await card.getByRole('img', { name: /^Range from .* current price .* in range$/ }).waitFor()
+    expect(await card.innerText()).toMatch(/Orca · 0\.04\s?% fee/)
+    const exact = await card.locator('.figure-all').allTextContents()
+    const { data } = await call(`v1/positions/orca-whirlpool?wallet=${SOLANA_WALLET}&full=true`)
+    expect(exact).toContain(`${data[0].uncollected_fees.token0.amount} SOL`)
+    expect(exact).toContain(`${data[0].usd.token0_price} USD`)
+    expect(await card.innerText()).toMatch(/Reward: 1\.25 ORCA/)
+    const part = page.getByRole('region', { name: 'Liquidity' })
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    expect(await card.getByRole('button', { name: 'Profit and loss' }).count()).toBe(0)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
   test('the portfolio shows the sum by kind and confidence, what is not in it, and the chain that was not read', async () => {

@@ -63,6 +63,8 @@ test('one number makes the charge, the document, the tool, README and the pages'
   expect(await pricesOnPages(document)).toEqual({
     position: 15,
     closed: 1,
+    orca: 15,
+    orcaClosed: 1,
     pnl: 77,
     pnlOfClosed: 4,
     aave: 15,

@@ -1,3 +1,4 @@
+import { onceEachText } from '../../lib/once_each.ts'
 import { base58Address } from '../../lib/text/base58.ts'
 
 /** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
@@ -35,5 +36,8 @@ export function bytesIn(data: Uint8Array): Bytes {
 
 /** True if data begin with these bytes, given in hexadecimal. */
 export function beginsWith(data: Uint8Array, hex: string): boolean {
-  return Buffer.from(data.subarray(0, hex.length / 2)).toString('hex') === hex
+  const bytes = bytesOfHex(hex).of
+  return data.length >= bytes.length && bytes.every((byte, index) => data[index] === byte)
 }
+
+const bytesOfHex = onceEachText((hex: string) => ({ of: new Uint8Array(Buffer.from(hex, 'hex')) }), 10_000)

@@ -23,7 +23,7 @@ export const PAGE_SIZE = 10
 export function planOf(view, catalog, pages) {
   const kind = walletKind(view.wallet)
   // Solana keeps no past: nothing there is asked about one.
-  if (kind === 'solana') return view.asOf === '' ? kaminoParts(view) : []
+  if (kind === 'solana') return view.asOf === '' ? [...orcaParts(view, catalog, pages), ...kaminoParts(view)] : []
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
@@ -51,6 +51,23 @@ export function planOf(view, catalog, pages) {
       return { ...part('morpho', Number(chainId), path), id: market }
     }),
   ]
+}
+
+/**
+ * @param {import('../lib/link.js').View} view
+ * @param {import('../lib/catalog.js').Catalog} catalog
+ * @param {(family: 'liquidity' | 'closed', chainId: number) => number} pages
+ * @returns {Part[]}
+ */
+function orcaParts({ wallet }, { orca }, pages) {
+  if (!orca) return []
+  /** @param {'liquidity' | 'closed'} family @param {Record<string, string>} which */
+  const positions = (family, which) =>
+    Array.from({ length: pages(family, SOLANA) }, (_, index) => {
+      const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
+      return part(family, SOLANA, `v1/positions/orca-whirlpool?${queryOf({ wallet, ...which, ...page })}`)
+    })
+  return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
 }
 
 /** @param {import('../lib/link.js').View} view @returns {Part[]} */

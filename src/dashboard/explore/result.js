@@ -49,6 +49,14 @@ export function Result({ context, setView, spent }) {
       <//>`
     }
     ${evm && catalog.morphoChains.length > 0 && html`<${Morpho} parts=${of('morpho')} context=${context} setView=${setView} again=${again} />`}
+    ${
+      !evm &&
+      catalog.orca &&
+      view.asOf === '' &&
+      html`<${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} again=${again} catalog=${catalog} nothing="No open liquidity positions">
+        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
+      <//>`
+    }
     ${!evm && (catalog.kamino ? html`<${Kamino} parts=${of('kamino')} context=${context} setView=${setView} again=${again} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
   `
 }

@@ -1,3 +1,5 @@
+import { SOLANA } from '../lib/catalog.js'
+
 /**
  * Positions in pictures. Only here figures become floating point: a pixel needs no more.
  */
@@ -6,6 +8,8 @@
 const TICK_BASE = 1.0001
 /** Ticks beyond which a bound is as good as none: no pool gets there. */
 const TICK_FAR = 880_000
+/** The same of Orca, whose ticks end at 443,636; its pools of full ranges alone have 32,896 between two. */
+const SOLANA_TICK_FAR = 427_648
 
 /**
  * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
@@ -17,9 +21,10 @@ export function ticksOf({ position: { position_state: state }, inverse }) {
   return { lower, upper, current: Number(state.pool.tick) * sign }
 }
 
-/** @param {{ tickLower: string, tickUpper: string }} range */
-export function isFullRange({ tickLower, tickUpper }) {
-  return Number(tickLower) <= -TICK_FAR && Number(tickUpper) >= TICK_FAR
+/** @param {{ tickLower: string, tickUpper: string, chain: { id: number } }} range */
+export function isFullRange({ tickLower, tickUpper, chain }) {
+  const far = chain.id === SOLANA ? SOLANA_TICK_FAR : TICK_FAR
+  return Number(tickLower) <= -far && Number(tickUpper) >= far
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chainName } from '../lib/catalog.js'
+import { chainName, SOLANA } from '../lib/catalog.js'
 import { isPositive, sumDollars } from '../lib/decimal.js'
 import { counted } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
@@ -14,14 +14,15 @@ export function Summary({ parts, catalog, spent }) {
   const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
   const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave'].includes(family) || wasRead(family))
-  const evm = parts.some(({ family }) => family !== 'kamino')
+  const evm = parts.some(({ chainId }) => chainId !== SOLANA)
+  const obligations = new Set(parts.flatMap(({ family, id }) => (family === 'kamino' ? [id] : []))).size
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   return html`<section class="summary" aria-label="Summary">
     <div class="total">
       ${evm && html`<p class="total-name">Liquidity and Aave, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} known=${wasAllRead} /></p>`}
-      ${!evm && html`<p class="total-name">Kamino obligations</p><p class="total-value">${new Set(parts.map(({ id }) => id)).size}</p>`}
+      ${!evm && html`<p class="total-name">Liquidity</p><p class="total-value"><${Sum} values=${liquidity} known=${wasRead('liquidity')} /></p>`}
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
@@ -42,6 +43,13 @@ export function Summary({ parts, catalog, spent }) {
           : []),
         ...(mixed.length > 0 ? [['of it either, not told apart', html`<${Usd} value=${sumDollars(mixed)} />`]] : []),
         ['Aave collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('aave')} />`],
+      ]} />`
+    }
+    ${
+      !evm &&
+      html`<${Facts} rows=${[
+        ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
+        ['Kamino obligations', obligations],
       ]} />`
     }
     <${Progress} parts=${parts} catalog=${catalog} answered=${answered} />
@@ -78,7 +86,7 @@ function figuresOf(parts) {
 
 /** @type {Record<string, string>} */
 const FAMILY_NAMES = {
-  liquidity: 'Uniswap V3',
+  liquidity: 'Liquidity',
   closed: 'Closed',
   aave: 'Aave V3',
   morpho: 'Morpho Blue',

@@ -8,6 +8,7 @@ import { send } from './api.js'
  * @property {readonly number[]} aaveChains
  * @property {readonly number[]} morphoChains
  * @property {boolean} portfolio
+ * @property {boolean} orca
  * @property {boolean} kamino
  * @property {boolean} snapshots
  * @property {boolean} events
@@ -26,6 +27,7 @@ import { send } from './api.js'
 
 const PORTFOLIO = '/v1/portfolio/balance'
 const LIQUIDITY = '/v1/positions/uniswap-v3'
+const ORCA = '/v1/positions/orca-whirlpool'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
 const KAMINO = '/v1/lending/kamino/position/{obligation_address}'
@@ -46,6 +48,7 @@ export async function readCatalog() {
     aaveChains: chainsOf(paths[AAVE]),
     morphoChains: chainsOf(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
+    orca: paths[ORCA] !== undefined,
     kamino: paths[`${KAMINO}/risk`] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
@@ -61,6 +64,8 @@ function creditsIn(paths) {
   return {
     position: creditsOf(paths[LIQUIDITY], 'full', true),
     closed: creditsOf(paths[LIQUIDITY], 'status', 'inactive'),
+    orca: creditsOf(paths[ORCA], 'full', true),
+    orcaClosed: creditsOf(paths[ORCA], 'status', 'inactive'),
     pnl: creditsOf(pnl),
     pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
     aave: creditsOf(paths[AAVE]),

@@ -2,7 +2,10 @@
 import type { Answers } from '../answers.d.ts'
 
 export type PositionList = Answers['GET /v1/positions/uniswap-v3']
-export type Position = PositionList['data'][number]
+/** Orca's have rewards, and no past. */
+export type Position = PositionList['data'][number] & {
+  rewards?: NonNullable<Answers['GET /v1/positions/orca-whirlpool']['data'][number]['rewards']>
+}
 /** With `full=true`. */
 export type FullPosition = Required<Position>
 export type PositionCounts = PositionList['counts']

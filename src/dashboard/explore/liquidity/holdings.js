@@ -9,11 +9,10 @@ import { Table } from '../../part/list.js'
  * @param {{ position: import('../../lib/shapes.d.ts').FullPosition }} props amounts of a position by token
  */
 export function Holdings({
-  position: { position_state: state, amounts, uncollected_fees: fees, withdrawn_principal: withdrawn, usd },
+  position: { position_state: state, amounts, uncollected_fees: fees, withdrawn_principal: withdrawn, usd, rewards },
 }) {
   const known = fees !== null
-  const hasWithdrawn =
-    withdrawn !== null && [withdrawn.token0, withdrawn.token1].some(({ amount }) => isPositive(amount))
+  const hasWithdrawn = !!withdrawn && [withdrawn.token0, withdrawn.token1].some(({ amount }) => isPositive(amount))
   const columns = [
     { title: 'Holds', of: amounts, usd: usd.amounts },
     { title: 'Uncollected fees', of: fees, usd: usd.uncollected_fees },
@@ -30,6 +29,7 @@ export function Holdings({
       )}
       <tr class="sum"><th scope="row">USD</th>${columns.map((each) => html`<td>${each.of ? html`<${Usd} value=${each.usd} />` : html`<${Unknown} />`}</td>`)}<td></td></tr>
     <//>
+    ${rewards?.map(({ token, amount, usd: worth }) => html`<p class="soft">Reward: <${Amount} value=${amount} symbol=${token.symbol} /> ${token.symbol}, worth <${Usd} value=${worth} /></p>`)}
     ${!known && html`<p class="soft">${pays ? html`Collecting pays <${Usd} value=${pays} />: fees,` : 'What collecting pays is fees,'} or principal that was withdrawn before. The position's history tells them apart.</p>`}`
 }
 

@@ -1,4 +1,5 @@
-import { chainName } from '../../lib/catalog.js'
+import { shortened } from '../../lib/address.js'
+import { chainName, SOLANA } from '../../lib/catalog.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
@@ -16,6 +17,7 @@ const PROTOCOLS = {
   pancakeswap_v3: 'PancakeSwap V3',
   sushiswap_v3: 'SushiSwap V3',
   projectx_v3: 'Project X',
+  orca_whirlpool: 'Orca',
 }
 
 /**
@@ -28,6 +30,8 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
   const left = pagination.total - pagination.page * PAGE_SIZE
   const { credits } = context.catalog
+  const [each, eachClosed] =
+    chainId === SOLANA ? [credits.orca, credits.orcaClosed] : [credits.position, credits.closed]
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
@@ -35,8 +39,8 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
     </div>
     <${LeftOut} counts=${counts} />
     <p class="more">
-      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.position, 'credit')} each</i></button>`}
-      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
+      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(each, 'credit')} each</i></button>`}
+      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(eachClosed, 'credit')} each</i></button>`}
     </p>
     <${Proof} answer=${answer} catalog=${context.catalog} />
   </div>`
@@ -68,7 +72,7 @@ function PositionCard({ position, context }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee · #${position.token_id}</p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee · <span title=${position.token_id}>#${shortened(position.token_id)}</span></p>
       ${usd && html`<p class="card-value"><${Usd} value=${usd.total} /></p>`}
     </header>
     ${
@@ -82,7 +86,7 @@ function PositionCard({ position, context }) {
         <${Holdings} position=${position} />`
     }
     ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
-    <${ProfitAndLoss} position=${position} context=${context} />
+    ${position.chain_id !== SOLANA && html`<${ProfitAndLoss} position=${position} context=${context} />`}
   </article>`
 }
 
