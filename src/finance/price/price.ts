@@ -114,7 +114,7 @@ interface UsdQuestion {
  *
  * @figure token0_price, token1_price, price_usd
  * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`; ERC-4626 `convertToAssets`
- * @proof test/finance/price/price_test.ts
+ * @proof test/finance/price/price_test.ts, test/finance/price/wrappers_test.ts
  */
 export function usdPriceOf(token: Address, { chain, answers, blockTimestampSec }: UsdQuestion): UsdPriceOutcome {
   let inside: Address | undefined = token
