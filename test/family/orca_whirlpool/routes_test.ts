@@ -502,6 +502,19 @@ describe('bad input is 400', () => {
   })
 })
 
+test('programs of a CHAINS_FILE are read beside those built in', async () => {
+  const program = addressOf('another program')
+  const configured = orcaStage([double], { row: { whirlpoolPrograms: [program] } })
+  const state = orcaCase('edge/no-liquidity')
+  const mint = addressOf('a mint')
+  const addresses = { ...state.addresses, positionMint: mint, position: positionAddress(program, mint) }
+  serve([{ ...state, addresses }], {}, program)
+  const { reply } = await configured.list({ wallet: WALLET, status: 'inactive' })
+  expect(reply?.data).toMatchObject([{ token_id: mint, manager_address: program }])
+  expect(allShown(await stage.list({ wallet: WALLET, status: 'inactive' }))).toEqual([])
+  configured.solana.close()
+})
+
 test('without a Solana endpoint it answers that there is none', async () => {
   for (const route of familyRoutes(ORCA_WHIRLPOOL, {})) {
     const asked = askRoute(route, { params: { id: WALLET }, query: `wallet=${WALLET}` })
