@@ -96,7 +96,10 @@ export function read(
     clock: systemClock,
     ways: way === undefined ? LENS_WAYS : [way],
   }
-  return client.read((endpoint, signal) => askBalances({ endpoint, block }, question, signal), { signal: patient })
+  return client.read((endpoint, signal) => askBalances({ endpoint, block }, question, signal), {
+    signal: patient,
+    budgetMs: 30_000,
+  })
 }
 
 /** The newest block, to be read at later. */
