@@ -1,7 +1,8 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
-import { missing } from '../../finance/price/price.ts'
+import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
+import { missing, type UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { spamReason } from '../../finance/token/spam/spam.ts'
 import { onceEach } from '../../lib/once_each.ts'
@@ -14,19 +15,9 @@ const NAMED_MAX = 5
 export interface Answers {
   readonly balances: Balances
   readonly holdings: readonly Holdings[]
-  /** Prices of tokens that had to be asked for by themselves. */
+  /** Prices by pools, of tokens that nobody else prices. */
   readonly prices: ReadonlyMap<Address, Pricing>
 }
-
-/** What must be asked beside balances of listed tokens and holdings of families. */
-export interface Further {
-  /** Tokens of positions, for their balances in the wallet. */
-  readonly tokens: ReadonlySet<Address>
-  /** Tokens that none of these answers prices. */
-  readonly unpriced: ReadonlySet<Address>
-}
-
-export const NOTHING_FURTHER: Further = { tokens: new Set(), unpriced: new Set() }
 
 /** Where answers are from. */
 interface Known {
@@ -35,33 +26,29 @@ interface Known {
   readonly tokens: readonly Address[]
 }
 
-/** What must be asked besides, as far as these answers show. */
-export function furtherOf(answers: Answers, { chain, tokens }: Known): Further {
-  const { balances, holdings } = answers
-  const rows = holdings.flatMap((each) => each.rows)
+/** Tokens of positions whose balances in the wallet were not asked for, as far as these answers show. */
+export function furtherOf({ holdings }: Pick<Answers, 'holdings'>, { chain, tokens }: Known): ReadonlySet<Address> {
   const own = ownTokensOf(holdings)
-  const asked = new Set([...chain.tokens.addresses, ...tokens])
-  const inPositions = rows.map(({ token }) => token.address).filter((token) => token !== zeroAddress)
-  return {
-    tokens: new Set(inPositions.filter((token) => !asked.has(token) && !own.has(token))),
-    unpriced: new Set([
-      ...balances.rows.filter((row) => mayHavePool(row, own, chain)).map(({ token }) => token.address),
-      ...rows
-        .filter(({ price, token, refused }) => price === undefined && token.decimals !== undefined && !refused)
-        .map(({ token }) => token.address),
-    ]),
-  }
+  const asked = new Set([...chain.tokens.addresses, ...tokens, zeroAddress])
+  const inPositions = holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address))
+  return new Set(inPositions.filter((token) => !asked.has(token) && !own.has(token)))
 }
 
-/** True if nothing of `a` is missing from `b`. */
-export function isWithin(a: Further, b: Further): boolean {
-  const has = (all: ReadonlySet<Address>, some: ReadonlySet<Address>) => [...some].every((each) => all.has(each))
-  return has(b.tokens, a.tokens) && has(b.unpriced, a.unpriced)
+/** Tokens that nobody is configured to price, so that their pools may be asked. Spam is not asked about. */
+export function unsourcedIn({ balances, holdings }: Omit<Answers, 'prices'>, chain: FinanceChain): QuotedToken[] {
+  const own = ownTokensOf(holdings)
+  const unsourced = [
+    ...balances.rows.filter(({ token, price }) => isUnsourced(price) && spamIn(token, chain) === undefined),
+    ...holdings.flatMap(({ rows }) => rows.filter(({ price, refused }) => isUnsourced(price) && refused === undefined)),
+  ]
+  const decimals = new Map(unsourced.map(({ token }) => [token.address, token.decimals]))
+  return [...decimals].flatMap(([address, digits]) =>
+    digits === undefined || own.has(address) || address === zeroAddress ? [] : { address, decimals: digits },
+  )
 }
 
-/** What is in one of them. */
-export function union(a: Further, b: Further): Further {
-  return { tokens: new Set([...a.tokens, ...b.tokens]), unpriced: new Set([...a.unpriced, ...b.unpriced]) }
+function isUnsourced(price: UsdPriceOutcome | undefined): boolean {
+  return price === undefined || (price.kind === 'missing' && !price.hasSource)
 }
 
 /** The assets that answers tell of, and what is missing from them. */
@@ -86,7 +73,7 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
       }
     })
   const priceOf = ({ token, price }: Holding): Pricing =>
-    price ?? prices.get(token.address) ?? missing('no source of its price is configured')
+    (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price ?? missing('nobody prices it')
   const held = rows.map((row): HeldAsset => {
     const { kind, token, amount, refused, position } = row
     return { chainId: chain.id, kind, token, amount, price: priceOf(row), isUnlisted: false, refused, position }
@@ -96,12 +83,6 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
 
 function ownTokensOf(holdings: readonly Holdings[]): ReadonlySet<Address> {
   return new Set(holdings.flatMap(({ ownTokens }) => ownTokens))
-}
-
-/** A pool may price what has no other source, if it is worth asking. */
-function mayHavePool({ token, price }: Balance, own: ReadonlySet<Address>, chain: FinanceChain): boolean {
-  if (price.kind === 'price' || token.decimals === undefined || own.has(token.address)) return false
-  return spamIn(token, chain) === undefined
 }
 
 function spamIn(token: Balance['token'], chain: FinanceChain): string | undefined {

@@ -5,12 +5,13 @@ import { type Agreed, readByQuorum } from '../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
+import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
 import { askBalances } from '../../finance/token/balance/read_balances.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { HeldAsset } from '../sum/row.ts'
-import { type Answers, assetsOf, type Further, furtherOf, isWithin, NOTHING_FURTHER, union } from './assets.ts'
+import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
 
 /** Time for one chain over all its calls and tries. */
 const BUDGET_MS = 4_500
@@ -70,11 +71,11 @@ export function createAssetReader(options: {
   const { families, clock } = options
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainAssets>({ clock, ...limits })
-  /** What was asked beyond the lists when wallets were last read: asked at once, it needs no second call. */
-  const remembered = createRecent<Further>({ entriesMax: FURTHER_MAX })
+  /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
+  const remembered = createRecent<ReadonlySet<Address>>({ entriesMax: FURTHER_MAX })
 
   /** How one endpoint is asked, once families know where to look. */
-  async function attemptFor(question: ChainQuestion, before: Further, signal: AbortSignal) {
+  async function attemptFor(question: ChainQuestion, before: ReadonlySet<Address>, signal: AbortSignal) {
     const { client, wallet, block } = question
     const { chain } = client
     const here = families.filter(({ chainIds }) => chainIds.has(chain.id))
@@ -101,7 +102,7 @@ export function createAssetReader(options: {
     const { client, wallet, block } = question
     const key = `${client.chain.id}:${wallet}`
     const before = block === undefined ? remembered.get(key) : undefined
-    const attempt = await attemptFor(question, before ?? NOTHING_FURTHER, signal)
+    const attempt = await attemptFor(question, before ?? NONE, signal)
     const { read, further } = await client.read(attempt, {
       signal,
       budgetMs: BUDGET_MS,
@@ -120,7 +121,7 @@ export function createAssetReader(options: {
     },
     async readAgreed(question, { textOf, signal }) {
       const { client, wallet, block } = question
-      const attempt = await attemptFor(question, NOTHING_FURTHER, signal)
+      const attempt = await attemptFor(question, NONE, signal)
       return await readByQuorum(client, async (endpoint, within) => (await attempt(endpoint, within)).read, {
         signal,
         budgetMs: BUDGET_MS,
@@ -134,13 +135,13 @@ export function createAssetReader(options: {
   }
 }
 
-const NO_PRICES: Answers['prices'] = new Map()
+const NONE: ReadonlySet<Address> = new Set()
 
 interface Asking {
   readonly question: ChainQuestion
   readonly asks: readonly AskHoldings[]
   readonly clock: Clock
-  readonly before: Further
+  readonly before: ReadonlySet<Address>
 }
 
 /**
@@ -151,16 +152,27 @@ async function askChain(
   endpoint: Endpoint,
   { question, asks, clock, before }: Asking,
   signal: AbortSignal,
-): Promise<{ readonly answers: Answers; readonly further: Further }> {
+): Promise<{ readonly answers: Answers; readonly further: ReadonlySet<Address> }> {
   const { client, wallet, tokens } = question
   const { chain } = client
-  const askAll = async (block: PinnedBlock | undefined, further: Further): Promise<Answers> => {
-    const [balances, prices, holdings] = await Promise.all([
-      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further.tokens], clock }, signal),
-      NO_PRICES,
+  const askAll = async (block: PinnedBlock | undefined, further: ReadonlySet<Address>) => {
+    const [balances, holdings] = await Promise.all([
+      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], clock }, signal),
       Promise.all(asks.map((ask) => ask({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
     ])
-    return { balances, prices, holdings }
+    return { balances, holdings }
+  }
+
+  const pricesByPools = async (answers: Pick<Answers, 'balances' | 'holdings'>): Promise<Answers['prices']> => {
+    const asked = unsourcedIn(answers, chain)
+    const { block } = answers.balances
+    const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: asked, clock }, signal)
+    return new Map(
+      outcomes.flatMap((outcome, index) => {
+        const token = asked[index]?.address
+        return token === undefined ? [] : [[token, outcome] as const]
+      }),
+    )
   }
 
   let further = before
@@ -169,15 +181,17 @@ async function askChain(
     const answers = await askAll(block, further)
     const isOneBlock = answers.holdings.every((each) => isSameBlock(each.block, answers.balances.block))
     if (isOneBlock) {
-      const missing = positionsIn(answers) > POSITIONS_MAX ? NOTHING_FURTHER : furtherOf(answers, { chain, tokens })
-      if (isWithin(missing, further) || round === ROUNDS_MAX) return { answers, further: missing }
-      further = union(missing, further)
+      const missing = positionsIn(answers) > POSITIONS_MAX ? NONE : furtherOf(answers, { chain, tokens })
+      if ([...missing].every((token) => further.has(token)) || round === ROUNDS_MAX) {
+        return { answers: { ...answers, prices: await pricesByPools(answers) }, further: missing }
+      }
+      further = new Set([...further, ...missing])
     } else if (block !== undefined) throw new UpstreamError('The endpoint answers from another block than it was asked')
     if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, signal)
   }
 }
 
-function positionsIn({ holdings }: Answers): number {
+function positionsIn({ holdings }: Pick<Answers, 'holdings'>): number {
   return holdings.reduce((sum, { positions }) => sum + positions, 0)
 }
 

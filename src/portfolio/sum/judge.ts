@@ -54,10 +54,10 @@ function verdictOn(
   }
   const value = worthOf(amount, { decimals, price })
   if (value === undefined) objections.push(unpriced(asset))
-  else if (kind !== 'borrowed' && price.kind === 'price' && price.poolUsd !== undefined) {
+  else if (kind !== 'borrowed' && price.kind === 'price' && price.liquidityUsd !== undefined) {
     const worth = worthOf(total, { decimals, price })
-    if (worth !== undefined && isMore(worth, price.poolUsd)) {
-      const detail = `The holding would be worth ${cents(worth)} US dollars, and the pool holds ${cents(price.poolUsd)}`
+    if (worth !== undefined && isMore(worth, price.liquidityUsd)) {
+      const detail = `The holding would be worth ${cents(worth)} US dollars, and the pool holds ${cents(price.liquidityUsd)}`
       objections.push(['exceeds_liquidity', detail])
     }
   }

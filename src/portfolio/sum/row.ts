@@ -44,7 +44,7 @@ export interface Priced {
   readonly kind: 'price'
   readonly price: UsdPrice
   /** US dollars of the tokens in the pool that the price is from: all rows of the token may be worth no more. */
-  readonly poolUsd?: Decimal
+  readonly liquidityUsd?: Decimal
 }
 
 /** An asset and whether it is counted. */

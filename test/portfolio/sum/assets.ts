@@ -3,11 +3,11 @@ import type { HeldAsset, Pricing } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 
 /** A price of so many dollars. */
-export function dollars(usd: bigint, source: UsdPrice['source'] = 'feed', poolUsd?: bigint): Pricing {
+export function dollars(usd: bigint, source: UsdPrice['source'] = 'feed', liquidityUsd?: bigint): Pricing {
   const price: UsdPrice = { units: usd * 100_000_000n, scale: 8, source }
-  return poolUsd === undefined
+  return liquidityUsd === undefined
     ? { kind: 'price', price }
-    : { kind: 'price', price, poolUsd: { units: poolUsd, scale: 0 } }
+    : { kind: 'price', price, liquidityUsd: { units: liquidityUsd, scale: 0 } }
 }
 
 /** One whole WETH in the wallet, at 3,000 dollars. */

@@ -106,8 +106,8 @@ describe('judgeAssets()', () => {
 
   test('compares the exact worth with what the pool holds', () => {
     const price = { units: 333_333_333_333_333_333n, scale: 18, source: 'pool' } as const
-    const poolUsd = { units: 333_333n, scale: 6 }
-    const row = asset({ price: { kind: 'price', price, poolUsd } })
+    const liquidityUsd = { units: 333_333n, scale: 6 }
+    const row = asset({ price: { kind: 'price', price, liquidityUsd } })
     expect(judgeAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
     const lighter = { ...row, amount: 999_999_000_000_000_000n }
     expect(judgeAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)

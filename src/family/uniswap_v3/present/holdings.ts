@@ -1,4 +1,5 @@
 import { checksumAddress } from 'viem'
+import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
 import type { Holding } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
 import type { Position, PricedToken } from '../read/position.ts'
@@ -28,8 +29,12 @@ function row(
       token,
       amount,
       position: { family: 'uniswap-v3', manager_address, token_id: String(tokenId), part },
-      ...(token.price === undefined ? {} : { price: { kind: 'price', price: token.price } }),
+      price: priceOf(token),
       ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
     },
   ]
+}
+
+function priceOf({ price, noPrice = missing('nobody prices it') }: PricedToken): UsdPriceOutcome {
+  return price === undefined ? noPrice : { kind: 'price', price }
 }

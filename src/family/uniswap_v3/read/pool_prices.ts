@@ -30,7 +30,7 @@ export async function withPoolPrices(
 ): Promise<readonly Position[]> {
   const tokens = new Map<Address, PricedToken>()
   for (const token of positions.flatMap(({ token0, token1 }) => [token0, token1])) {
-    if (token.isUnsourced === true) tokens.set(token.address, token)
+    if (token.noPrice?.hasSource === false) tokens.set(token.address, token)
   }
   if (tokens.size === 0) return positions
   const { client } = place
@@ -54,7 +54,7 @@ function pricedBy(
   token: PricedToken,
   amount: bigint,
 ): PricedToken {
-  const outcome = token.isUnsourced === true ? found.get(token.address) : undefined
+  const outcome = token.noPrice?.hasSource === false ? found.get(token.address) : undefined
   if (outcome?.kind !== 'price') return token
   const { price } = outcome
   return exceedsLiquidity(usdValue(amount, { decimals: token.decimals, price }), outcome) ? token : { ...token, price }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { type UsdPrice, usdPriceOf } from '../../../finance/price/price.ts'
+import { type NoPrice, type UsdPrice, usdPriceOf } from '../../../finance/price/price.ts'
 import type { JudgedToken, TokenJudge } from '../../../finance/token/spam/judge.ts'
 import type { Token } from '../../../finance/token/token.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
@@ -17,8 +17,8 @@ interface KnownToken extends Token {
 /** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
 export interface PricedToken extends KnownToken {
   readonly price: UsdPrice | undefined
-  /** True if nobody is configured to price it, so that its pools may be asked. */
-  readonly isUnsourced?: boolean
+  /** Why it has none. */
+  readonly noPrice?: NoPrice
 }
 
 /** What a list needs to sort and count a position. */
@@ -178,14 +178,14 @@ function isKnown(token: Token): token is KnownToken {
 /** One sentence for all positions of a token, because there may be very many. */
 const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
 
-const UNPRICED: Pick<PricedToken, 'price' | 'isUnsourced'> = { price: undefined }
+const UNPRICED: Pick<PricedToken, 'price' | 'noPrice'> = { price: undefined }
 
 /** The price of every token of the reading that has one, in their order. */
 function pricesOf({ tokens, block }: RawRead, chain: FinanceChain): (typeof UNPRICED)[] {
   return tokens.map(({ address, usd }) => {
     const outcome = usdPriceOf(address, { chain, answers: usd, blockTimestampSec: block.timestampSec })
     if (outcome.kind === 'price') return { price: outcome.price }
-    return outcome.hasSource ? UNPRICED : { price: undefined, isUnsourced: true }
+    return { price: undefined, noPrice: outcome }
   })
 }
 

@@ -29,7 +29,7 @@ export interface PoolPricesQuestion {
 }
 
 /** A token that a pool may price. */
-interface QuotedToken {
+export interface QuotedToken {
   readonly address: Address
   readonly decimals: number
 }

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Address, encodeAbiParameters, erc20Abi, getAddress } from 'viem'
+import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
+import { ownCreationCode } from '../devnet/artifacts.ts'
+import { fundBank } from '../devnet/contracts.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { createRandom } from '../devnet/random.ts'
+import type { Pool } from '../devnet/uniswap_v3_calls.ts'
+import { newPool, newToken, pass, pooledChain, rawOf } from '../finance/price/pool/world.ts'
+import { transferCall } from '../finance/token/balance/world.ts'
+import { allRows, countedClient, createPortfolio, e6, figuresOf, type WireRow } from './support.ts'
+
+const { usdc } = TOKENS
+const HALF_AN_HOUR_SEC = 1_800
+
+let devnet: Devnet
+let wallets = 0
+
+beforeAll(async () => {
+  // A chain of the tests without Aave.
+  devnet = await startDevnet({ chainId: 10 })
+}, 60_000)
+
+afterAll(() => devnet?.stop())
+
+/** A token of the attacker's, of which a new wallet has so much, and its pool. */
+async function attack(options: {
+  readonly held: number
+  readonly dollars: number
+  readonly observations?: number
+  readonly token?: Address
+}) {
+  const { held, token = await newToken(devnet, 18) } = options
+  const pool = await newPool(devnet, { address: token, decimals: 18, usd: 2 }, options)
+  const wallet = walletOf(`inflated ${wallets++}`)
+  await devnet.send([transferCall(token, { from: BANK, to: wallet, value: rawOf(held, 18) })])
+  return { token, pool, wallet }
+}
+
+/** What a wallet with a token of its owner's is worth if the caller wants everything counted, and the token's row. */
+async function look({ wallet, token }: { readonly wallet: Address; readonly token: Address }) {
+  const { client, requests } = countedClient(pooledChain(devnet))
+  const portfolio = createPortfolio([client])
+  const query = `wallet=${wallet}&chain_id=10&tokens=${token}&include_unlisted=true`
+  const { net, confidences } = figuresOf(await portfolio.balance(query))
+  const asked = [...requests]
+  const row = (await allRows(portfolio, query)).find(({ token: { id }, kind }) => id === token && kind === 'wallet')
+  if (row === undefined) throw new Error('Cannot find the row')
+  return { net, market: confidences['market_usd'], row, requests: asked }
+}
+
+/** Dollars of the quote token that stand in a pool, in millionths. */
+async function left({ address }: Pool): Promise<bigint> {
+  const args = [address] as const
+  const balance = await devnet.client.readContract({
+    address: usdc.address,
+    abi: erc20Abi,
+    functionName: 'balanceOf',
+    args,
+  })
+  return balance
+}
+
+const refusedAs = (reason: string) => ({ counted: false, reason, value_usd: null }) satisfies Partial<WireRow>
+
+test('a holding that its pool could pay is counted, in a second request, by a price that is called a market one', async () => {
+  const { token, pool, wallet } = await attack({ held: 20_000, dollars: 100_000 })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const { net, market, row, requests } = await look({ wallet, token })
+  expect(row).toMatchObject({ counted: true, price_source: 'pool', price_confidence: 'market' })
+  expect(Number(row.price_usd)).toBeCloseTo(2, 2)
+  expect(market).toBe(net)
+  expect(net).toBe(e6(row.value_usd ?? ''))
+  expect(net <= (await left(pool))).toBe(true)
+  expect(requests).toEqual(['eth_call', 'eth_call'])
+}, 30_000)
+
+test('one that is worth more than its pool holds is not counted, in the wallet and in positions together', async () => {
+  const { token, pool, wallet } = await attack({ held: 60_000, dollars: 100_000 })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const before = await look({ wallet, token })
+  expect(before).toMatchObject({ net: 0n, row: refusedAs('exceeds_liquidity') })
+  expect(before.row.detail).toMatch(
+    /^The holding would be worth 1\d{5}\.\d\d US dollars, and the pool holds 100000\.00$/,
+  )
+  // Part of it in the pool itself, as a position of the wallet: what is paid in counts, the token still does not.
+  const edge = Math.floor(887_272 / pool.tickSpacing) * pool.tickSpacing
+  const own = pool.token0 === token
+  const amounts = [rawOf(10_000, 18), rawOf(20_000, usdc.decimals)] as const
+  const [amount0, amount1] = own ? amounts : [amounts[1], amounts[0]]
+  await devnet.v3.mint({ pool, tickLower: -edge, tickUpper: edge, amount0, amount1, recipient: wallet })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const { net, row, market } = await look({ wallet, token })
+  expect(row).toMatchObject(refusedAs('exceeds_liquidity'))
+  expect(market).toBe(0n)
+  expect(net < 20_001_000_000n).toBe(true)
+}, 30_000)
+
+test.each([
+  ['thin', 'too few dollars in the pool', { dollars: 49_000 }],
+  ['young', 'a pool that keeps one observation', { dollars: 90_000, observations: 1 }],
+] as const)(
+  '“%s” is nothing: %s',
+  async (reason, _, options) => {
+    const attacked = await attack({ held: 10, ...options })
+    await pass(devnet, HALF_AN_HOUR_SEC + 60)
+    if (reason === 'young') await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: 100_000_000n })
+    expect(await look(attacked)).toMatchObject({ net: 0n, row: refusedAs(reason) })
+  },
+  30_000,
+)
+
+test('a price pumped in the block counts for nothing, after half an hour for no more than was left in the pool', async () => {
+  const attacked = await attack({ held: 4_000, dollars: 60_000 })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const before = await look(attacked)
+  expect(before.row.counted).toBe(true)
+  await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: rawOf(200_000, 6) })
+  expect(await look(attacked)).toMatchObject({ net: 0n, row: refusedAs('moved') })
+  await pass(devnet, 31 * 60)
+  const after = await look(attacked)
+  expect(after.row).toMatchObject({ counted: true, price_source: 'pool' })
+  expect(after.net > before.net).toBe(true)
+  expect(after.net <= (await left(attacked.pool))).toBe(true)
+}, 30_000)
+
+test('with X quote tokens left in a pool no total rises by more than X, whatever is pumped and held', async () => {
+  const random = createRandom(31)
+  const counts = { counted: 0, refused: 0 }
+  for (let round = 0; round < 12; round++) {
+    const attacked = await attack({ held: 1 + random.below(60_000), dollars: 30_000 + random.below(90_000) })
+    await pass(devnet, HALF_AN_HOUR_SEC + 60)
+    for (let swaps = random.below(3); swaps > 0; swaps--) {
+      await devnet.v3.swap({ pool: attacked.pool, tokenIn: usdc.address, amountIn: rawOf(random.below(150_000), 6) })
+      await pass(devnet, random.below(2_400))
+    }
+    const { net, row } = await look(attacked)
+    expect(net <= (await left(attacked.pool))).toBe(true)
+    counts[row.counted ? 'counted' : 'refused']++
+  }
+  expect(counts.counted).toBeGreaterThan(1)
+  expect(counts.refused).toBeGreaterThan(1)
+}, 60_000)
+
+test('a token that calls itself USDC has no price', async () => {
+  const parameters = [{ type: 'string' }, { type: 'string' }, { type: 'uint8' }] as const
+  const data = ownCreationCode('Token', encodeAbiParameters(parameters, ['USD Coin', 'USDC', 6]))
+  const [receipt] = await devnet.send([{ from: BANK, data }])
+  const token = getAddress(receipt?.contractAddress ?? '0x')
+  await devnet.send(fundBank(token))
+  const wallet = walletOf('inflated by a name')
+  await devnet.send([transferCall(token, { from: BANK, to: wallet, value: 10n ** 12n })])
+  expect(await look({ wallet, token })).toMatchObject({ net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
+})
