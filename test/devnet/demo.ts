@@ -220,17 +220,18 @@ function lendingInstructions(
   { url, apiKey }: Service,
   { morpho, aave }: { readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
 ): string {
-  const get = (path: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${path}'`
-  const curl = (target: string) => get(`lending/${target}`)
+  const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${target}'`
   return `
-A wallet in three Aave V3 markets:
-  ${curl(`aave-v3?wallet=${aave.wallets.everywhere}`)}
+What a wallet is worth, and why:
+  ${curl(`portfolio/balance?wallet=${aave.wallets.everywhere}`)}
+Its three markets of Aave V3:
+  ${curl(`lending/aave-v3?wallet=${aave.wallets.everywhere}`)}
 A borrower on Morpho Blue:
-  ${curl(`morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
+  ${curl(`lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
 An obligation on Kamino, its accounts made up and served by a stand-in for Solana:
-  ${curl(`kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
+  ${curl(`lending/kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
 The same wallet's liquidity on Orca:
-  ${get(`positions/orca-whirlpool?wallet=${WALLET}&full=true`)}
+  ${curl(`positions/orca-whirlpool?wallet=${WALLET}&full=true`)}
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}

@@ -27,7 +27,7 @@ test(
     const curls = () => demo.lines.filter((line) => line.trim().startsWith('curl '))
     const bodies = await Promise.all(curls().slice(0, 3).map(paste))
     const patience = AbortSignal.timeout(LENDING_LIMIT_MS)
-    while (curls().length < 7 && !patience.aborted) await Bun.sleep(50)
+    while (curls().length < 8 && !patience.aborted) await Bun.sleep(50)
     const lending = await Promise.all(curls().slice(3).map(paste))
     const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
     const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
@@ -42,7 +42,8 @@ test(
     expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
     expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-    const [aave, morpho, kamino, orca] = lending as [AaveBody, SingleBody, SingleBody, ListBody]
+    const [portfolio, aave, morpho, kamino, orca] = lending as [SingleBody, AaveBody, SingleBody, SingleBody, ListBody]
+    expect(portfolio.data).toMatchObject({ complete: true, net_worth_usd: expect.stringMatching(/^[1-9]\d*\./) })
     expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
     expect(morpho.data).toMatchObject({
       wallet: MORPHO_WALLETS.borrower,
@@ -54,7 +55,7 @@ test(
     const shown = [
       ...readme.matchAll(/"http:\/\/127\.0\.0\.1:8080(\/v1\/\S+0x[0-9a-fA-F]{40}\S*|\/v1\/\S+kamino\S+)"/g),
     ]
-    expect(shown).toHaveLength(4)
+    expect(shown).toHaveLength(5)
     for (const [, target] of shown) expect(curls().some((line) => line.endsWith(`${target}'`))).toBe(true)
 
     expect(pids.length).toBeGreaterThan(3)
