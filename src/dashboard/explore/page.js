@@ -51,7 +51,7 @@ export function ExplorePage() {
       rememberWallet(wallet)
       // The form gives way to what was found.
       document.getElementById('content')?.focus()
-      setView({ ...view, wallet, asOf, ...(wallet === view.wallet ? {} : { morpho: [], kamino: [] }) })
+      setView({ ...view, wallet, asOf, ...(wallet === view.wallet ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
       html`<${WalletForm} wallet=${view.wallet} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallet=${look} />`

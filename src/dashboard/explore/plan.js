@@ -4,17 +4,17 @@ import { SOLANA } from '../lib/catalog.js'
 /**
  * One request of a view.
  * @typedef {object} Part
- * @property {'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino'} family
+ * @property {'liquidity' | 'closed' | 'aave' | 'kamino'} family
  * @property {number} chainId
  * @property {string} path
- * @property {string} [id] market or obligation
+ * @property {string} [id] obligation
  */
 
 /** Each full position costs credits: no more than these are asked for at once. */
 export const PAGE_SIZE = 10
 
 /**
- * Requests of a view: one for each family and chain, and one for each page, market and obligation that was asked for.
+ * Requests of a view: one for each family and chain, and one for each page and obligation that was asked for.
  * @param {import('../lib/link.js').View} view
  * @param {import('../lib/catalog.js').Catalog} catalog
  * @param {(family: 'liquidity' | 'closed', chainId: number) => number} pages how many of a chain
@@ -43,12 +43,6 @@ export function planOf(view, catalog, pages) {
     ...catalog.aaveChains.map((chainId) => {
       const query = { ...asked, chain_id: chainId, target_health_factor: view.target }
       return part('aave', chainId, `v1/lending/aave-v3?${queryOf(query)}`)
-    }),
-    ...view.morpho.map((pair) => {
-      const [chainId = '', market = ''] = pair.split(':')
-      const query = queryOf({ ...asked, market_id: market })
-      const path = `v1/lending/morpho-blue/position/${encodeURIComponent(chainId)}/yield?${query}`
-      return { ...part('morpho', Number(chainId), path), id: market }
     }),
   ]
 }

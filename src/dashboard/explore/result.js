@@ -7,7 +7,8 @@ import { Proof } from '../part/proof.js'
 import { useAnswers } from './asking.js'
 import { AddForm } from './form.js'
 import { AavePart } from './lending/aave.js'
-import { KaminoCard, MorphoCard } from './lending/other.js'
+import { Morpho } from './lending/morpho.js'
+import { KaminoCard } from './lending/other.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { planOf } from './plan.js'
 import { Portfolio } from './portfolio.js'
@@ -48,7 +49,7 @@ export function Result({ context, setView, spent }) {
         ${(part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`}
       <//>`
     }
-    ${evm && catalog.morphoChains.length > 0 && html`<${Morpho} parts=${of('morpho')} context=${context} setView=${setView} again=${again} />`}
+    ${evm && catalog.morphoChains.length > 0 && html`<${Morpho} context=${context} />`}
     ${
       !evm &&
       catalog.orca &&
@@ -97,34 +98,6 @@ function Target({ context: { view }, setView }) {
 }
 
 /** @typedef {{ parts: readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, again: (path: string) => void }} MoreProps */
-
-/** @param {MoreProps} props */
-function Morpho({ parts, context, setView, again }) {
-  const { view, catalog } = context
-  return html`<section class="family" aria-label="Morpho Blue">
-    <div class="family-head"><h2>Morpho Blue</h2></div>
-    <div class="stack">
-      ${parts.map((part) => html`<${MorphoCard} key=${part.path} parts=${[part]} context=${context} again=${again} onRemove=${() => setView({ ...view, morpho: view.morpho.filter((each) => each !== `${part.chainId}:${part.id}`) })} />`)}
-      <${AddForm} title="Morpho Blue: add a market" credits=${catalog.credits.morpho} intro="Morpho Blue has no list of a wallet's markets: it is asked about one at a time. Add the markets that you know of; the link keeps them."
-        fields=${[
-          {
-            name: 'chain',
-            label: 'Chain',
-            form: /^\d+$/,
-            fault: 'Choose a chain.',
-            options: catalog.morphoChains.map((id) => [String(id), chainName(catalog, id)]),
-          },
-          {
-            name: 'market',
-            label: 'Market id',
-            form: /^0x[0-9a-fA-F]{64}$/,
-            fault: 'A market id is 0x and 64 hexadecimal digits.',
-          },
-        ]}
-        onAdd=${(/** @type {Record<string, string>} */ { chain, market }) => setView({ ...view, morpho: [...view.morpho, `${chain}:${market}`] })} />
-    </div>
-  </section>`
-}
 
 const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
 

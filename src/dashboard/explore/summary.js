@@ -89,7 +89,6 @@ const FAMILY_NAMES = {
   liquidity: 'Liquidity',
   closed: 'Closed',
   aave: 'Aave V3',
-  morpho: 'Morpho Blue',
   kamino: 'Kamino',
 }
 
@@ -120,7 +119,7 @@ function Progress({ parts, catalog, answered }) {
 
 /** Positions of an answer. @param {import('./plan.js').Part['family']} family @param {unknown} body */
 function countOf(family, body) {
-  if (family === 'morpho' || family === 'kamino') return 1
+  if (family === 'kamino') return 1
   const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
   if (family !== 'aave') return list.pagination.total
   return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length

@@ -70,7 +70,6 @@ function creditsIn(paths) {
     pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
     aave: creditsOf(paths[AAVE]),
     events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
-    morpho: creditsOf(paths[MORPHO]),
     kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
   }
 }

@@ -4,7 +4,6 @@
  * @property {string} wallet
  * @property {string} asOf ISO time, or empty for now
  * @property {string} target health factor that the safe amounts keep
- * @property {readonly string[]} morpho `chain id:market id`
  * @property {readonly string[]} kamino `obligation:market`
  */
 
@@ -18,18 +17,16 @@ export function viewOf(/** @type {string} */ fragment) {
     wallet: (query.get('wallet') ?? '').trim(),
     asOf: query.get('as_of') ?? '',
     target: query.get('target') ?? TARGET_DEFAULT,
-    morpho: query.getAll('morpho').slice(0, LIST_MAX),
     kamino: query.getAll('kamino').slice(0, LIST_MAX),
   }
 }
 
 /** @param {View} view */
-export function fragmentOf({ wallet, asOf, target, morpho, kamino }) {
+export function fragmentOf({ wallet, asOf, target, kamino }) {
   if (wallet === '') return ''
   const query = new URLSearchParams({ wallet })
   if (asOf !== '') query.set('as_of', asOf)
   if (target !== TARGET_DEFAULT) query.set('target', target)
-  for (const each of new Set(morpho)) query.append('morpho', each)
   for (const each of new Set(kamino)) query.append('kamino', each)
   return `#${query.toString().replaceAll('%3A', ':')}`
 }

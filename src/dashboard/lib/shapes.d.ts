@@ -18,7 +18,7 @@ export type LendingEvents = Answers['GET /v1/lending/aave-v3/position/{chain_id}
 export type LendingEvent = LendingEvents['data'][number]
 export type Snapshots = Answers['GET /v1/lending/aave-v3/position/{chain_id}/snapshots']
 export type Snapshot = Snapshots['data'][number]
-export type MorphoYield = Answers['GET /v1/lending/morpho-blue/position/{chain_id}/yield']['data']
+export type MorphoList = Answers['GET /v1/lending/morpho-blue']
 export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_address}/yield']['data']
 export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']
 

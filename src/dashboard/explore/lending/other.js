@@ -1,5 +1,4 @@
 import { shortened } from '../../lib/address.js'
-import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
@@ -19,7 +18,7 @@ function Card({ family, place, kind, id, onRemove, children }) {
   </article>`
 }
 
-/** @param {{ data: import('../../lib/shapes.d.ts').MorphoYield | import('../../lib/shapes.d.ts').KaminoYield }} props yield figures, the same for both families */
+/** @param {{ data: import('../../lib/shapes.d.ts').KaminoYield }} props yield figures */
 function Yield({ data }) {
   return html`<${Facts} rows=${[
     ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
@@ -37,17 +36,6 @@ function Yield({ data }) {
 }
 
 /** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void, again: (path: string) => void }} Props */
-
-/** A position in one market of Morpho Blue. @param {Props} props */
-export function MorphoCard({ parts: [part], context, onRemove, again }) {
-  const { answer, chainId, id = '' } = /** @type {import('../asking.js').AskedPart} */ (part)
-  const chain = chainName(context.catalog, chainId)
-  return html`<${Card} family="Morpho Blue" place=${chain} kind="market" id=${id} onRemove=${onRemove}>
-    ${answer === undefined && html`<${Waiting}>Asking ${chain}<//>`}
-    ${answer?.ok === false && html`<${Problem} failure=${answer} onRetry=${() => again(part?.path ?? '')} />`}
-    ${answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(answer)} /></div><${Proof} answer=${answer} catalog=${context.catalog} />`}
-  <//>`
-}
 
 /** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
 export function KaminoCard({ parts, context, onRemove, again }) {
