@@ -11,7 +11,7 @@ import { Morpho } from './lending/morpho.js'
 import { KaminoCard } from './lending/other.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { planOf } from './plan.js'
-import { Portfolio } from './portfolio.js'
+import { Portfolio } from './portfolio/portfolio.js'
 import { Summary } from './summary.js'
 
 /** @typedef {import('./asking.js').AskedPart} AskedPart */

@@ -21,6 +21,25 @@ export function useWidth() {
 }
 
 /**
+ * Whether an element has been scrolled to.
+ * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
+ */
+export function useNear() {
+  const ref = useRef(/** @type {HTMLDivElement | null} */ (null))
+  const [near, setNear] = useState(false)
+  useEffect(() => {
+    const element = ref.current
+    if (element === null) return undefined
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) setNear(true)
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+  return [ref, near]
+}
+
+/**
  * What `load` answers, asked again when `inputs` change or `again` is called; what came before stays until then.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load

@@ -23,6 +23,7 @@ export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_a
 export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']
 
 export type PortfolioBalance = Answers['GET /v1/portfolio/balance']
+export type PortfolioSnapshots = Answers['GET /v1/portfolio/snapshots']
 export type PortfolioRow = Answers['GET /v1/portfolio/assets']['data'][number]
 
 export type Organization = Answers['GET /dashboard/v1/organization']['data']

@@ -1,7 +1,8 @@
 import { chainName } from '../../lib/catalog.js'
 import { dollars } from '../../lib/decimal.js'
+import { useNear } from '../../lib/hooks.js'
 import { counted, dayText, secondsOf } from '../../lib/time.js'
-import { html, useEffect, useRef, useState } from '../../lib/view.js'
+import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart.js'
 import { axisDollars, axisNumber } from '../../part/chart_scale.js'
 import { Table } from '../../part/list.js'
@@ -16,17 +17,7 @@ import { Events, eventText, useEvents } from './events.js'
  */
 export function MarketHistory({ chainId, marketId, context }) {
   const { catalog, view } = context
-  const ref = useRef(/** @type {HTMLElement | null} */ (null))
-  const [near, setNear] = useState(false)
-  useEffect(() => {
-    const element = ref.current
-    if (element === null) return undefined
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) setNear(true)
-    })
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
+  const [ref, near] = useNear()
   const base = `v1/lending/aave-v3/position/${chainId}`
   const query = queryOf({ wallet: view.wallet, market_id: marketId })
   const snapshots = usePatient(near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined, context.key)

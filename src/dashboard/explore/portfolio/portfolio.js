@@ -1,22 +1,23 @@
-import { chainName } from '../lib/catalog.js'
-import { isPositive } from '../lib/decimal.js'
-import { counted } from '../lib/time.js'
-import { html } from '../lib/view.js'
-import { Amount, Facts, Usd } from '../part/figure.js'
-import { Table, words } from '../part/list.js'
-import { Empty } from '../part/notice.js'
-import { Patient, usePatient } from './patient.js'
-import { queryOf } from './plan.js'
+import { chainName } from '../../lib/catalog.js'
+import { isPositive } from '../../lib/decimal.js'
+import { counted } from '../../lib/time.js'
+import { html } from '../../lib/view.js'
+import { Amount, Facts, Usd } from '../../part/figure.js'
+import { Table, words } from '../../part/list.js'
+import { Empty } from '../../part/notice.js'
+import { Patient, usePatient } from '../patient.js'
+import { queryOf } from '../plan.js'
+import { Days } from './days.js'
 
 /** Rows that are not counted and are listed here: the first page that the service gives. */
 const ROWS_MAX = 25
 
-/** @typedef {import('../lib/shapes.d.ts').PortfolioBalance} Balance */
-/** @typedef {import('../lib/shapes.d.ts').PortfolioRow} Row */
+/** @typedef {import('../../lib/shapes.d.ts').PortfolioBalance} Balance */
+/** @typedef {import('../../lib/shapes.d.ts').PortfolioRow} Row */
 
 /**
  * What the wallet is worth on all chains, and what of it is not counted.
- * @param {{ context: import('./page.js').Context }} props
+ * @param {{ context: import('../page.js').Context }} props
  */
 export function Portfolio({ context }) {
   const { view, catalog, key } = context
@@ -30,9 +31,9 @@ export function Portfolio({ context }) {
   </section>`
 }
 
-/** @param {{ balance: Balance['data'], context: import('./page.js').Context, query: string }} props */
+/** @param {{ balance: Balance['data'], context: import('../page.js').Context, query: string }} props */
 function Worth({ balance, context, query }) {
-  const { by_kind: kinds, by_confidence: confidences, rows, unread, coverage } = balance
+  const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
   const others = rows.unpriced + rows.spam + rows.other_reasons
   if (rows.counted + others === 0 && unread.length === 0) return html`<${Empty} title="Nothing found" />`
   return html`<article class="card" aria-label="Net worth">
@@ -59,6 +60,7 @@ function Worth({ balance, context, query }) {
       ]} />
     </div>
     ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
+    ${chains.filter(({ assets_usd, debt_usd }) => isPositive(assets_usd) || isPositive(debt_usd)).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}
     <details class="as-table"><summary>What was asked, and what was not</summary>
       <p class="soft">${counted(coverage.tokens_asked, 'token')} of ${coverage.token_lists.join(', ')}; ${coverage.families.join(', ')}.</p>
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
@@ -66,7 +68,7 @@ function Worth({ balance, context, query }) {
   </article>`
 }
 
-/** @param {{ number: number, context: import('./page.js').Context, query: string }} props */
+/** @param {{ number: number, context: import('../page.js').Context, query: string }} props */
 function NotCounted({ number, context, query }) {
   const { key, catalog } = context
   const path = `v1/portfolio/assets?${query}&${queryOf({ counted: 'false', limit: ROWS_MAX })}`
@@ -75,7 +77,7 @@ function NotCounted({ number, context, query }) {
     <${Patient} asked=${asked} what="What is not counted" catalog=${catalog} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
-/** @param {{ rows: readonly Row[], catalog: import('../lib/catalog.js').Catalog }} props */
+/** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Rows({ rows, catalog }) {
   return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', 'Chain', 'As', words('Because')]}>
     ${rows.map(

@@ -1,0 +1,57 @@
+import { chainName } from '../../lib/catalog.js'
+import { dollars } from '../../lib/decimal.js'
+import { useNear } from '../../lib/hooks.js'
+import { counted, dayText, secondsOf } from '../../lib/time.js'
+import { html } from '../../lib/view.js'
+import { Chart } from '../../part/chart.js'
+import { axisDollars } from '../../part/chart_scale.js'
+import { Table } from '../../part/list.js'
+import { Empty } from '../../part/notice.js'
+import { Patient, usePatient } from '../patient.js'
+import { queryOf } from '../plan.js'
+
+/** Days of the line, up to yesterday or the moment of the view; and the most that the service gives. */
+const DAYS = 90
+const DAYS_MAX = 366
+const DAY_SEC = 86_400
+
+/** @typedef {import('../../lib/shapes.d.ts').PortfolioSnapshots} Snapshots */
+
+/**
+ * What the wallet was worth on one chain at each midnight up to the moment of the view, read when it is scrolled to.
+ * @param {{ chainId: number, context: import('../page.js').Context }} props
+ */
+export function Days({ chainId, context }) {
+  const { catalog, view, key } = context
+  const [ref, near] = useNear()
+  const until = secondsOf(view.asOf)
+  const daysAgo = Math.max(0, Math.ceil((Date.now() / 1000 - until) / DAY_SEC))
+  const max_snapshots = Math.min(DAYS + daysAgo, DAYS_MAX)
+  const query = queryOf({ wallet: view.wallet, chain_id: chainId, max_snapshots })
+  const asked = usePatient(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
+  const name = chainName(catalog, chainId)
+  return html`<div class="history" ref=${ref}>
+    <h4>Day by day on ${name}</h4>
+    <${Patient} asked=${asked} what="The daily series" catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
+  </div>`
+}
+
+/** @param {{ rows: Snapshots['data'], since: string | undefined, name: string }} props */
+function Series({ rows, since, name }) {
+  if (rows.length === 0) {
+    return html`<${Empty} title="No day to show">The series has one entry for each UTC midnight since the wallet first had anything, and goes back ${DAYS_MAX} days at most.<//>`
+  }
+  const of = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd'} */ figure) => rows.map((row) => row[figure])
+  return html`
+    <${Chart} title=${`Net worth, assets and debt on ${name}`} times=${rows.map(({ timestamp }) => timestamp)} format=${dollars} axis=${axisDollars} series=${[
+      { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
+      { name: 'Assets', kind: 'supply', values: of('assets_usd') },
+      { name: 'Debt', kind: 'debt', values: of('debt_usd') },
+    ]} />
+    ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
+    <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>
+      <${Table} label=${`Daily series on ${name}`} columns=${['Midnight (UTC)', 'Net worth', 'In the wallet', 'Liquidity', 'Supplied', 'Borrowed', 'Unpriced']}>
+        ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.wallet_usd)}</td><td>${dollars(row.liquidity_usd)}</td><td>${dollars(row.supplied_usd)}</td><td>${dollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
+      <//>
+    </details>`
+}
