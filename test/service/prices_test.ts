@@ -68,8 +68,11 @@ test('one number makes the charge, the document, the tool, README and the pages'
     pnl: 77,
     pnlOfClosed: 4,
     aave: 15,
+    morpho: 15,
+    portfolio: 15,
+    row: 2,
+    days: 5,
     events: 1,
-    morpho: 8,
     kamino: 16,
   })
 })

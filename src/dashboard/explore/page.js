@@ -89,9 +89,15 @@ function Welcome({ catalog, wallet, children }) {
     ${
       names.length === 0
         ? html`<${Empty} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
-        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. A wallet costs ${counted(catalog.credits.position, 'credit')} for each open position and ${counted(catalog.credits.aave, 'credit')} for each chain with Aave; nothing found costs nothing.</p>`
+        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${whatItCosts(catalog.credits)}</p>`
     }
   </div>`
+}
+
+/** What reading a wallet costs, in a sentence. @param {import('../lib/catalog.js').Catalog['credits']} credits */
+function whatItCosts({ position, portfolio, days, row, aave, morpho }) {
+  const worth = `${counted(portfolio, 'credit')} for what it is worth there and ${days} for its days`
+  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho. Nothing found costs nothing.`
 }
 
 /** @param {{ view: import('../lib/link.js').View }} props */

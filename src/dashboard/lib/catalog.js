@@ -69,6 +69,10 @@ function creditsIn(paths) {
     pnl: creditsOf(pnl),
     pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
     aave: creditsOf(paths[AAVE]),
+    morpho: creditsOf(paths['/v1/lending/morpho-blue']),
+    portfolio: creditsOf(paths[PORTFOLIO]),
+    row: creditsOf(paths['/v1/portfolio/assets']),
+    days: creditsOf(paths['/v1/portfolio/snapshots']),
     events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
     kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
   }
