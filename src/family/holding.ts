@@ -13,8 +13,8 @@ export interface Holding {
   readonly amount: bigint
   /** Where it is, as answers show it: `{ family: 'aave-v3', market_id: 'main' }`. */
   readonly position: { readonly family: string; readonly [field: string]: string }
-  /** Its price, or why there is none, as the family's own oracle or its reading says. Absent: as all tokens are priced. */
-  readonly price?: UsdPriceOutcome
+  /** By the family's own oracle if it has one to be trusted, else by the chain's sources of prices; or why there is none. */
+  readonly price: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can say. */
   readonly refused?: Refused
 }

@@ -2,7 +2,7 @@ import { type Address, zeroAddress } from 'viem'
 import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
-import { missing, type UsdPriceOutcome } from '../../finance/price/price.ts'
+import type { UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
 import { spamReason } from '../../finance/token/spam/spam.ts'
 import { onceEach } from '../../lib/once_each.ts'
@@ -47,8 +47,8 @@ export function unsourcedIn({ balances, holdings }: Omit<Answers, 'prices'>, cha
   )
 }
 
-function isUnsourced(price: UsdPriceOutcome | undefined): boolean {
-  return price === undefined || (price.kind === 'missing' && !price.hasSource)
+function isUnsourced(price: UsdPriceOutcome): boolean {
+  return price.kind === 'missing' && !price.hasSource
 }
 
 /** The assets that answers tell of, and what is missing from them. */
@@ -57,6 +57,8 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
   const own = ownTokensOf(holdings)
   const rows = holdings.flatMap((each) => each.rows)
   const inPositions = new Set(rows.map(({ token }) => token.address))
+  const priceOf = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
+    (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price
   const inWallet = balances.rows
     .filter(({ token }) => !own.has(token.address))
     .map(({ token, raw, isListed, price }): HeldAsset => {
@@ -66,14 +68,12 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
         kind: 'wallet',
         token,
         amount: raw,
-        price: prices.get(token.address) ?? price,
+        price: priceOf({ token, price }),
         isUnlisted: !isListed && !inPositions.has(token.address),
         refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
         position: null,
       }
     })
-  const priceOf = ({ token, price }: Holding): Pricing =>
-    (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price ?? missing('nobody prices it')
   const held = rows.map((row): HeldAsset => {
     const { kind, token, amount, refused, position } = row
     return { chainId: chain.id, kind, token, amount, price: priceOf(row), isUnlisted: false, refused, position }

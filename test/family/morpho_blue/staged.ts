@@ -126,12 +126,13 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
   const only = (entry: RawEntry): RawRead => ({ block, feeRecipient: recipient, taken: 1, entries: [entry] })
   if (stored.market.lastUpdate === 0n) return only('no_market')
   const { oracle, loanToken, collateralToken } = stored.params
-  const [rates, oraclePrice, loan, collateral, usd] = await Promise.all([
+  const [rates, oraclePrice, loan, collateral, loanUsd, collateralUsd] = await Promise.all([
     readRates(asker, question, { params: stored.params, market: stored.market }),
     asker.alone(to(oracle, 'price', [])),
     readToken(asker, loanToken),
     readToken(asker, collateralToken),
     readUsd(asker, loanToken, prices),
+    readUsd(asker, collateralToken, prices),
   ])
   const found: RawMarket = {
     params: stored.params,
@@ -141,7 +142,8 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
     oraclePrice: answerOf('price', oraclePrice),
     loan,
     collateralToken: collateral,
-    usd,
+    loanUsd,
+    collateralUsd,
   }
   return only(found)
 }
@@ -196,7 +198,7 @@ async function readUsd(
   { together }: Asker,
   token: Address,
   { feeds, aaveOracle }: PriceSources,
-): Promise<RawMarket['usd']> {
+): Promise<RawMarket['loanUsd']> {
   const feed = feeds.find((each) => isAddressEqual(each.token, token))?.feed
   const ofFeed = feed === undefined ? [] : [to(feed, 'latestRoundData', []), to(feed, 'decimals', [])]
   const ofAave =

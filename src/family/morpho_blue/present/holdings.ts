@@ -1,8 +1,7 @@
 import { spamReason } from '../../../finance/token/spam/spam.ts'
-import type { Token } from '../../../finance/token/token.ts'
 import type { Holding, Refused } from '../../holding.ts'
 import { idleOf } from '../math.ts'
-import type { Held } from '../read/position.ts'
+import type { Held, MarketToken } from '../read/position.ts'
 
 /**
  * A position in a market as rows of a portfolio: what was lent, the collateral and the debt. The market's own oracle prices
@@ -12,15 +11,24 @@ import type { Held } from '../read/position.ts'
 export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding[] {
   const { marketId, market, supplied, owed, collateral, loan, collateralToken, isAccrued } = held
   const position = { family: 'morpho-blue', market_id: marketId }
-  const refusedBy = (token: Token): Refused | undefined => {
+  const refusedBy = (token: MarketToken): Refused | undefined => {
     const spam = spamReason(token, spamTokens)
     if (spam !== undefined) return { reason: 'spam', detail: spam }
     return isAccrued ? undefined : FROZEN
   }
-  const asset = (token: Token, amount: bigint, part: string, refused = refusedBy(token)): Holding[] =>
+  const asset = (token: MarketToken, amount: bigint, part: string, refused = refusedBy(token)): Holding[] =>
     amount === 0n
       ? []
-      : [{ kind: 'supplied', token, amount, position: { ...position, part }, ...(refused && { refused }) }]
+      : [
+          {
+            kind: 'supplied',
+            token,
+            amount,
+            price: token.price,
+            position: { ...position, part },
+            ...(refused && { refused }),
+          },
+        ]
   const idle = idleOf(market)
   const unpayable: Refused | undefined =
     supplied > idle
@@ -32,7 +40,7 @@ export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding
   return [
     ...asset(loan, supplied, 'lent', refusedBy(loan) ?? unpayable),
     ...(collateralToken === undefined ? [] : asset(collateralToken, collateral, 'collateral')),
-    ...(owed === 0n ? [] : [{ kind: 'borrowed' as const, token: loan, amount: owed, position }]),
+    ...(owed === 0n ? [] : [{ kind: 'borrowed' as const, token: loan, amount: owed, price: loan.price, position }]),
   ]
 }
 

@@ -66,7 +66,8 @@ function readMarket(from: LensCursor): RawMarket {
     oraclePrice,
     loan,
     collateralToken,
-    usd: readUsdAnswers(from),
+    loanUsd: readUsdAnswers(from),
+    collateralUsd: readUsdAnswers(from),
   }
 }
 

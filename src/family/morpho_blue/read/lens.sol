@@ -29,8 +29,7 @@ interface IOracle {
 ///   market    u8 0 where there is none, 2 where the wallet has nothing, 3 where Morpho fails, and that is all; else 1,
 ///             address oracle, irm, u256 lltv, books, optional average rate since the last accrual, u8 1 if the contract
 ///             accrued, and then books after that and optional rate from then on; optional oracle price; the loan token
-///             and the collateral token as in `tokens.sol`; of the loan token what is said about
-///             its price, as in `prices.sol`
+///             and the collateral token as in `tokens.sol`; what is said about the price of each, as in `prices.sol`
 ///   books     u128 totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee,
 ///             u256 supplyShares, u128 borrowShares, u128 collateral
 ///   optional  u8 1 if it is known, u256
@@ -43,7 +42,7 @@ contract Lens is LensPage, Tokens, Prices {
     uint256 private constant ORACLE_GAS = 3_000_000;
     /// What Morpho itself and the writing of a market take, and some.
     uint256 private constant OWN_GAS = 400_000;
-    /// What one market can burn, without the price.
+    /// What one market can burn, without the prices.
     uint256 private constant MARKET_GAS =
         ACCRUE_GAS + 2 * IRM_GAS + ORACLE_GAS + 2 * TOKEN_GAS_MAX + OWN_GAS;
 
@@ -76,7 +75,7 @@ contract Lens is LensPage, Tokens, Prices {
         put(page, answers ? 1 : 0, 1);
         put(page, uint160(question.feeRecipient), 20);
         for (uint256 i = 0; answers && i < ids.length; i++) {
-            if (i > 0 && gasleft() < MARKET_GAS + priceGasMax(prices)) break;
+            if (i > 0 && gasleft() < MARKET_GAS + 2 * priceGasMax(prices)) break;
             question.id = ids[i];
             market(page, question, prices);
             page.taken++;
@@ -103,7 +102,7 @@ contract Lens is LensPage, Tokens, Prices {
         optional(page, ok && size >= 32, word(page.answer));
         describe(page, at(books, 0));
         describe(page, at(books, 1));
-        page.cursor = writePrice(prices, at(books, 0), page.cursor);
+        for (uint256 i = 0; i < 2; i++) page.cursor = writePrice(prices, at(books, i), page.cursor);
     }
 
     function accrual(Page memory page, Question memory question) private {

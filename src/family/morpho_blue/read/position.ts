@@ -3,8 +3,8 @@ import type { Block } from '../../../chain/block.ts'
 import { encodeCall } from '../../../chain/call/words.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import type { LendingPosition } from '../../../finance/math/lending.ts'
-import { type UsdPrice, usdPriceOf } from '../../../finance/price/price.ts'
-import { type Token, tokenFrom } from '../../../finance/token/token.ts'
+import { type UsdAnswers, type UsdPrice, type UsdPriceOutcome, usdPriceOf } from '../../../finance/price/price.ts'
+import { type RawToken, type Token, tokenFrom } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
@@ -12,6 +12,11 @@ import { createRecent } from '../../../lib/recent.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math.ts'
 import type { MarketsQuestion } from './abi.ts'
 import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from './state.ts'
+
+/** A token of a market with its price by the chain's sources, or why there is none. */
+export interface MarketToken extends Token {
+  readonly price: UsdPriceOutcome
+}
 
 /** What a wallet has in a market, accrued to the block of the reading; no price is needed to tell. */
 export interface Held {
@@ -27,9 +32,9 @@ export interface Held {
   readonly owed: bigint
   /** Raw units of the collateral token. */
   readonly collateral: bigint
-  readonly loan: Token
+  readonly loan: MarketToken
   /** Undefined in an idle market. */
-  readonly collateralToken: Token | undefined
+  readonly collateralToken: MarketToken | undefined
   /** Raw units of the loan token per raw unit of the collateral, 36 decimals; undefined if the oracle is silent. */
   readonly oraclePrice: bigint | undefined
 }
@@ -84,6 +89,11 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
   const state = stateOf(entry, context)
   const { supplyShares, borrowShares, collateral } = state.position
   if (supplyShares + borrowShares + collateral === 0n) return { kind: 'absent', reason: 'no_position' }
+  const tokenOf = (raw: RawToken, answers: UsdAnswers): MarketToken => ({
+    ...tokenFrom(raw),
+    price: usdPriceOf(raw.address, { chain: context.chain, answers, blockTimestampSec: context.block.timestampSec }),
+  })
+  const isIdle = isAddressEqual(params.collateralToken, zeroAddress)
   const held: Held = {
     marketId,
     params,
@@ -91,11 +101,11 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
     isAccrued: state.isAccrued,
     ...assetsOf(state.position, state.market),
     collateral,
-    loan: tokenFrom(entry.loan),
-    collateralToken: isAddressEqual(params.collateralToken, zeroAddress) ? undefined : tokenFrom(entry.collateralToken),
+    loan: tokenOf(entry.loan, entry.loanUsd),
+    collateralToken: isIdle ? undefined : tokenOf(entry.collateralToken, entry.collateralUsd),
     oraclePrice: entry.oraclePrice,
   }
-  const valued = valuedFrom({ held, state, usd: entry.usd }, context)
+  const valued = valuedFrom(held, state)
   if ('position' in valued) return { kind: 'position', position: valued.position }
   const { chain } = context
   const place = `Morpho market ${marketId} on chain ${chain.id} (${chain.name})`
@@ -104,8 +114,8 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
 
 /** The position with its figures, or what cannot be told and why. */
 function valuedFrom(
-  { held, state, usd }: { readonly held: Held; readonly state: State; readonly usd: RawMarket['usd'] },
-  { chain, block }: Context,
+  held: Held,
+  state: State,
 ): { readonly position: Position } | { readonly what: string; readonly because: string } {
   const { params, market, supplied, owed, collateral, loan, oraclePrice = 0n } = held
   const { supplyShares, borrowShares } = state.position
@@ -120,12 +130,12 @@ function valuedFrom(
   }
   const what = `price the loan token ${params.loanToken}`
   if (loan.decimals === undefined) return { what, because: 'it has no usable decimals' }
-  const outcome = usdPriceOf(params.loanToken, { chain, answers: usd, blockTimestampSec: block.timestampSec })
-  if (outcome.kind === 'missing') return { what, because: outcome.because }
-  const loanUsd = rational(outcome.price.units, pow10(outcome.price.scale + loan.decimals))
+  if (loan.price.kind === 'missing') return { what, because: loan.price.because }
+  const { price: loanPrice } = loan.price
+  const loanUsd = rational(loanPrice.units, pow10(loanPrice.scale + loan.decimals))
   const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
   const valued = valuationOf({ supplied, owed, collateral, oraclePrice, lltvWad: params.lltv, loanUsd, ...yields })
-  return { position: { ...held, ...yields, loanPrice: outcome.price, loanUsd, ...valued } }
+  return { position: { ...held, ...yields, loanPrice, loanUsd, ...valued } }
 }
 
 /** A market and the wallet in it at the block. */

@@ -63,8 +63,9 @@ export interface RawMarket {
   readonly loan: RawToken
   /** Of the zero address in an idle market. */
   readonly collateralToken: RawToken
-  /** What the sources of the loan token's price say. */
-  readonly usd: UsdAnswers
+  /** What the sources of the tokens' prices say. */
+  readonly loanUsd: UsdAnswers
+  readonly collateralUsd: UsdAnswers
 }
 
 /** A market that was asked for: Morpho does not have it, the wallet has nothing in it, or what it has. */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, parseAbi } from 'viem'
 import { createEnteredReader } from '../../../../src/family/morpho_blue/read/entered.ts'
 import { createHoldingsReader } from '../../../../src/family/morpho_blue/read/holdings.ts'
 import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { TOKENS } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
@@ -12,6 +13,7 @@ import { DEPLOYMENT } from '../support.ts'
 import { type Lister, startLister, truthOf } from './world.ts'
 
 const BUILD_LIMIT_MS = 180_000
+const FEED = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
 
 let devnet: Devnet
 let morpho: MorphoDevnet
@@ -43,8 +45,13 @@ function holdingsOf(wallet: Address, positionsMax?: number) {
   return readHoldings(createHoldingsReader({ reader, entered }), client, asked)
 }
 
-test('has what was lent, the collateral and the debt of every market that the list has, in raw units', async () => {
-  const seen = { lent: 0, collateral: 0, borrowed: 0, exceeds: 0 }
+test('has what was lent, the collateral and the debt of every market that the list has, in raw units, at the feeds’ prices', async () => {
+  const seen = { lent: 0, collateral: 0, borrowed: 0, exceeds: 0, priced: new Set<Address>() }
+  const answers = new Map<Address, bigint>()
+  for (const { address, feed } of Object.values(TOKENS)) {
+    const [, answer] = await devnet.client.readContract({ abi: FEED, address: feed, functionName: 'latestRoundData' })
+    answers.set(address, answer)
+  }
   for (const wallet of wallets) {
     const [held, { data }] = await Promise.all([holdingsOf(wallet), lister.ask({ wallet })])
     const ids = (data[0]?.positions ?? []).map(({ marketId }) => marketId)
@@ -75,13 +82,23 @@ test('has what was lent, the collateral and the debt of every market that the li
       expect(lent?.refused?.reason === 'exceeds_liquidity').toBe(exceeds)
       if (exceeds) seen.exceeds++
     }
-    // Priced as all tokens are: never by an oracle that anybody may have made.
-    expect(held?.rows.every(({ price }) => price === undefined)).toBe(true)
+    // Never by an oracle that anybody may have made.
+    for (const { token, price } of held?.rows ?? []) {
+      const units = answers.get(token.address)
+      expect(price).toMatchObject(
+        units === undefined
+          ? { kind: 'missing', hasSource: false }
+          : { kind: 'price', price: { units, scale: 8, source: 'feed' } },
+      )
+      if (units !== undefined) seen.priced.add(token.address)
+    }
   }
   expect(seen.lent).toBeGreaterThan(7)
   expect(seen.collateral).toBeGreaterThan(7)
   expect(seen.borrowed).toBeGreaterThan(5)
   expect(seen.exceeds).toBeGreaterThan(0)
+  expect(seen.priced).toContain(TOKENS.weth.address)
+  expect(seen.priced).toContain(TOKENS.usdc.address)
 }, 60_000)
 
 test('says what cannot be withdrawn because interest cannot be accrued, and owes it all the same', async () => {
