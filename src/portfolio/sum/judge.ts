@@ -1,5 +1,4 @@
 import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
-import { grouped } from '../../lib/grouped.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { type HeldAsset, type Pricing, REASONS, type Reason, type Row, type Verdict } from './row.ts'
@@ -10,7 +9,8 @@ type Objection = readonly [Reason, string]
 /**
  * The rows of assets in their order, each with its verdict. A debt is counted whenever it has a price: what speaks
  * against owning a token says nothing for owing it. What a pool prices is refused if all that the wallet has of the token
- * on the chain, as whatever kind, would be worth more than the tokens that the pool pays with.
+ * on the chain, as whatever kind, would be worth more than the tokens that the pool pays with. What a position cannot
+ * pay out is left out of that: strangers could give the wallet such a position of any size, at no cost.
  *
  * @figure value_usd
  * @source amount × price, a debt negative; the bound is `pool` of the prices
@@ -21,11 +21,10 @@ export function judgeAssets(
   { includeUnlisted }: { readonly includeUnlisted: boolean },
 ): Row[] {
   const totals = new Map<string, bigint>()
-  for (const [key, same] of grouped(assets, keyOf))
-    totals.set(
-      key,
-      same.reduce((sum, { amount }) => sum + amount, 0n),
-    )
+  for (const asset of assets) {
+    if (asset.refused?.reason === 'exceeds_liquidity') continue
+    totals.set(keyOf(asset), (totals.get(keyOf(asset)) ?? 0n) + asset.amount)
+  }
   return assets.map((asset) => {
     const { chainId, kind, token, amount, position, price } = asset
     const verdict = verdictOn(asset, { includeUnlisted, total: totals.get(keyOf(asset)) ?? amount })

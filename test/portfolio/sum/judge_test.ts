@@ -102,6 +102,9 @@ describe('judgeAssets()', () => {
     // Spam of the token, too.
     const spam = asset({ ...pooled, refused: { reason: 'spam', detail: '' } })
     expect(judged([...three, spam])).toEqual([false, false, false, false])
+    // Not what its market cannot pay: anybody may lend so to the wallet and borrow it back.
+    const hollow = asset({ ...pooled, kind: 'supplied', refused: { reason: 'exceeds_liquidity', detail: '' } })
+    expect(judged([...three, hollow])).toEqual([true, true, true, false])
   })
 
   test('compares the exact worth with what the pool holds', () => {
