@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, isAddressEqual } from 'viem'
 import type { FinanceChain } from '../../src/finance/chain.ts'
+import { createPortfolioSnapshots } from '../../src/finance/series/portfolio.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
+import { CodedError, UnavailableError } from '../../src/lib/error.ts'
+import { type AssetReader, createAssetReader } from '../../src/portfolio/read/read_chain.ts'
+import { createSnapshotReader } from '../../src/portfolio/snapshot/snapshots.ts'
 import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
 import { chainOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { rawOfUsd } from '../devnet/scenario.ts'
 import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { servicesOf } from '../support/family.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { countedClient, createPortfolio, listing } from './support.ts'
 
@@ -307,6 +311,41 @@ test('a wallet that never had anything has an empty list', async () => {
   expect(reply.data).toEqual([])
   expect(credits).toBe(5)
 })
+
+test('a wallet with more than can be summed fails alone, and no midnight is asked for it twice', async () => {
+  const fresh = await testDatabase()
+  try {
+    const { client } = countedClient(chainOf(devnet))
+    const assets = createAssetReader({ families: [], clock })
+    const huge = walletOf('huge')
+    let tries = 0
+    const reader: AssetReader = {
+      ...assets,
+      async readAgreed(question, options) {
+        if (!isAddressEqual(question.wallet, huge)) return await assets.readAgreed(question, options)
+        tries++
+        throw new CodedError('INVALID_PARAMETER', 'Cannot sum 2001 positions')
+      },
+    }
+    const services = servicesOf({ clients: [client], db: fresh.db, clock })
+    const snapshots = createPortfolioSnapshots(services)
+    const series = createSnapshotReader({ clients: services.clients, reader, familiesOn: () => [], snapshots })
+    const askFor = (wallet: Address) =>
+      series.of({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
+    const [refused, told] = await Promise.allSettled([askFor(huge), askFor(WALLET)])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'INVALID_PARAMETER' } })
+    expect(told).toMatchObject({ status: 'fulfilled', value: { snapshots: { length: 3 } } })
+
+    await pass(54)
+    tries = 0
+    for (let round = 0; round < 2; round++) await series.takeDaily(never)
+    expect(tries).toBe(1)
+    const [row] = await fresh.db.run<{ newest: number }>('select max(day) as newest from portfolio_snapshot', [])
+    expect(row?.newest).toBe(Math.floor(nowSec / DAY_SEC))
+  } finally {
+    await fresh.close()
+  }
+}, 60_000)
 
 function dateOf(timeSec = 0): string {
   return new Date(timeSec * 1_000).toISOString().slice(0, 10)

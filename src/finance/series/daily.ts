@@ -2,6 +2,7 @@ import { NoBlockError } from '../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import { pause } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
@@ -71,9 +72,18 @@ async function takePlace<Figures>(
     const wallets = await store.claim(place, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return
     await untilOver(midnights, { place, day }, signal)
-    await Promise.all(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
-    await store.done(place, day, wallets)
+    const ends = await Promise.allSettled(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
+    const failures = ends.map((end) => (end.status === 'rejected' && !isLasting(end.reason) ? end : undefined))
+    const over = wallets.filter((_, index) => failures[index] === undefined)
+    if (over.length > 0) await store.done(place, day, over)
+    const failure = failures.find((each) => each !== undefined)
+    if (failure !== undefined) throw failure.reason
   }
+}
+
+/** True if another try would end so too: the wallet has more than can be summed. */
+function isLasting(reason: unknown): boolean {
+  return reason instanceof CodedError && reason.code === 'INVALID_PARAMETER'
 }
 
 /** Waits until the chain has a block after the midnight. */

@@ -20,9 +20,11 @@ export interface Midnight {
 /** Where wallets have daily snapshots, and how their figures are read. */
 export interface SnapshotPlace<Figures> extends SeriesName {
   readonly client: ChainClient
+  /** Most wallets in one reading, which fails for all of them if it fails for one. */
+  readonly walletsMax: number
   /**
    * What wallets had at a midnight, in their order, as different endpoints agree on it; undefined for a wallet that could
-   * not be valued then. Up to 250 wallets are asked about at a time. Throws as `readByQuorum`, `DisputeError` also if
+   * not be valued then. Throws as `readByQuorum`, `DisputeError` also if
    * the figures of a single endpoint contradict themselves.
    */
   figuresAt(

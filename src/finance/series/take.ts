@@ -7,8 +7,6 @@ import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.t
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
 
-/** Wallets in one reading: so many fit into one call. */
-const WALLETS_MAX = 250
 /** Readings of one place under way at first and at most: a part of what an endpoint does at a time. */
 const RUNNING = 8
 const RUNNING_MAX = 16
@@ -135,7 +133,7 @@ export function createSnapshotTaker<Figures>(options: {
       const queue = queues.get(key) ?? fresh
       queues.set(key, queue)
       let group = queue.open.get(day)
-      if (group === undefined || group.waiting.length >= WALLETS_MAX) {
+      if (group === undefined || group.waiting.length >= place.walletsMax) {
         group = { place, day, waiting: [] }
         // After all who ask in the same turn have joined.
         if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)

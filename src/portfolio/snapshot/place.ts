@@ -32,6 +32,8 @@ export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): Por
     client,
     chainId: client.chain.id,
     name: nameOf(asked),
+    // Readings have nothing in common, and one wallet may have more than can be summed.
+    walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,
     async figuresAt({ block }, wallets, signal) {
       const textOf = (found: ChainAssets) => JSON.stringify(figuresOf(found))

@@ -11,6 +11,8 @@ import { contradictionIn } from './contradiction.ts'
 
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993
+/** So many wallets fit into one call. */
+const WALLETS_MAX = 250
 
 /** The only market of a place, for its daily snapshots. */
 export function snapshotMarket(reader: LendingReader, place: AaveV3Place): SnapshotMarket {
@@ -25,6 +27,7 @@ export function snapshotMarket(reader: LendingReader, place: AaveV3Place): Snaps
     chainId: client.chain.id,
     name: deployment.poolAddressesProvider,
     firstDayMin: FIRST_DAY_MIN,
+    walletsMax: WALLETS_MAX,
     async figuresAt({ day, block }, wallets, signal) {
       const figures = (found: ChainRead) => wallets.map((wallet) => figuresIn(found, wallet))
       const textOf = (found: ChainRead) => JSON.stringify(figures(found).map((each) => each ?? null))
