@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, encodeAbiParameters, erc20Abi, getAddress } from 'viem'
+import { type Address, encodeAbiParameters, encodeFunctionData, erc20Abi, getAddress, parseAbi } from 'viem'
+import type { ChainPrices } from '../../src/finance/chain.ts'
 import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
 import { ownCreationCode } from '../devnet/artifacts.ts'
 import { fundBank } from '../devnet/contracts.ts'
@@ -7,11 +8,12 @@ import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { createRandom } from '../devnet/random.ts'
 import type { Pool } from '../devnet/uniswap_v3_calls.ts'
 import { newPool, newToken, pass, pooledChain, rawOf } from '../finance/price/pool/world.ts'
-import { transferCall } from '../finance/token/balance/world.ts'
+import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, e6, figuresOf, type WireRow } from './support.ts'
 
 const { usdc } = TOKENS
 const HALF_AN_HOUR_SEC = 1_800
+const VAULT = parseAbi(['function setMood(uint256 mood)'])
 
 let devnet: Devnet
 let wallets = 0
@@ -151,4 +153,43 @@ test('a token that calls itself USDC has no price', async () => {
   const wallet = walletOf('inflated by a name')
   await devnet.send([transferCall(token, { from: BANK, to: wallet, value: 10n ** 12n })])
   expect(await look({ wallet, token })).toMatchObject({ net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
+})
+
+test('a vault counts by the table alone, whatever it says: without it no price, and no call of its own', async () => {
+  const [vault = BANK] = await deploy(devnet, [codeOf('Vault', usdc.address, 18)])
+  const wallet = walletOf('inflated by a vault')
+  await devnet.send([mintCall(vault, wallet, 10n ** 18n), mintCall(usdc.address, vault, 3_000_000n)])
+  const query = `wallet=${wallet}&chain_id=10&tokens=${vault}&include_unlisted=true`
+  const worthWith = async (wrappers: NonNullable<ChainPrices['wrappers']>) => {
+    const { client } = countedClient(pooledChain(devnet, { wrappers }))
+    return figuresOf(await createPortfolio([client]).balance(query)).net
+  }
+  for (const mood of [0n, 1n, 2n, 3n, 4n, 5n, 6n]) {
+    const data = encodeFunctionData({ abi: VAULT, functionName: 'setMood', args: [mood] })
+    await devnet.send([{ from: BANK, to: vault, data }])
+    const { net, row, requests } = await look({ wallet, token: vault })
+    expect({ mood, net, row }).toMatchObject({ mood, net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
+    expect(requests.length).toBeLessThan(3)
+    // What the table names is believed, so nobody but the operator may write it.
+    const named = await worthWith({ [vault]: { kind: 'erc4626', of: usdc.address } })
+    expect({ mood, named }).toEqual({ mood, named: [3_000_000n, 3_000_000_000n][Number(mood)] ?? 0n })
+  }
+}, 60_000)
+
+test('a contract that answers as a feed prices nothing, neither itself nor the token that it names', async () => {
+  const parameters = [{ type: 'uint8' }, { type: 'string' }, { type: 'int256' }] as const
+  const million = 10n ** 14n
+  const feedData = ownCreationCode('Feed', encodeAbiParameters(parameters, [8, 'PUMP / USD', million]))
+  const [feed = BANK] = await deploy(devnet, [feedData])
+  const token = await newToken(devnet, 18)
+  const wallet = walletOf('inflated by a feed')
+  await devnet.send([transferCall(token, { from: BANK, to: wallet, value: 10n ** 24n })])
+  const asked = (prices: Partial<ChainPrices>) => {
+    const portfolio = createPortfolio([countedClient(pooledChain(devnet, prices)).client])
+    return portfolio.balance(`wallet=${wallet}&chain_id=10&tokens=${token},${feed}&include_unlisted=true`)
+  }
+  expect(figuresOf(await asked({}))).toMatchObject({ net: 0n, rows: { counted: 0, unpriced: 1 } })
+  const { usdFeeds } = pooledChain(devnet).prices
+  const named = { usdFeeds: { ...usdFeeds, [token]: { feed, heartbeatSec: 3_600 } } }
+  expect(figuresOf(await asked(named)).net).toBe(10n ** 18n)
 })

@@ -2,20 +2,23 @@ import type { Address } from 'viem'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import type { Database } from '../../src/db/database.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
+import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { tokenListOf } from '../../src/finance/token/list/list.ts'
+import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { portfolioRoutes, portfolioWork } from '../../src/portfolio/mod.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
+import { DEPLOYMENT as MORPHO } from '../family/morpho_blue/support.ts'
 import { DEPLOYMENT } from '../family/uniswap_v3/support.ts'
 import { askRoute, type RouteAnswer } from '../support/ask_route.ts'
 import { servicesOf } from '../support/family.ts'
 
 /** Families that portfolios are tested with, as the devnet has them. */
-const ROWS = { uniswapV3: [DEPLOYMENT], aaveV3: DEPLOYMENTS }
+const ROWS = { uniswapV3: [DEPLOYMENT], aaveV3: DEPLOYMENTS, morphoBlue: MORPHO }
 
 /** A client of a chain, and the JSON-RPC requests that it sent, the check of its id apart. */
 export function countedClient(chain: FinanceChain): { readonly client: FinanceClient; readonly requests: string[] } {
@@ -33,20 +36,21 @@ export function listing(chain: FinanceChain, addresses: readonly Address[]): Fin
   return { ...chain, tokens: tokenListOf({ ...chain, id: 0 }, [{ name: 'test', addresses }]) }
 }
 
-/** Asks the routes of portfolios over these clients; on Ethereum alone there is Aave. */
+/** Asks the routes of portfolios over these clients: with Aave on Ethereum alone, with Morpho where a history is given. */
 export function createPortfolio(
   clients: readonly FinanceClient[],
-  options: { readonly db?: Database; readonly clock?: Clock } = {},
+  options: { readonly db?: Database; readonly clock?: Clock; readonly history?: History } = {},
 ) {
   const services = servicesOf({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
   const setup = { chainIds, servesSolana: false, connect: () => services }
+  const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE])]
   const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
   const described = {
     chainIds,
     connect: () => services,
     families: () =>
-      [UNISWAP_V3, AAVE_V3].flatMap((family) => {
+      families.flatMap((family) => {
         const reader = family.configure(rows).holdings(setup)
         return reader === undefined ? [] : { name: family.name, reader }
       }),
