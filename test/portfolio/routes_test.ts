@@ -127,7 +127,7 @@ describe('tokens', () => {
   test('may be a hundred, repeated, listed already, or no contracts at all', async () => {
     const { portfolio } = setUp()
     const known = figuresOf(await portfolio.balance(`wallet=${HOLDER}`))
-    const many = Array.from({ length: 98 }, (_, index) => walletOf(`no contract ${index}`))
+    const many = Array.from({ length: 99 }, (_, index) => walletOf(`no contract ${index}`))
     const tokens = [...many, TOKENS.usdc.address, TOKENS.usdc.address.toLowerCase()].join()
     const { kinds, rows } = figuresOf(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&tokens=${tokens}`))
     expect(kinds).toEqual(known.kinds)

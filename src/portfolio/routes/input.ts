@@ -12,9 +12,9 @@ const EXPECTED_TOKENS = `expected 1 to ${TOKENS_MAX} EVM addresses with commas b
 const tokens = v.pipe(
   v.string(EXPECTED_TOKENS),
   v.transform((text) => text.split(',')),
-  v.maxLength(TOKENS_MAX, EXPECTED_TOKENS),
   v.array(evmAddress, EXPECTED_TOKENS),
   v.transform((addresses) => [...new Set(addresses)]),
+  v.maxLength(TOKENS_MAX, EXPECTED_TOKENS),
   v.metadata({ lengthMax: TARGET_LENGTH_MAX }),
   documented({
     type: 'string',
