@@ -25,8 +25,9 @@ const READ_BYTES = 1_024
 const ASSET_BYTES = 768
 /** Contracts may answer otherwise each time: what is missing after so many rounds stays so. */
 const ROUNDS_MAX = 5
-/** Wallets of which it is remembered what they have beyond the lists. */
+/** Wallets of which it is remembered what they have beyond the lists, and how many tokens that is together. */
 const FURTHER_MAX = 5_000
+const FURTHER_TOKENS_MAX = 200_000
 
 /** Whose assets are asked for, where and when. */
 export interface ChainQuestion extends HoldingsPlace {
@@ -72,7 +73,11 @@ export function createAssetReader(options: {
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainAssets>({ clock, ...limits })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
-  const remembered = createRecent<ReadonlySet<Address>>({ entriesMax: FURTHER_MAX })
+  const remembered = createRecent<ReadonlySet<Address>>({
+    entriesMax: FURTHER_MAX,
+    weightMax: FURTHER_TOKENS_MAX,
+    weightOf: (tokens) => tokens.size,
+  })
 
   /** How one endpoint is asked, once families know where to look. */
   async function attemptFor(question: ChainQuestion, before: ReadonlySet<Address>, signal: AbortSignal) {
