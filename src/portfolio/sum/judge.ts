@@ -1,6 +1,6 @@
+import { exceedsLiquidity } from '../../finance/price/pool/pool_price.ts'
 import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
-import { pow10 } from '../../lib/number/fixed_point.ts'
 import { type HeldAsset, type Pricing, REASONS, type Reason, type Row, type Verdict } from './row.ts'
 
 /** A reason and its sentence. */
@@ -55,7 +55,7 @@ function verdictOn(
   if (value === undefined) objections.push(unpriced(asset))
   else if (kind !== 'borrowed' && price.kind === 'price' && price.liquidityUsd !== undefined) {
     const worth = worthOf(total, { decimals, price })
-    if (worth !== undefined && isMore(worth, price.liquidityUsd)) {
+    if (worth !== undefined && exceedsLiquidity(worth, { liquidityUsd: price.liquidityUsd })) {
       const detail = `The holding would be worth ${cents(worth)} US dollars, and the pool holds ${cents(price.liquidityUsd)}`
       objections.push(['exceeds_liquidity', detail])
     }
@@ -78,10 +78,6 @@ function worthOf(
 function unpriced({ token, price }: HeldAsset): Objection {
   if (price.kind === 'missing') return [price.reason, `It has no price because ${price.because}`]
   return ['unpriced', `Token ${token.address} has no usable decimals`]
-}
-
-function isMore(a: Decimal, b: Decimal): boolean {
-  return a.units * pow10(b.scale) > b.units * pow10(a.scale)
 }
 
 function cents({ units, scale }: Decimal): string {

@@ -70,7 +70,7 @@ export function poolPriceFrom(
 }
 
 /** Whether so much would be worth more than the pool holds. */
-export function exceedsLiquidity(valueUsd: Decimal, { liquidityUsd }: PoolPrice): boolean {
+export function exceedsLiquidity(valueUsd: Decimal, { liquidityUsd }: Pick<PoolPrice, 'liquidityUsd'>): boolean {
   return valueUsd.units * pow10(liquidityUsd.scale) > liquidityUsd.units * pow10(valueUsd.scale)
 }
 
