@@ -112,12 +112,36 @@ describe.each([
       })
     }
   }, 30_000)
+
+  test('SNAPSHOTS=off refuses every daily series at no cost, and nothing else', async () => {
+    await service.stop()
+    service = await startService(program, { SNAPSHOTS: 'off' })
+    const of = async (target: string) => {
+      const answer = await ask(service.port, request({ target }, accounts))
+      return {
+        status: answer.status,
+        code: JSON.parse(answer.body).error?.code,
+        cost: answer.headers['x-credits-charged'],
+      }
+    }
+    const { provider } = devnet.wallets
+    for (const target of [
+      `/v1/portfolio/snapshots?wallet=${provider}&chain_id=1`,
+      `/v1/lending/aave-v3/position/1/snapshots?wallet=${provider}`,
+    ]) {
+      expect({ target, ...(await of(target)) }).toEqual({ target, status: 403, code: 'FEATURE_DISABLED', cost: '0' })
+    }
+    expect(await of(`/v1/portfolio/balance?wallet=${provider}&allow_partial=true`)).toMatchObject({ status: 200 })
+  }, 60_000)
 })
 
 /** Pages of the log that were read by each key; every one cost a credit. */
 const pagesRead = new Map<string, number>()
 
-function request(scenario: Scenario, accounts: Accounts) {
+function request(
+  scenario: Pick<Scenario, 'target' | 'method' | 'key' | 'headers' | 'requestBody'>,
+  accounts: Accounts,
+) {
   const key = accounts.keys[scenario.key ?? 'main']
   return {
     method: scenario.method ?? 'GET',
