@@ -10,6 +10,7 @@ import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
 import { benchPonder } from './ponder.ts'
+import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchRpc } from './rpc.ts'
 import { takePrinted } from './table.ts'
 
@@ -31,6 +32,7 @@ const PARTS: readonly Part[] = [
   { name: 'rpc', run: benchRpc },
   { name: 'answers', run: onlyShown(benchAnswers) },
   { name: 'history', run: onlyShown(benchHistory) },
+  { name: 'portfolio', run: onlyShown(benchPortfolio) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
 ]

@@ -1,12 +1,9 @@
-import { join } from 'node:path'
 import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/slots/slots.ts'
-import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { walletOf } from '../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
-import { type Service, startService } from '../../devnet/service.ts'
+import type { Service } from '../../devnet/service.ts'
 import { temporaryDirectory } from '../../support/database.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
@@ -16,6 +13,7 @@ import type { LoadResult } from '../load.ts'
 import { CONSTANT_PATH, type OursReady } from '../metered.ts'
 import { printNote, printTable } from '../table.ts'
 import type { FarCommand, FarCounts } from './far.ts'
+import { environment, startMetered } from './service.ts'
 
 /** How far away the endpoint is, how many ask at a time. */
 const DELAYS_MS = [0, 50] as const
@@ -24,11 +22,6 @@ const MORPHO_SEC = 3 * 86_400
 const BATCH_WALLETS = 500
 /** Longest that the service lets an answer live: everything after the first comes from the same block. */
 const SAME_BLOCK_MS = 600_000
-/** The longest slot that the configuration takes. */
-const SLOT_MS = 10_000
-const CREDITS = '1000000000000'
-const RATE_LIMIT = '100000'
-const MAIN = join(import.meta.dir, '..', '..', '..', 'src', 'main.ts')
 
 /** One question that users ask. */
 interface Question {
@@ -96,15 +89,8 @@ export async function benchAnswers({
     })
     const constant = await constantServer.read<OursReady>()
     const ours = async (name: Way['name'], blockTimeMs: number): Promise<Way> => {
-      const env = await environment({ url, solanaUrl, blockTimeMs })
-      const service = await startService({
-        command: [process.execPath, MAIN, 'serve'],
-        env,
-        signal: AbortSignal.timeout(60_000),
-      })
+      const service = await startMetered(await environment({ url, solanaUrl, row: { blockTimeMs } }))
       services.push(service)
-      await command(env, ['org', 'limit', service.organizationId, RATE_LIMIT])
-      await command(env, ['credits', 'grant', service.organizationId, CREDITS, '--reason', 'bench'])
       return { name, port: Number(new URL(service.url).port), pid: service.pid, keys: [service.apiKey] }
     }
     const ways: Way[] = [
@@ -251,51 +237,4 @@ async function questionsOf(devnet: Devnet, quick: boolean): Promise<readonly Que
       isShared: true,
     },
   ]
-}
-
-async function environment(options: {
-  readonly url: string
-  readonly solanaUrl: string
-  readonly blockTimeMs: number
-}) {
-  const directory = temporaryDirectory()
-  const chainsFile = join(directory, 'chains.json')
-  const { main, lido, etherfi } = MARKETS
-  const chain = {
-    id: 1,
-    name: 'Devnet',
-    rpcUrls: [options.url],
-    blockTimeMs: options.blockTimeMs,
-    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
-    uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
-    aaveV3: Object.entries({ main, lido, etherfi }).map(([market, { provider }]) => ({
-      market,
-      poolAddressesProvider: provider,
-    })),
-    morphoBlue: { morpho: MORPHO },
-    prices: {
-      usdFeeds: Object.fromEntries(Object.values(TOKENS).map(({ address, feed }) => [address, feed])),
-      aaveOracle: main.oracle,
-    },
-  }
-  await Bun.write(
-    chainsFile,
-    JSON.stringify({ chains: [chain], solana: { maxSlotAgeSec: BLOCK_AGE_SEC_MAX, slotMs: SLOT_MS } }),
-  )
-  return {
-    ...Object.fromEntries(['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name] ?? ''])),
-    HOST: '127.0.0.1',
-    PORT: '0',
-    DATA_DIR: join(directory, 'data'),
-    CHAINS: '1,101',
-    LOG_LEVEL: 'warn',
-    CHAINS_FILE: chainsFile,
-    SOLANA_RPC_URL: options.solanaUrl,
-  }
-}
-
-async function command(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<void> {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], { env, stdout: 'ignore' })
-  const status = await child.exited
-  if (status !== 0) throw new Error(`Cannot run "${words.join(' ')}": status ${status}`)
 }

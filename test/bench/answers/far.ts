@@ -17,6 +17,9 @@ export interface FarCommand {
 /** What it says to every command: HTTP requests since the one before. */
 export interface FarCounts {
   readonly requests: number
+  /** Bytes of the bodies: of all requests, and of all answers. */
+  readonly sentBytes: number
+  readonly answeredBytes: number
 }
 
 const TARGET = process.env['BENCH_TARGET'] ?? ''
@@ -29,6 +32,8 @@ const remembered = new Map<string, string>()
 const waiting: (() => void)[] = []
 let delayMs = 0
 let requests = 0
+let sentBytes = 0
+let answeredBytes = 0
 let running = 0
 
 const server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: answer })
@@ -36,18 +41,22 @@ console.log(JSON.stringify({ url: `http://127.0.0.1:${server.port}` }))
 
 for await (const line of console) {
   if (line === '') continue
-  console.log(JSON.stringify({ requests } satisfies FarCounts))
+  console.log(JSON.stringify({ requests, sentBytes, answeredBytes } satisfies FarCounts))
   delayMs = (JSON.parse(line) as FarCommand).delayMs
   requests = 0
+  sentBytes = 0
+  answeredBytes = 0
 }
 
 async function answer(request: Request): Promise<Response> {
   const text = await request.text()
   requests += 1
+  sentBytes += text.length
   const replies = await inSlot(async () => {
     const [found] = await Promise.all([replyTo(text), delayMs > 0 ? Bun.sleep(delayMs) : undefined])
     return found
   })
+  answeredBytes += replies.length
   return new Response(replies, { headers: { 'content-type': 'application/json' } })
 }
 

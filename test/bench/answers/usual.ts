@@ -1,4 +1,4 @@
-import { type Address, createPublicClient, defineChain, getAddress, type Hex, http, parseAbi } from 'viem'
+import { type Address, createPublicClient, defineChain, erc20Abi, getAddress, type Hex, http, parseAbi } from 'viem'
 import { DATA_PROVIDER_ABI, ORACLE_ABI, POOL_ABI } from '../../devnet/aave_v3/abi.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { MULTICALL3, UNISWAP_V3 } from '../../devnet/addresses.ts'
@@ -31,6 +31,8 @@ const MORPHO_ABI = parseAbi([
 ])
 const AAVE_MARKETS = [MARKETS.main, MARKETS.lido, MARKETS.etherfi] as const
 const PAGE = 10
+/** Those that a wallet's balances are asked of. */
+const LISTED = (process.env['BENCH_TOKENS'] ?? '').split(',') as Address[]
 
 const url = process.env['BENCH_RPC'] ?? ''
 const client = createPublicClient({
@@ -58,9 +60,27 @@ async function answer(request: Request): Promise<Response> {
   else if (pathname === '/v1/lending/aave-v3/batch') {
     const { wallets } = (await request.json()) as { readonly wallets: readonly Address[] }
     data = (await Promise.all(wallets.map(lending))).slice(0, PAGE)
-  } else data = await isolated(wallet(), searchParams.get('market_id') as Hex)
+  } else if (pathname === '/v1/portfolio/balance') data = await balances(wallet())
+  else data = await isolated(wallet(), searchParams.get('market_id') as Hex)
   const body = JSON.stringify({ data }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
   return new Response(body, { headers: { 'content-type': 'application/json' } })
+}
+
+async function balances(wallet: Address): Promise<unknown> {
+  const contracts = LISTED.map(
+    (address) => ({ address, abi: erc20Abi, functionName: 'balanceOf', args: [wallet] }) as const,
+  )
+  const [native, tokens] = await Promise.all([
+    client.getBalance({ address: wallet }),
+    client.multicall({ contracts, allowFailure: false }),
+  ])
+  const held = LISTED.flatMap((token, index) => (tokens[index] === 0n ? [] : { token, balance: tokens[index] }))
+  const text = (address: Address, functionName: 'symbol' | 'name' | 'decimals') =>
+    client.readContract({ address, abi: erc20Abi, functionName })
+  const names = held.map(({ token }) =>
+    Promise.all([text(token, 'symbol'), text(token, 'name'), text(token, 'decimals')]),
+  )
+  return { native, held, names: await Promise.all(names) }
 }
 
 async function positions(wallet: Address): Promise<unknown> {

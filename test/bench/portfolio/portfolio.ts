@@ -1,0 +1,283 @@
+import { loadavg } from 'node:os'
+import type { Address } from 'viem'
+import { encodePools } from '../../../src/finance/price/pool/abi.ts'
+import { LENS_RUNTIME as POOL_LENS } from '../../../src/finance/price/pool/lens_artifact.ts'
+import { priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
+import { encodeBalances } from '../../../src/finance/token/balance/abi.ts'
+import { LENS_RUNTIME as BALANCE_LENS } from '../../../src/finance/token/balance/lens_artifact.ts'
+import { packedTokens } from '../../../src/finance/token/list/list.ts'
+import { UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
+import type { Service } from '../../devnet/service.ts'
+import { gasOf, QUOTES } from '../../finance/price/pool/world.ts'
+import { balanceCall, clientOf, newestBlock, read } from '../../finance/token/balance/world.ts'
+import type { FarCommand, FarCounts } from '../answers/far.ts'
+import { startMetered } from '../answers/service.ts'
+import { type Child, offer, startChild } from '../child.ts'
+import { cpuUs } from '../cpu.ts'
+import type { LoadResult } from '../load.ts'
+import { median, printNote, printTable } from '../table.ts'
+import { CHAIN_ID, HELD, LISTED, POSITIONS, type PortfolioScene, portfolioScene } from './scene.ts'
+
+const AWAY_MS = 50
+const CALLERS = 100
+const AT_ONCE = 50
+const DAYS = 365
+/** Those who list positions while snapshots are read. */
+const LISTING = 8
+/** Longest that the service lets an answer live: everything after the first comes from the same block. */
+const SAME_BLOCK_MS = 600_000
+const WINDOW_SEC = 1_800
+
+interface Bench {
+  readonly scene: PortfolioScene
+  readonly quick: boolean
+  readonly endpoint: Child
+  readonly url: string
+  readonly generator: Child
+  start(file: string, env: Readonly<Record<string, string>>): Child
+  serve(row: object, more?: Readonly<Record<string, string>>): Promise<Service>
+}
+
+type Rows = (readonly [what: string, measured: string, goal: string])[]
+
+/** What a wallet's balance and its snapshots take, against the goals that were set for them. */
+export async function benchPortfolio({ quick }: { readonly quick: boolean }): Promise<void> {
+  const live = await over({ days: 0, quick }, async (bench) => [
+    ...(await answers(bench)),
+    ...(await oneByOne(bench)),
+    ...(await gas(bench)),
+  ])
+  printTable(['portfolio', 'measured', 'goal'], live)
+  printTable(['snapshots', 'measured', 'goal'], await over({ days: DAYS, quick }, series))
+  printNote(
+    `a wallet with ${HELD} of ${LISTED.length} listed tokens; in full: with ${POSITIONS} positions and, but for snapshots, Aave too; every answer read anew unless it says otherwise; endpoint ${AWAY_MS} ms away, its answers remembered, if nothing else is said; load average ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}`,
+  )
+}
+
+async function over(
+  { days, quick }: { readonly days: number; readonly quick: boolean },
+  measure: (bench: Bench) => Promise<Rows>,
+): Promise<Rows> {
+  const scene = await portfolioScene(days)
+  const children: Child[] = []
+  const services: Service[] = []
+  const start: Bench['start'] = (file, env) => {
+    const child = startChild(file, env)
+    children.push(child)
+    return child
+  }
+  try {
+    const endpoint = start('answers/far.ts', { BENCH_TARGET: scene.devnet.rpcUrl })
+    const { url } = await endpoint.read<{ url: string }>()
+    const serve: Bench['serve'] = async (row, more = {}) => {
+      const service = await startMetered({ ...(await scene.env(url, row)), ...more })
+      services.push(service)
+      return service
+    }
+    return await measure({ scene, quick, endpoint, url, generator: start('load.ts', {}), start, serve })
+  } finally {
+    await Promise.all(services.map((service) => service.stop()))
+    await Promise.all(children.map((child) => child.stop()))
+    await scene.devnet.stop()
+  }
+}
+
+/** Sets how far away the endpoint is; says what it was asked since it was set before. */
+async function tell({ endpoint }: Bench, delayMs: number): Promise<FarCounts> {
+  endpoint.write({ delayMs } satisfies FarCommand)
+  return await endpoint.read<FarCounts>()
+}
+
+async function burst(
+  { generator }: Bench,
+  target: { readonly port: number; readonly keys: readonly string[]; readonly path: string },
+  load: { readonly connections: number; readonly durationMs: number },
+): Promise<LoadResult> {
+  const result = await offer(generator, { ...target, ...load })
+  if (Object.keys(result.statuses).join() !== '200' || result.broken > 0)
+    throw new Error(`Cannot measure ${target.path}: ${JSON.stringify(result.statuses)}`)
+  return result
+}
+
+function targetOf({ url, apiKey }: Service, path: string) {
+  return { port: Number(new URL(url).port), keys: [apiKey], path }
+}
+
+const balancePath = (wallet: Address) => `/v1/portfolio/balance?wallet=${wallet}`
+
+async function answers(bench: Bench): Promise<Rows> {
+  const { scene, quick, url, start, serve } = bench
+  const durationMs = quick ? 500 : 2_000
+  const [cold, kept] = [await serve({}), await serve({ blockTimeMs: SAME_BLOCK_MS })]
+  const listing = await serve({ morphoBlue: { morpho: MORPHO, startBlock: 0 } })
+  const usual = start('answers/usual.ts', { BENCH_RPC: url, BENCH_TOKENS: scene.chain.tokens.addresses.join() })
+  const { port } = await usual.read<{ port: number }>()
+  const rows: Rows = []
+  /** Of a way's process, for one caller at no distance. */
+  const cpuOf = async (target: ReturnType<typeof targetOf>, pid: number) => {
+    await burst(bench, target, { connections: 1, durationMs: quick ? 300 : 2_000 })
+    const before = cpuUs([pid]) ?? Number.NaN
+    const { statuses } = await burst(bench, target, { connections: 1, durationMs })
+    return ((cpuUs([pid]) ?? Number.NaN) - before) / (statuses['200'] ?? 0)
+  }
+  const { tokens, full, pooled } = scene.wallets
+  for (const [name, wallet, trips, service] of [
+    ['tokens', tokens, 1, cold],
+    ['in full', full, 1, cold],
+    ['in full, a price of a pool', pooled, 2, cold],
+    ["in full, Morpho's history", full, 1, listing],
+  ] as const) {
+    const target = targetOf(service, balancePath(wallet))
+    await burst(bench, target, { connections: 1, durationMs })
+    await offer(bench.generator, { ...target, connections: CALLERS, durationMs })
+    await tell(bench, 0)
+    const cpu = await cpuOf(target, service.pid)
+    await tell(bench, AWAY_MS)
+    const { answers: count, p50Ms } = await burst(bench, target, { connections: 1, durationMs })
+    const asked = await tell(bench, AWAY_MS)
+    const crowd = await offer(bench.generator, { ...target, connections: CALLERS, durationMs })
+    const same = targetOf(kept, balancePath(wallet))
+    await burst(bench, same, { connections: 1, durationMs: 500 })
+    const again = await burst(bench, same, { connections: CALLERS, durationMs })
+    await tell(bench, 0)
+    // The answer to the last request comes after the time is up.
+    const each = (sum: number) => Math.round(sum / (count + 1))
+    rows.push(
+      [`${name}: requests`, String(each(asked.requests)), `${trips}`],
+      [`${name}: kB asked, answered`, `${kb(each(asked.sentBytes))}, ${kb(each(asked.answeredBytes))}`, '120 asked'],
+      [`${name}: p50 alone`, `${trips} RTT + ${(p50Ms - trips * AWAY_MS).toFixed(1)} ms`, 'RTT + 20 ms'],
+      [
+        `${name}: p99, ${CALLERS} callers ÷ RTTs needed`,
+        `${(crowd.p99Ms / AWAY_MS / trips).toFixed(2)}${refusedIn(crowd)}`,
+        '1.25',
+      ],
+      [`${name}: the same within one block, ms`, again.p99Ms.toFixed(1), ''],
+      [`${name}: CPU, ms`, (cpu / 1_000).toFixed(2), ''],
+    )
+    if (wallet !== tokens) continue
+    const usualCpu = await cpuOf({ port, keys: [], path: balancePath(wallet) }, usual.pid)
+    rows.push([`${name}: CPU ÷ viem's multicall`, (cpu / usualCpu).toFixed(2), '0.33'])
+  }
+  return rows
+}
+
+/** How many of the answers were refusals, if any. */
+function refusedIn({ statuses }: LoadResult): string {
+  const all = Object.values(statuses).reduce((sum, count) => sum + count, 0)
+  const refused = all - (statuses['200'] ?? 0)
+  return refused === 0 ? '' : `, ${refused} of ${all} refused`
+}
+
+const kb = (bytes: number) => (bytes / 1_000).toFixed(1)
+
+/** The node itself answers, so that both ways have its work to wait for. */
+async function oneByOne({ scene, quick }: Bench): Promise<Rows> {
+  const { devnet, chain, wallets } = scene
+  const client = clientOf({ ...chain, rpcUrls: [devnet.rpcUrl] })
+  const wallet = wallets.tokens
+  const block = await newestBlock(client)
+  const [ours, usual]: [number[], number[]] = [[], []]
+  for (let round = 0; round < (quick ? 3 : 15); round++) {
+    ours.push(await took(() => read(client, { wallet })))
+    const left = [undefined, ...chain.tokens.addresses]
+    const worker = async () => {
+      while (left.length > 0) {
+        const { method, params } = balanceCall(wallet, left.pop(), block)
+        await devnet.rpc.call(method, ...params)
+      }
+    }
+    usual.push(await took(() => Promise.all(Array.from({ length: AT_ONCE }, worker))))
+  }
+  const ratio = `${(median(usual) / median(ours)).toFixed(0)} (${median(usual).toFixed(0)} ÷ ${median(ours).toFixed(1)} ms)`
+  return [[`one call a token, ${AT_ONCE} at once, at 0 ms ÷ ours`, ratio, '20']]
+}
+
+async function gas({ scene }: Bench): Promise<Rows> {
+  const { devnet, chain, wallets, pooledToken } = scene
+  const prices = priceSourcesOf(chain)
+  const balances = (tokens: readonly Address[]) =>
+    gasOf(devnet, BALANCE_LENS, encodeBalances({ wallet: wallets.tokens, prices }, packedTokens(tokens)))
+  const quotes = QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 }))
+  const subject = { factory: UNISWAP_V3.factory, quotes, windowSec: WINDOW_SEC, prices }
+  const pools = (tokens: readonly Address[]) => gasOf(devnet, POOL_LENS, encodePools(subject, tokens))
+  const listed = chain.tokens.addresses
+  const aToken = ((await balances(listed)) - (await balances([]))) / listed.length
+  const aPrice = (await pools([pooledToken])) - (await pools([]))
+  return [
+    ['gas a token', aToken.toFixed(0), '7,500'],
+    ['gas of a pool price, 12 candidates', aPrice.toFixed(0), '70,000'],
+  ]
+}
+
+async function series(bench: Bench): Promise<Rows> {
+  const { scene, quick, serve } = bench
+  const { tokens, full } = scene.wallets
+  const rounds = quick ? 1 : 3
+  const pathOf = (wallet: Address, round = '') =>
+    `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=${CHAIN_ID}&max_snapshots=${DAYS}${round}`
+  // With another token in the question nothing is stored yet.
+  const others = Array.from({ length: 2 * rounds }, (_, index) =>
+    pathOf(full, `&tokens=${walletOf(`no contract ${index}`)}`),
+  )
+  // What the archive says is remembered first: the node itself is not measured.
+  const unlimited = { HISTORY_REQUESTS_PER_SECOND: '0' }
+  const first = await serve({}, unlimited)
+  for (const path of [pathOf(tokens), pathOf(full), ...others]) await complete(first, path)
+  await first.stop()
+
+  const service = await serve({}, unlimited)
+  const rows: Rows = []
+  await tell(bench, AWAY_MS)
+  for (const [name, wallet] of [
+    ['tokens, and midnights', tokens],
+    ['in full', full],
+  ] as const) {
+    const path = pathOf(wallet)
+    const firstMs = await took(() => complete(service, path))
+    const { requests } = await tell(bench, AWAY_MS)
+    const { p50Ms } = await burst(bench, targetOf(service, path), { connections: 1, durationMs: 1_000 })
+    await tell(bench, AWAY_MS)
+    rows.push(
+      [`${DAYS} snapshots, ${name}: first time, s`, `${(firstMs / 1_000).toFixed(2)} (${requests} requests)`, '6'],
+      [`${DAYS} snapshots, ${name}: after, ms`, p50Ms.toFixed(1), '20'],
+    )
+  }
+  const listing = targetOf(service, `/v1/positions/uniswap-v3?wallet=${scene.devnet.wallets.market}`)
+  const load = { connections: LISTING, durationMs: quick ? 1_000 : 2_500 }
+  await burst(bench, listing, load)
+  const ratios: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const without = await burst(bench, listing, load)
+    const reading = Promise.all(others.slice(2 * round, 2 * round + 2).map((path) => complete(service, path)))
+    const during = await burst(bench, listing, load)
+    await reading
+    ratios.push(during.p99Ms / without.p99Ms)
+  }
+  rows.push([
+    `a list of positions, ${LISTING} callers, while snapshots are read: p99 ÷ without`,
+    median(ratios).toFixed(2),
+    '1.25',
+  ])
+  return rows
+}
+
+/** Asks for snapshots until they are all there. */
+async function complete({ url, apiKey }: Service, path: string): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${apiKey}` } })
+    const { data } = (await response.json()) as { readonly data?: readonly unknown[] }
+    if (response.status === 200 && data?.length === DAYS) return
+    if (response.status !== 503)
+      throw new Error(`Cannot read snapshots: ${response.status}, ${data?.length} of ${DAYS}`)
+    await Bun.sleep(20)
+  }
+}
+
+async function took(work: () => Promise<unknown>): Promise<number> {
+  const startedMs = performance.now()
+  await work()
+  return performance.now() - startedMs
+}
