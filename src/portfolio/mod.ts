@@ -24,7 +24,7 @@ export interface PortfolioSetup {
   /** EVM chains that are served. */
   readonly chainIds: readonly number[]
   readonly connect: () => PortfolioServices
-  /** Those that know what wallets hold. Called once, when something is first read. */
+  /** Those that know what wallets hold. Called when something is first read, by the routes and by the work. */
   readonly families: () => readonly SummedFamily[]
 }
 

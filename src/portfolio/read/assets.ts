@@ -56,7 +56,8 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
   const { balances, holdings, prices } = answers
   const own = ownTokensOf(holdings)
   const rows = holdings.flatMap((each) => each.rows)
-  const inPositions = new Set(rows.map(({ token }) => token.address))
+  // A stranger can give the wallet a position that is refused: it vouches for no token.
+  const inPositions = new Set(rows.filter(({ refused }) => refused === undefined).map(({ token }) => token.address))
   const priceOf = ({ token, price }: Pick<Holding, 'token' | 'price'>): Pricing =>
     (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price
   const inWallet = balances.rows

@@ -28,7 +28,7 @@ export interface HeldAsset {
   /** Smallest units, above zero; of a debt too. */
   readonly amount: bigint
   readonly price: Pricing
-  /** True if the caller alone named the token. */
+  /** True if no list has the token, and no position that is not refused. */
   readonly isUnlisted: boolean
   /** What is known against it besides. */
   readonly refused: Refused | undefined
