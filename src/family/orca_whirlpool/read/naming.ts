@@ -9,7 +9,7 @@ import { type Accounts, decoded, type Known } from './known.ts'
 
 /** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms. */
 const TOKENS_IN_TURN = 8
-/** Places of a bundle whose addresses are derived in one turn. */
+/** Places of bundles whose addresses are derived in one turn. */
 const PLACES_IN_TURN = 48
 /** Mints of one round of requests; what a round shows is remembered even if a later one fails. */
 const MINTS_IN_ROUND = 500
@@ -72,18 +72,19 @@ export function createNamer({ programs, known, check }: NamerOptions) {
     return newest
   }
 
-  /** The positions that tokens of one unit stand for, as far as that is known. */
-  async function itemsOf(tokens: readonly Token[]): Promise<Item[]> {
+  /** The positions that tokens of one unit stand for, as far as that is known; no further bundle beyond `max`. */
+  async function itemsOf(tokens: readonly Token[], max: number): Promise<Item[]> {
     const items: Item[] = []
     for (const { address: account, program: tokenProgram, mint } of tokens) {
+      if (items.length > max) break
       const subject = known.subjectOf(mint)
       if (subject === undefined || subject === 'none') continue
       const { kind, program, address } = subject
       const held = { address: account, program: tokenProgram, mint }
       if (kind === 'position') items.push({ program, address, held, bundle: undefined })
       else {
-        for (const [index, place] of (known.placesOf(address) ?? []).entries()) {
-          if (index % PLACES_IN_TURN === PLACES_IN_TURN - 1) await turn()
+        for (const place of known.placesOf(address) ?? []) {
+          if (items.length % PLACES_IN_TURN === PLACES_IN_TURN - 1) await turn()
           const own = known.bundledOf(program, mint, place)
           items.push({ program, address: own, held, bundle: { address, place } })
         }

@@ -13,7 +13,9 @@ import type { OrcaPosition, OrcaSpam } from './position.ts'
 /** So often a list is read again because something changed meanwhile. */
 const TRIES_MAX = 3
 const POSITIONS_MAX = 2_000
+/** Wallets that are remembered, and how many positions they may have together. */
 const WALLETS_MAX = 5_000
+const REMEMBERED_MAX = 200_000
 
 /** Which of a wallet's positions an answer shows. */
 export interface WalletQuery {
@@ -64,7 +66,11 @@ interface WalletReaderOptions {
 /** Makes a reader of wallets' positions, which remembers them to ask for all at once. */
 export function createWalletReader(options: WalletReaderOptions) {
   const { namer, items: reader, known, slotsApartMax } = options
-  const wallets = createRecent<Before>({ entriesMax: WALLETS_MAX })
+  const wallets = createRecent<Before>({
+    entriesMax: WALLETS_MAX,
+    weightMax: REMEMBERED_MAX,
+    weightOf: ({ items }) => items.length,
+  })
 
   async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<Listing> {
     const lists = await Promise.all(
@@ -170,7 +176,7 @@ export function createWalletReader(options: WalletReaderOptions) {
     let listing = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const named = await namer.name(session, listing.tokens, listing.newest)
-      const items = (await namer.itemsOf(listing.tokens)).sort(inOrder)
+      const items = (await namer.itemsOf(listing.tokens, POSITIONS_MAX)).sort(inOrder)
       if (items.length > POSITIONS_MAX) {
         const message = `Cannot list the positions of wallet ${wallet}: it has more than ${POSITIONS_MAX}`
         throw new CodedError('INVALID_PARAMETER', message)
