@@ -1,3 +1,4 @@
+import { worthIn } from '../../../finance/liquidity/worth.ts'
 import {
   feeGrowthInside,
   isInRange,
@@ -7,7 +8,7 @@ import {
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
 import type { Both } from '../../../finance/math/pnl/flow.ts'
-import { sumE6, usdValue } from '../../../finance/price/price.ts'
+import { sumE6 } from '../../../finance/price/price.ts'
 import type { Position } from '../read/position.ts'
 import { collectable, splitOwed } from './fees.ts'
 
@@ -42,6 +43,12 @@ export function heldIn(position: Position): { readonly principal: TokenAmounts; 
   return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), owed: owedOf(position) }
 }
 
+/** Both together. */
+export function allHeldIn(position: Position): TokenAmounts {
+  const { principal, owed } = heldIn(position)
+  return { amount0: principal.amount0 + owed.amount0, amount1: principal.amount1 + owed.amount1 }
+}
+
 function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Position): TokenAmounts {
   if (outside === undefined) return owed
   const { lower: outsideLower, upper: outsideUpper } = outside
@@ -51,7 +58,7 @@ function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpp
 }
 
 function usdOf(
-  { token0, token1 }: Position,
+  position: Position,
   held: {
     readonly amounts: TokenAmounts
     readonly owed: TokenAmounts
@@ -59,12 +66,8 @@ function usdOf(
   },
 ) {
   const { amounts, owed, split } = held
-  const [price0, price1] = [token0.price, token1.price]
-  if (price0 === undefined || price1 === undefined) return undefined
-  const worth = ({ amount0, amount1 }: TokenAmounts) => [
-    usdValue(amount0, { decimals: token0.decimals, price: price0 }),
-    usdValue(amount1, { decimals: token1.decimals, price: price1 }),
-  ]
+  const worth = worthIn(position)
+  if (worth === undefined) return undefined
   return {
     amountsE6: sumE6(worth(amounts)),
     feesE6: split && sumE6(worth(split.fees)),

@@ -1,8 +1,8 @@
 import { checksumAddress } from 'viem'
-import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
+import { type PricedToken, priceOutcomeOf } from '../../../finance/liquidity/priced_token.ts'
 import type { Holding } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
-import type { Position, PricedToken } from '../read/position.ts'
+import type { Position } from '../read/position.ts'
 
 /** A position as rows of a portfolio: what is left of four, principal and what can be collected of both tokens. */
 export function holdingsOf(position: Position): Holding[] {
@@ -29,12 +29,8 @@ function row(
       token,
       amount,
       position: { family: 'uniswap-v3', manager_address, token_id: String(tokenId), part },
-      price: priceOf(token),
+      price: priceOutcomeOf(token),
       ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
     },
   ]
-}
-
-function priceOf({ price, noPrice = missing('nobody prices it') }: PricedToken): UsdPriceOutcome {
-  return price === undefined ? noPrice : { kind: 'price', price }
 }

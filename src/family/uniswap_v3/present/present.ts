@@ -1,10 +1,12 @@
 import { checksumAddress } from 'viem'
 import { millionthsOrNull, presentAmounts, presentPnl, usdOrNull } from '../../../finance/liquidity/present.ts'
+import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
 import type { Outcome } from '../../../finance/liquidity/profit.ts'
+import type { SpamPosition } from '../../../finance/liquidity/sort_out.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { confidenceOf } from '../../../finance/price/price.ts'
 import { figuresOf } from '../math/figures.ts'
-import type { Position, PricedToken, SpamPosition } from '../read/position.ts'
+import type { Position } from '../read/position.ts'
 
 /** Which of a position's fields an answer has. */
 interface PresentOptions {

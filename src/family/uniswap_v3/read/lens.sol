@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {LensPage} from '../../../chain/call/page.sol';
-import {Prices, PriceSources} from '../../../finance/price/prices.sol';
-import {Tokens} from '../../../finance/token/tokens.sol';
+import {Positions} from '../../../finance/liquidity/positions.sol';
+import {PriceSources} from '../../../finance/price/prices.sol';
 
 interface IManager {
     function balanceOf(address) external view returns (uint256);
@@ -30,7 +29,7 @@ interface IPool {
 ///
 ///   header    u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
 ///             u32 list entries taken, u8 number of managers, then for each: u8 1 if it answered, u32 balance
-///   1 token   as in `tokens.sol`, and what is said about its price, as in `prices.sol`
+///   1 token   as in `positions.sol`
 ///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
 ///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
@@ -40,20 +39,10 @@ interface IPool {
 ///   5 closed  like 4 up to tokensOwed1: no liquidity, no use for the ticks
 ///   6 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///
-/// Texts are as in `page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
-/// their first use. A page ends early, and says so by `taken`, before gas or `bytesMax` could run out in the middle of a
-/// record.
-contract Lens is LensPage, Tokens, Prices {
-    uint256 private constant POSITIONS_MAX = 512;
+/// Tokens and pools are numbered as in `positions.sol`. A page ends early, and says so by `taken`, before gas or `bytesMax`
+/// could run out in the middle of a record.
+contract Lens is Positions {
     uint256 private constant BRIEFS_MAX = 4096;
-    /// A page of briefs ends where it has met so many.
-    uint256 private constant POOLS_MAX = 512;
-    /// Power of two, at least twice the tokens that so many pools can have.
-    uint256 private constant SLOTS = 2048;
-    /// What one position with a new pool and two new hostile tokens can burn, without their prices.
-    uint256 private constant POSITION_GAS = 1_200_000;
-    /// The longest records that one position can cause.
-    uint256 private constant POSITION_BYTES_MAX = 2_000;
 
     struct Deployments {
         address[] managers;
@@ -66,10 +55,7 @@ contract Lens is LensPage, Tokens, Prices {
         bool brief;
         /// The answer of `positions`.
         uint256 state;
-        uint256 tokenTable;
-        uint256 tokenCount;
-        uint256 poolTable;
-        uint256 poolCount;
+        Numbers numbers;
         /// Pool addresses by number; 0 where the pool is unreadable.
         uint256 poolList;
     }
@@ -128,7 +114,7 @@ contract Lens is LensPage, Tokens, Prices {
                 continue;
             }
             for (; offset < balance && page.taken < count; offset++) {
-                if (!room(page, seen, prices, bytesMax)) close(page);
+                if (!room(page, seen.numbers, prices, bytesMax)) close(page);
                 entry(page, seen, deployments, prices, i, wallet, offset);
                 page.taken++;
             }
@@ -149,7 +135,7 @@ contract Lens is LensPage, Tokens, Prices {
         (Page memory page, Seen memory seen) = open();
         presence(page, deployments);
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
-            if (!room(page, seen, prices, bytesMax)) close(page);
+            if (!room(page, seen.numbers, prices, bytesMax)) close(page);
             known(page, seen, deployments, prices, indexes[i], ids[i], owner);
             page.taken++;
         }
@@ -186,7 +172,7 @@ contract Lens is LensPage, Tokens, Prices {
         address manager = deployments.managers[index];
         argument(page, 0, uint160(wallet));
         argument(page, 1, offset);
-        if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2)) return broken(page, index, 0, 1);
+        if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2, 32)) return broken(page, index, 0, 1);
         known(page, seen, deployments, prices, index, word(page.answer), wallet);
     }
 
@@ -281,7 +267,7 @@ contract Lens is LensPage, Tokens, Prices {
             key := shr(16, keccak256(question, 128))
         }
         uint256 slot;
-        (slot, ordinal) = find(seen.poolTable, key);
+        (slot, ordinal) = poolSlot(seen.numbers, key);
         if (ordinal > 0) return (ordinal - 1, address(uint160(word(seen.poolList + (ordinal - 1) * 32))));
         uint256 token0 = word(state + 64);
         uint256 token1 = word(state + 96);
@@ -289,7 +275,7 @@ contract Lens is LensPage, Tokens, Prices {
         argument(page, 0, token0);
         argument(page, 1, token1);
         argument(page, 2, fee);
-        if (!askMany(page, factory, IFactory.getPool.selector, 3)) return (0, address(0));
+        if (!askMany(page, factory, IFactory.getPool.selector, 3, 32)) return (0, address(0));
         pool = address(uint160(word(page.answer)));
         uint256 answer = page.answer;
         bool ok = pool != address(0) && ask(page, pool, IPool.slot0.selector, 64);
@@ -302,16 +288,11 @@ contract Lens is LensPage, Tokens, Prices {
             page.answer = answer;
             return (0, address(0));
         }
-        uint256 ordinal0 = tokenOf(page, seen, prices, address(uint160(token0)));
-        uint256 ordinal1 = tokenOf(page, seen, prices, address(uint160(token1)));
+        uint256 ordinal0 = tokenOf(page, seen.numbers, prices, address(uint160(token0)));
+        uint256 ordinal1 = tokenOf(page, seen.numbers, prices, address(uint160(token1)));
         page.answer = answer;
-        ordinal = seen.poolCount;
-        seen.poolCount = ordinal + 1;
-        uint256 place = seen.poolList + ordinal * 32;
-        assembly ("memory-safe") {
-            mstore(slot, or(shl(16, key), add(ordinal, 1)))
-            mstore(place, pool)
-        }
+        ordinal = addPool(seen.numbers, slot, key);
+        set(seen.poolList + ordinal * 32, uint160(pool));
         put(page, 2, 1);
         put(page, index, 1);
         put(page, uint160(pool), 20);
@@ -324,42 +305,11 @@ contract Lens is LensPage, Tokens, Prices {
         put(page, word(answer + 96), 32);
     }
 
-    function tokenOf(
-        Page memory page,
-        Seen memory seen,
-        PriceSources calldata prices,
-        address token
-    ) private view returns (uint256 ordinal) {
-        uint256 slot;
-        (slot, ordinal) = find(seen.tokenTable, uint160(token));
-        if (ordinal > 0) return ordinal - 1;
-        ordinal = seen.tokenCount;
-        seen.tokenCount = ordinal + 1;
-        assembly ("memory-safe") {
-            mstore(slot, or(shl(16, token), add(ordinal, 1)))
-        }
-        put(page, 1, 1);
-        describe(page, token);
-        page.cursor = writePrice(prices, token, page.cursor);
-    }
-
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
         put(page, 3, 1);
         put(page, index, 1);
         put(page, id, 32);
         put(page, what, 1);
-    }
-
-    /// Whether gas, bytes and tables suffice for one more position and the prices of two tokens that are new with it.
-    function room(
-        Page memory page,
-        Seen memory seen,
-        PriceSources calldata prices,
-        uint256 bytesMax
-    ) private view returns (bool) {
-        if (seen.poolCount == POOLS_MAX) return false;
-        uint256 gasDue = POSITION_GAS + 2 * priceGasMax(prices);
-        return gasleft() >= gasDue && page.cursor - page.start + POSITION_BYTES_MAX <= bytesMax;
     }
 
     function header(Page memory page, uint256 managerCount) private view {
@@ -380,39 +330,7 @@ contract Lens is LensPage, Tokens, Prices {
         page.question = reserve(160);
         page.answer = reserve(512);
         seen.state = reserve(384);
-        seen.tokenTable = reserve(SLOTS * 32);
-        seen.poolTable = reserve(SLOTS * 32);
+        seen.numbers = openNumbers();
         seen.poolList = reserve(POOLS_MAX * 32);
-    }
-
-    /// Answers, and never returns.
-    function close(Page memory page) private pure {
-        page.checkpoint = page.cursor;
-        finish(page);
-    }
-
-    /// A call with so many arguments: true if it answered with a word.
-    function askMany(Page memory page, address target, bytes4 selector, uint256 count) private view returns (bool) {
-        (bool ok, uint256 size) = askFor(page, target, selector, 4 + count * 32, CONTRACT_GAS, 32);
-        return ok && size >= 32;
-    }
-
-    /// `room` has seen to it that there is gas.
-    function beforeCall(Page memory, uint256) internal view override {}
-
-    function find(uint256 table, uint256 key) private pure returns (uint256 slot, uint256 ordinal) {
-        assembly ("memory-safe") {
-            mstore(0, key)
-            let i := keccak256(0, 32)
-            for {} 1 { i := add(i, 1) } {
-                slot := add(table, mul(and(i, sub(SLOTS, 1)), 32))
-                let value := mload(slot)
-                if iszero(value) { break }
-                if eq(shr(16, value), key) {
-                    ordinal := and(value, 0xffff)
-                    break
-                }
-            }
-        }
     }
 }

@@ -3,15 +3,17 @@ import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { UnreadablePosition } from '../../../finance/liquidity/sort_out.ts'
+import { withPoolPrices } from '../../../finance/price/pool/read_pair_prices.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
+import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import { withPoolPrices } from './pool_prices.ts'
-import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
+import type { BriefPosition, ChainRead, Position } from './position.ts'
 import {
   LENS,
   oneQuestion,
@@ -138,7 +140,8 @@ export function createPositionReader(options: {
         const here = positions.filter(({ chainId }) => chainId === block.chainId)
         const place = places.find(({ client }) => client.chain.id === block.chainId)
         if (place === undefined || here.length === 0) return []
-        return [(shared: AbortSignal) => withPoolPrices({ positions: here, place, block }, clock, shared)]
+        const pairs = { pairs: here, amountsOf: allHeldIn, client: place.client, block, reading: readingOf(place) }
+        return [(shared: AbortSignal) => withPoolPrices(pairs, clock, shared)]
       })
       const priced = (await together(tasks, signal)).flat()
       return positions.map((position) => priced.find(isSameAs(position)) ?? position)

@@ -12,6 +12,7 @@ import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/p
 import { priceSourcesOf } from '../../price/price_sources.ts'
 import { packedTokens } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
+import { nativeToken } from '../native_token.ts'
 import { type Token, tokenFrom } from '../token.ts'
 import {
   type BalanceSubject,
@@ -145,9 +146,4 @@ function interpret(
   }
   const silent = pages.flatMap(({ start, page }) => page.silent.map((index) => at(start + index)))
   return { block, rows, silent, asked: asked.length + 1 }
-}
-
-function nativeToken({ nativeCurrency }: FinanceChain): Token {
-  const { symbol = '', name = symbol, decimals = 18 } = nativeCurrency ?? {}
-  return { address: zeroAddress, symbol, name, decimals, asWritten: { symbol, name } }
 }

@@ -1,0 +1,95 @@
+import type { Address } from 'viem'
+import type { Steps } from '../../lib/async/turns.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { FinanceChain } from '../chain.ts'
+import type { JudgedToken } from '../token/spam/judge.ts'
+import type { RawToken } from '../token/token.ts'
+import { isKnown, type KnownToken, withoutDecimals } from './priced_token.ts'
+
+/** A position that is left out because of what its tokens are. */
+export interface SpamPosition {
+  readonly chainId: number
+  readonly manager: Address
+  readonly tokenId: bigint
+  readonly reason: string
+}
+
+/** A position that could not be decoded in full. */
+export interface UnreadablePosition {
+  readonly chainId: number
+  readonly manager: Address
+  readonly tokenId: bigint
+  /** What is wrong, in words that follow "because". */
+  readonly because: string
+}
+
+/** Positions of a reading. Every entry of its list is in exactly one of the three, in the order of the list. */
+export interface SortedOut<Listed> {
+  readonly positions: readonly Listed[]
+  readonly spams: readonly SpamPosition[]
+  readonly unreadable: readonly UnreadablePosition[]
+}
+
+/** The pool and tokens of a position that is neither spam nor unreadable. */
+interface Parts<Pool> {
+  readonly pool: Pool
+  readonly token0: KnownToken
+  readonly token1: KnownToken
+  /** Why its tokens are spam. */
+  readonly spam: string | undefined
+}
+
+/** How positions are sorted out. */
+interface SortOptions<Raw> {
+  readonly chain: FinanceChain
+  readonly judge: (raw: RawToken, chain: FinanceChain) => JudgedToken
+  /** `included` where positions are answered even if their tokens are spam. */
+  readonly spam: 'apart' | 'included'
+  readonly managerOf: (raw: Raw) => Address
+}
+
+/** Tokens or positions that are interpreted in one step. */
+const STEP_TOKENS = 32
+const STEP_POSITIONS = 500
+
+/**
+ * Names the tokens of a lens' answer and separates spam, unless it is included, and positions whose tokens cannot be
+ * shown. Pools and tokens are places in the answer's lists. Throws `UpstreamError` for a place that is none.
+ */
+export function* sortOut<
+  Raw extends { readonly pool: number; readonly tokenId: bigint },
+  Pool extends { readonly token0: number; readonly token1: number },
+  Listed,
+>(
+  read: { readonly tokens: readonly RawToken[]; readonly pools: readonly Pool[]; readonly positions: readonly Raw[] },
+  { chain, judge, spam, managerOf }: SortOptions<Raw>,
+  make: (raw: Raw, parts: Parts<Pool>) => Listed,
+): Steps<SortedOut<Listed>> {
+  const tokens: JudgedToken[] = []
+  for (const [index, raw] of read.tokens.entries()) {
+    if (index % STEP_TOKENS === STEP_TOKENS - 1) yield
+    tokens.push(judge(raw, chain))
+  }
+  const positions: Listed[] = []
+  const spams: SpamPosition[] = []
+  const unreadable: UnreadablePosition[] = []
+  for (const [index, raw] of read.positions.entries()) {
+    if (index % STEP_POSITIONS === STEP_POSITIONS - 1) yield
+    const pool = sent(read.pools, raw.pool)
+    const [first, second] = [sent(tokens, pool.token0), sent(tokens, pool.token1)]
+    const [token0, token1] = [first.token, second.token]
+    const reason = first.spam ?? second.spam
+    const place = { chainId: chain.id, manager: managerOf(raw), tokenId: raw.tokenId }
+    if (reason !== undefined && spam === 'apart') spams.push({ ...place, reason })
+    else if (isKnown(token0) && isKnown(token1)) positions.push(make(raw, { pool, token0, token1, spam: reason }))
+    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0) })
+  }
+  return { positions, spams, unreadable }
+}
+
+/** What an answer refers to by its place. Throws `UpstreamError` if it did not send it. */
+export function sent<T>(list: readonly T[], index: number): T {
+  const item = list[index]
+  if (item === undefined) throw new UpstreamError('Cannot decode the lens: it refers to what it did not send')
+  return item
+}
