@@ -72,17 +72,31 @@ const sdkCore = v.record(
   v.object({
     v3CoreFactoryAddress: v.optional(address),
     nonfungiblePositionManagerAddress: v.optional(address),
+    v4PoolManagerAddress: v.optional(address),
+    v4PositionManagerAddress: v.optional(address),
   }),
 )
+const UNISWAP = v.parse(sdkCore, CHAIN_TO_ADDRESSES_MAP)
 
 /** Uniswap V3 by chain id, as Uniswap's own SDK has it. */
 export const UNISWAP_SDK: ReadonlyMap<number, ListedExchange> = new Map(
-  Object.entries(v.parse(sdkCore, CHAIN_TO_ADDRESSES_MAP)).flatMap(([id, each]) => {
+  Object.entries(UNISWAP).flatMap(([id, each]) => {
     const { v3CoreFactoryAddress: factory, nonfungiblePositionManagerAddress: manager } = each
     const isMainnet = VIEM.has(Number(id))
     return !isMainnet || factory === undefined || manager === undefined ? [] : [[Number(id), { factory, manager }]]
   }),
 )
+
+/** Uniswap V4 by chain id, as Uniswap's own SDK has it. */
+export const UNISWAP_V4_SDK: ReadonlyMap<number, { readonly positionManager: Address; readonly poolManager: Address }> =
+  new Map(
+    Object.entries(UNISWAP).flatMap(([id, each]) => {
+      const { v4PoolManagerAddress: poolManager, v4PositionManagerAddress: positionManager } = each
+      const isMainnet = VIEM.has(Number(id))
+      const isListed = poolManager !== undefined && positionManager !== undefined
+      return isMainnet && isListed ? [[Number(id), { positionManager, poolManager }]] : []
+    }),
+  )
 
 /** Seconds between blocks by chain id, as Uniswap's own SDK has them. */
 export const UNISWAP_BLOCK_TIMES: ReadonlyMap<number, number> = new Map(

@@ -1,0 +1,100 @@
+import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
+import { worthIn } from '../../../finance/liquidity/worth.ts'
+import {
+  isInRange,
+  principal,
+  rangePrices,
+  sqrtPriceAtTickX96,
+  type TokenAmounts,
+} from '../../../finance/math/liquidity.ts'
+import { sumE6 } from '../../../finance/price/price.ts'
+import { minOf } from '../../../lib/number/fixed_point.ts'
+import { type Earning, feesOf } from './fees.ts'
+
+/** What a position's figures depend on. */
+interface Figurable extends Earning {
+  readonly pool: Earning['pool'] & { readonly sqrtPriceX96: bigint }
+  readonly token0: PricedToken
+  readonly token1: PricedToken
+}
+
+/** What a complete withdrawal paid when it was executed in the reading; or that it reverts, or cannot be executed there. */
+export type Withdrawal = { readonly paid: TokenAmounts } | { readonly error: 'reverts' | 'unsupported' }
+
+/**
+ * All figures of a position. `withdrawal`: of a pool whose hook is called when liquidity is removed; then it is what
+ * counts.
+ */
+export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
+  const { pool, tickLower, tickUpper, token0, token1 } = position
+  const { principal: amounts, fees } = heldIn(position)
+  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
+  const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
+  return {
+    /** What the pool owes for all liquidity. */
+    amounts,
+    /** What any change of the position would pay besides. */
+    fees,
+    /** Whether the pool's tick is within the range, so that liquidity there earns. */
+    inRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
+    /** Millionths; undefined if one of the tokens has no price. */
+    usd: usdOf(position, { amounts, fees, counted: countedOf({ principal: amounts, fees }, withdrawal) }),
+  }
+}
+
+/** What a pool owes a position: for all liquidity, and in fees. */
+interface Owed {
+  readonly principal: TokenAmounts
+  readonly fees: TokenAmounts
+}
+
+/** What the pool owes the position. */
+export function heldIn(position: Omit<Figurable, 'token0' | 'token1'>): Owed {
+  const { pool, liquidity, tickLower, tickUpper } = position
+  const { sqrtPriceX96 } = pool
+  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), fees: feesOf(position) }
+}
+
+/** Both together. */
+export function allHeldIn(position: Omit<Figurable, 'token0' | 'token1'>): TokenAmounts {
+  return bothOf(heldIn(position))
+}
+
+/**
+ * What of a position counts: all that the pool owes, or what a withdrawal pays, and of each token no more than the pool
+ * owes: a hook can promise the same bonus to every position. Undefined if the withdrawal did not pay.
+ *
+ * @figure uniswap-v4/total, uniswap-v4/withdrawable
+ * @source v4-core `Hooks.afterRemoveLiquidity`; v4-periphery `PositionManager._decrease`
+ * @proof test/family/uniswap_v4/figures_test.ts
+ */
+export function countedOf(owed: Owed, withdrawal: Withdrawal | undefined): TokenAmounts | undefined {
+  const all = bothOf(owed)
+  if (withdrawal === undefined) return all
+  if ('error' in withdrawal) return undefined
+  const { paid } = withdrawal
+  return { amount0: minOf(paid.amount0, all.amount0), amount1: minOf(paid.amount1, all.amount1) }
+}
+
+function bothOf({ principal, fees }: Owed): TokenAmounts {
+  return { amount0: principal.amount0 + fees.amount0, amount1: principal.amount1 + fees.amount1 }
+}
+
+function usdOf(
+  position: Figurable,
+  held: {
+    readonly amounts: TokenAmounts
+    readonly fees: TokenAmounts
+    readonly counted: TokenAmounts | undefined
+  },
+) {
+  const worth = worthIn(position)
+  if (worth === undefined) return undefined
+  const { amounts, fees, counted } = held
+  return {
+    amountsE6: sumE6(worth(amounts)),
+    feesE6: sumE6(worth(fees)),
+    totalE6: counted && sumE6(worth(counted)),
+  }
+}
