@@ -3,8 +3,9 @@ import { concatHex, type Hex } from 'viem'
 import ours from './contract/artifact.json'
 
 interface Artifact {
-  readonly bytecode: string
-  readonly linkReferences: Record<
+  /** Hardhat's has the code itself, Foundry's an object around it. */
+  readonly bytecode: string | { readonly object: string }
+  readonly linkReferences?: Record<
     string,
     Record<string, readonly { readonly start: number; readonly length: number }[]>
   >
@@ -19,14 +20,14 @@ export function ownCreationCode(name: OwnContract, args: Hex = '0x'): Hex {
   return concatHex([ours[name] as Hex, args])
 }
 
-/** Creation code from a package's Hardhat artifact; every library it links to is `library`. */
+/** Creation code from a package's artifact, of Hardhat or Foundry; every library it links to is `library`. */
 export async function packageCreationCode(
   path: string,
   { args = '0x', library }: { readonly args?: Hex; readonly library?: Hex } = {},
 ): Promise<Hex> {
   const artifact = (await Bun.file(require.resolve(path)).json()) as Artifact
-  const positions = Object.values(artifact.linkReferences).flatMap((file) => Object.values(file).flat())
-  let code = artifact.bytecode
+  const positions = Object.values(artifact.linkReferences ?? {}).flatMap((file) => Object.values(file).flat())
+  let code = typeof artifact.bytecode === 'string' ? artifact.bytecode : artifact.bytecode.object
   for (const { start, length } of positions) {
     if (library === undefined) throw new Error(`Cannot link ${path}: it needs a library`)
     const from = 2 + start * 2

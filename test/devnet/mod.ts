@@ -12,6 +12,7 @@ import { createRpc, type Rpc } from './rpc.ts'
 import { buildScenario, type Scenario } from './scenario.ts'
 import { createSend, type Send } from './transaction.ts'
 import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
+import { addUniswapV4, type UniswapV4 } from './uniswap_v4/mod.ts'
 
 const CHAIN_ID_DEFAULT = 1
 
@@ -39,6 +40,8 @@ export interface Devnet extends Scenario {
   morpho(): Promise<MorphoDevnet>
   /** Aave V3 with wallets that lend and borrow; built once, moves the chain's time forward by weeks. */
   aave(): Promise<AaveDevnet>
+  /** Uniswap V4 with pools of every kind; built once. Permit2 is compiled the first time on a machine, some seconds. */
+  uniswapV4(): Promise<UniswapV4>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
   setFeed(feed: Address, round: { readonly answer: bigint; readonly updatedAtSec?: bigint }): Promise<void>
   /** Resolves when the chain's node is gone, for whatever reason. */
@@ -72,6 +75,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     let hostile: Promise<HostileScenario> | undefined
     let aave: Promise<AaveDevnet> | undefined
     let morpho: Promise<MorphoDevnet> | undefined
+    let uniswapV4: Promise<UniswapV4> | undefined
     return {
       ...scenario,
       chainId,
@@ -95,6 +99,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       aave: () => {
         aave ??= addAaveV3(builder, onProgress)
         return aave
+      },
+      uniswapV4: () => {
+        uniswapV4 ??= addUniswapV4(builder)
+        return uniswapV4
       },
       setFeed: async (feed, round) => {
         await send([setFeedCall(feed, round)])

@@ -4,7 +4,7 @@ const TICK_MAX = 887272
 
 /** A range in ticks from where the pool was created, widened to the pool's spacing and cut at the ends of the line. */
 export function rangeAround(
-  pool: Pool,
+  pool: Pick<Pool, 'startTick' | 'tickSpacing'>,
   fromTicks: number,
   toTicks: number,
 ): { readonly tickLower: number; readonly tickUpper: number } {
@@ -14,12 +14,15 @@ export function rangeAround(
 }
 
 /** The widest range a pool allows. */
-export function fullRange({ tickSpacing }: Pool): { readonly tickLower: number; readonly tickUpper: number } {
+export function fullRange({ tickSpacing }: Pick<Pool, 'tickSpacing'>): {
+  readonly tickLower: number
+  readonly tickUpper: number
+} {
   const end = Math.floor(TICK_MAX / tickSpacing) * tickSpacing
   return { tickLower: -end, tickUpper: end }
 }
 
-function aligned({ tickSpacing }: Pool, tick: number): number {
+function aligned({ tickSpacing }: Pick<Pool, 'tickSpacing'>, tick: number): number {
   const end = Math.floor(TICK_MAX / tickSpacing) * tickSpacing
   return Math.min(Math.max(Math.floor(tick / tickSpacing) * tickSpacing, -end), end - tickSpacing)
 }

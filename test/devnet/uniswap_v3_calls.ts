@@ -175,7 +175,7 @@ function managerCall(from: Address, data: Hex): Transaction {
 }
 
 /** Largest integer whose square is not above `value`, by Newton's method. */
-function squareRoot(value: bigint): bigint {
+export function squareRoot(value: bigint): bigint {
   let root = 1n << BigInt(Math.ceil(value.toString(2).length / 2))
   for (;;) {
     const next = (root + value / root) >> 1n
