@@ -75,14 +75,17 @@ const OF_EACH_FAMILY = 'families have the same parts, and none sees those of ano
 
 /** Types that several files export, and why one name is right. */
 const SHARED_NAMES: Readonly<Record<string, string>> = {
+  Accounts: OF_EACH_FAMILY,
   Asset: OF_EACH_FAMILY,
   BrokenPart: OF_EACH_FAMILY,
   ChainRead: OF_EACH_FAMILY,
+  Known: OF_EACH_FAMILY,
   Position: OF_EACH_FAMILY,
   PositionReader: OF_EACH_FAMILY,
   RawMarket: OF_EACH_FAMILY,
   RawRead: OF_EACH_FAMILY,
   Reserve: OF_EACH_FAMILY,
+  WalletQuery: OF_EACH_FAMILY,
 }
 
 test('a type that src exports has a name of its own', () => {

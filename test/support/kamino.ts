@@ -59,6 +59,10 @@ export interface ObligationFixture {
 
 export interface ReserveFixture {
   readonly market: string
+  /** Of its token, UTF-8 in at most 32 bytes. */
+  readonly name?: string
+  /** Elevation groups that it is in. */
+  readonly groups?: readonly number[]
   readonly lastUpdateSlot?: bigint
   readonly lastUpdateTimestampSec?: bigint
   /** Checks that the cached price has passed, as bits; all of them if absent. */
@@ -96,6 +100,8 @@ export interface ReserveFixture {
 }
 
 export interface MarketFixture {
+  /** UTF-8 in at most 32 bytes. */
+  readonly name?: string
   readonly referralFeeBps?: number
   /** Most rewards in a year; 0 if the market gives none. */
   readonly rewardsMaxAprBps?: number
@@ -167,6 +173,7 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
     at.uint(4924 + 8 * index, BigInt(rateBps), 4)
   }
   at.uint(5008, fixture.borrowFactorPct ?? 100n, 8)
+  at.text(5032, fixture.name ?? '')
   at.uint(5064, fixture.priceBounds?.lower ?? 0n, 8)
   at.uint(5072, fixture.priceBounds?.upper ?? 0n, 8)
   at.uint(5080, fixture.priceBounds?.exponent ?? 0n, 8)
@@ -175,6 +182,7 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   const chain = fixture.scopeChain ?? []
   for (let index = 0; index < 4; index++) at.uint(5144 + 2 * index, BigInt(chain[index] ?? 65_535), 2)
   at.uint(5256, BigInt(fixture.blockPriceUsage ?? 0), 1)
+  for (const [index, group] of (fixture.groups ?? []).entries()) at.uint(5480 + index, BigInt(group), 1)
   at.uint(5792, fixture.rewardsPerUnit ?? 0n, 8)
   return at.bytes
 }
@@ -184,6 +192,7 @@ export function marketBytes(fixture: MarketFixture = {}): Uint8Array {
   const at = writer(4664, 'f6723262489d1c78')
   at.uint(120, BigInt(fixture.referralFeeBps ?? 0), 2)
   at.uint(152, fixture.borrowCapUsd ?? 2n ** 64n - 1n, 8)
+  at.text(3248, fixture.name ?? '')
   at.uint(3358, BigInt(fixture.rewardsMaxAprBps ?? 0), 2)
   for (const { id, maxLtvPct, liquidationThresholdPct } of fixture.elevationGroups ?? []) {
     const start = 200 + 72 * (id - 1)
@@ -204,6 +213,20 @@ export function scopeBytes(entries: readonly ScopeFixture[]): Uint8Array {
     at.uint(start + 24, timestampSec, 8)
   }
   return at.bytes
+}
+
+/** Bytes of the program's account of a wallet, which names its lookup table. */
+export function userBytes(table: string): Uint8Array {
+  const at = writer(1032, '9dd6dceb62871eaf')
+  at.key(48, table)
+  return at.bytes
+}
+
+/** A lookup table with these addresses. */
+export function tableAccount(keys: readonly string[]): ServedAccount {
+  const at = writer(56 + 32 * keys.length, '01000000')
+  for (const [index, key] of keys.entries()) at.key(56 + 32 * index, key)
+  return { owner: 'AddressLookupTab1e1111111111111111111111111', data: at.bytes }
 }
 
 /** The account that these bytes are in, owned by Kamino's program by default. */
@@ -230,6 +253,11 @@ export function writer(size: number, discriminator = '') {
       const key = base58.decode(address)
       if (key?.length !== 32) throw new RangeError(`${address} is no address`)
       bytes.set(key, at)
+    },
+    text(at: number, text: string): void {
+      const utf8 = new TextEncoder().encode(text)
+      if (utf8.length > 32) throw new RangeError(`${text} does not fit 32 bytes`)
+      bytes.set(utf8, at)
     },
   }
 }

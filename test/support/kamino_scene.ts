@@ -23,6 +23,9 @@ export const OBLIGATION = addressOf('obligation')
 export const SOL = addressOf('SOL reserve')
 export const USDC = addressOf('USDC reserve')
 export const FEED = addressOf('Scope feed')
+/** Mints of SOL and USDC, as on mainnet. */
+export const SOL_MINT = 'So11111111111111111111111111111111111111112'
+export const USDC_MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 
 /** Slot at which the scene's reserves were last refreshed; read there, no interest is added. */
 export const SLOT = 350_000_000
@@ -75,11 +78,13 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
     maxPriceAgeSec: MAX_PRICE_AGE_SEC,
   }
   return {
-    [MARKET]: served(marketBytes(changes.market)),
+    [MARKET]: served(marketBytes({ name: 'Main', ...changes.market })),
     [SOL]: served(
       reserveBytes({
         market: MARKET,
         ...refreshed,
+        name: 'SOL',
+        mint: SOL_MINT,
         decimals: 9,
         availableAmount: 5_000n * 10n ** 9n,
         borrowedSf: 5_000n * 10n ** 9n * SF,
@@ -98,6 +103,8 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
       reserveBytes({
         market: MARKET,
         ...refreshed,
+        name: 'USDC',
+        mint: USDC_MINT,
         decimals: 6,
         availableAmount: 200_000n * 10n ** 6n,
         borrowedSf: 800_000n * 10n ** 6n * SF,

@@ -269,3 +269,13 @@ async function faulty(
       )
   }
 }
+
+/** How many requests waited for each other: the longest row of them in which each began after the one before ended. */
+export function rowOf({ seen }: Pick<SolanaDouble, 'seen'>): number {
+  const depths: number[] = []
+  for (const { atMs } of seen) {
+    const before = depths.filter((_, index) => (seen[index]?.endMs ?? Number.POSITIVE_INFINITY) <= atMs)
+    depths.push(1 + Math.max(0, ...before))
+  }
+  return Math.max(0, ...depths)
+}

@@ -1,10 +1,19 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
+import { KAMINO_MAINNET, type KaminoMarket, type KaminoProgram } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { kaminoEntries } from '../setting.ts'
-import { createObligationReader } from './read/read.ts'
+import { createKaminoReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
+import { withMarkets } from './table/markets.ts'
+
+/** Where obligations are, and in which markets they are looked for if no endpoint can search. */
+interface KaminoSetting {
+  readonly program: KaminoProgram
+  readonly rows: readonly KaminoMarket[]
+}
+
+const BUILT_IN: KaminoSetting = { program: KAMINO_MAINNET, rows: withMarkets([]) }
 
 /** Kamino Lend: yield and risk of one obligation. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const KAMINO = defineFamily({
@@ -12,17 +21,20 @@ export const KAMINO = defineFamily({
   aliases: ['lending_c'],
   network: 'solana',
   entries: kaminoEntries,
-  builtIn: new Map([[SOLANA_CHAIN_ID, KAMINO_MAINNET]]),
-  settingOf: ({ klendProgram, scopeProgram }, builtIn = KAMINO_MAINNET) => ({
-    programId: klendProgram ?? builtIn.programId,
-    scopeProgramId: scopeProgram ?? builtIn.scopeProgramId,
+  builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
+  settingOf: ({ klendProgram, scopeProgram, kaminoMarkets = [] }): KaminoSetting => ({
+    program: {
+      programId: klendProgram ?? KAMINO_MAINNET.programId,
+      scopeProgramId: scopeProgram ?? KAMINO_MAINNET.scopeProgramId,
+    },
+    rows: withMarkets(kaminoMarkets),
   }),
   routes({ settings, connect }) {
-    const deployment = settings.get(SOLANA_CHAIN_ID)
+    const setting = settings.get(SOLANA_CHAIN_ID)
     const reader = once(() => {
       const { solana, clock, log } = connect()
-      if (solana === undefined || deployment === undefined) return undefined
-      return createObligationReader({ solana, program: deployment, clock, log })
+      if (solana === undefined || setting === undefined) return undefined
+      return createKaminoReader({ solana, ...setting, clock, log })
     })
     return createRoutes(reader)
   },

@@ -5,7 +5,7 @@ import { CALL, type Charge } from '../../http/route/charge.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
-import type { FoundObligation, ObligationReader, ObligationReading } from './read/read.ts'
+import type { KaminoReader, ObligationReading } from './read/read.ts'
 
 /** What yield and risk of an obligation cost, each. */
 const CHARGE: Charge = { credits: 8, per: CALL }
@@ -18,16 +18,19 @@ const input = v.object({
   target_health_factor: targetHealthFactor,
 })
 
+/** A reading that found the obligation. */
+type Found = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind: 'found' }>
+
 type Input = v.InferOutput<typeof input>
 
 /** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
-export function createRoutes(connected: () => ObligationReader | undefined): readonly Route[] {
-  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<FoundObligation> {
+export function createRoutes(connected: () => KaminoReader | undefined): readonly Route[] {
+  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Found> {
     const reader = connected()
     if (reader === undefined) {
       throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
     }
-    const reading = await reader.read(asked(query), signal)
+    const reading = await reader.readObligation(asked(query), signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
     return reading
   }
@@ -38,7 +41,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     errors: [404, 502],
     charge: CHARGE,
     read,
-    untilMs: ({ untilMs }: FoundObligation) => untilMs,
+    untilMs: ({ untilMs }: Found) => untilMs,
   } as const
 
   return [
@@ -65,7 +68,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
 }
 
 function asked({ obligation_address, market_address, wallet }: Input) {
-  return { obligationAddress: obligation_address, marketAddress: market_address, wallet }
+  return { address: obligation_address, market: market_address, wallet }
 }
 
 function names({ wallet, market_address, obligation_address }: Input): Named {

@@ -123,6 +123,8 @@ test('decodeReserve() reads every field from its own place', () => {
     maxPriceAgeSec: 26n,
     priceBounds: { lower: 27n, upper: 28n, exponent: 29n },
     blockPriceUsage: 30,
+    name: 'jitoSOL\u202e',
+    groups: [31, 0, 255],
   })
   expect(lastUpdateSlotOf(data)).toBe(1n)
   const { curve, ...rest } = decodeReserve(data)
@@ -156,6 +158,8 @@ test('decodeReserve() reads every field from its own place', () => {
     maxPriceAgeSec: 26n,
     priceBounds: { lower: 27n, upper: 28n, exponent: 29n },
     priceBlocked: true,
+    symbol: 'jitoSOL',
+    groups: [31, 255],
   })
   expect(curve.length).toBe(11)
   expect(curve.slice(0, 2)).toEqual([
@@ -173,17 +177,27 @@ test.each([
   expect(decodeReserve(reserveBytes({ market: MARKET, interestRateBasis })).accrualUnit).toBe(expected)
 })
 
+test('a reserve without a name of its token has the first letters of the mint', () => {
+  expect(decodeReserve(reserveBytes({ market: MARKET, mint: B })).symbol).toBe(B.slice(0, 4))
+})
+
 test('decodeMarket() reads all 32 elevation groups', () => {
   const group = (id: number) => ({ id, maxLtvPct: id, liquidationThresholdPct: 100 - id })
   const { elevationGroups, ...rest } = decodeMarket(
     marketBytes({
+      name: 'Market of 32 bytes: 012345678901',
       referralFeeBps: 2_000,
       rewardsMaxAprBps: 65_535,
       borrowCapUsd: 45_000_000n,
       elevationGroups: [group(1), group(32)],
     }),
   )
-  expect(rest).toEqual({ referralFeeBps: 2_000n, rewardsMaxAprBps: 65_535n, borrowCapUsd: 45_000_000n })
+  expect(rest).toEqual({
+    name: 'Market of 32 bytes: 012345678901',
+    referralFeeBps: 2_000n,
+    rewardsMaxAprBps: 65_535n,
+    borrowCapUsd: 45_000_000n,
+  })
   expect(elevationGroups.length).toBe(32)
   expect([elevationGroups[0], elevationGroups[31]]).toEqual([
     { id: 1, maxLtvPct: 1n, liquidationThresholdPct: 99n },

@@ -3,9 +3,9 @@ import { bundledAddress, positionAddress } from '../../../src/family/orca_whirlp
 import { addressOf, type ServedAccounts, served } from '../../support/kamino.ts'
 import { bundleBytes, WHIRLPOOL } from '../../support/orca.ts'
 import { type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
-import { startSolanaDouble } from '../../support/solana.ts'
+import { rowOf, startSolanaDouble } from '../../support/solana.ts'
 import { mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
-import { orcaStage, rowOf } from './stage.ts'
+import { orcaStage } from './stage.ts'
 
 const WALLET = addressOf('wallet of all')
 const SLOT = 432_000 * 925 + 7

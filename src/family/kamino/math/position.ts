@@ -1,4 +1,4 @@
-import type { LendingPosition } from '../../../finance/math/lending.ts'
+import type { LendingPosition, YieldLeg } from '../../../finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../../finance/math/rate.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { leastCommonMultiple, type Rational, rational } from '../../../lib/number/rational.ts'
@@ -42,6 +42,19 @@ export interface Snapshot {
   readonly assets: ReadonlyMap<string, Asset>
 }
 
+/** What an obligation holds or owes of one reserve. */
+interface AssetLeg extends YieldLeg, Asset {
+  /** Base units of the reserve's token, Sf. */
+  readonly amountSf: bigint
+}
+
+/** An obligation in money and yields, asset by asset. */
+export interface ObligationPosition extends LendingPosition {
+  /** `isCollateral`: the liquidation threshold that applies is above 0. */
+  readonly supplies: readonly (AssetLeg & { readonly isCollateral: boolean })[]
+  readonly borrows: readonly AssetLeg[]
+}
+
 /**
  * Values an obligation at its slot: interest as the program accrues it, then money without rounding. An elevation group
  * replaces every reserve's limits by its own and sets borrow factors to 1. Outside a group a borrow factor is at least
@@ -52,7 +65,7 @@ export interface Snapshot {
  * @figure maxBorrowCapacityUSD
  * @proof test/family/kamino/math_test.ts
  */
-export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
+export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): ObligationPosition {
   const { obligation, market, slot, timestampSec, assets } = snapshot
   const group = elevationGroupOf(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
@@ -62,23 +75,32 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
     const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
     const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
-    return { reserve: asset.reserve, pool, value }
+    return { ...asset, pool, value }
   }
 
   const deposits = obligation.deposits.map((deposit) => {
-    const { reserve, pool, value } = accrued(deposit.reserve)
-    const limits = group ?? reserve
+    const { reserve, price, pool, value } = accrued(deposit.reserve)
+    const { maxLtvPct, liquidationThresholdPct } = group ?? reserve
+    const amountSf = liquidityOf(deposit.collateralAmount, pool)
+    const apyRay = supplyApyRay({ reserve, pool, slotMs }, market)
+    const isCollateral = liquidationThresholdPct > 0n
     return {
-      value: value(liquidityOf(deposit.collateralAmount, pool)),
-      apyRay: supplyApyRay({ reserve, pool, slotMs }, market),
-      maxLtvPct: limits.maxLtvPct,
-      liquidationThresholdPct: limits.liquidationThresholdPct,
+      reserve,
+      price,
+      amountSf,
+      value: value(amountSf),
+      apyRay,
+      isCollateral,
+      maxLtvPct,
+      liquidationThresholdPct,
     }
   })
   const borrows = obligation.borrows.map((borrow) => {
-    const { reserve, pool, value } = accrued(borrow.reserve)
+    const { reserve, price, pool, value } = accrued(borrow.reserve)
     const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
-    return { value: value(owed(borrow, pool)), apyRay: borrowApyRay({ reserve, pool, slotMs }), factorPct }
+    const amountSf = owed(borrow, pool)
+    const apyRay = borrowApyRay({ reserve, pool, slotMs })
+    return { reserve, price, amountSf, value: value(amountSf), apyRay, factorPct }
   })
 
   // `perUsd` holds a factor of 100, so that percentages divide without remainder.

@@ -1,6 +1,7 @@
 import { base58 } from '@scure/base'
 import { bytesIn } from '../../../chain/solana/bytes.ts'
 import { type AccountKind, decodePricedReserve, isOfKind, RESERVE_KIND } from '../../../finance/price/scope/layout.ts'
+import { shownText } from '../../../finance/token/text.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
@@ -37,7 +38,12 @@ const DEPOSITS = { count: 8, at: 96, size: 136 }
 const BORROWS = { count: 5, at: 1208, size: 200 }
 const CURVE = { count: 11, at: 4920, size: 8 }
 const GROUPS = { count: 32, at: 200, size: 72 }
+/** Elevation groups that a reserve is in; 0 is none. */
+const RESERVE_GROUPS = { count: 20, at: 5480, size: 1 }
+const NAME_BYTES = 32
 const ACCRUAL_UNITS = ['slot', 'second'] as const
+/** Of a mint's address, if its market gives the token no name. */
+const SYMBOL_LETTERS = 4
 const KEY_NONE = base58.encode(new Uint8Array(32))
 
 /** True if the bytes are an account of this kind, by discriminator and exact size. */
@@ -74,8 +80,14 @@ export function decodeObligation(data: Uint8Array) {
 /** Reads the bytes of a reserve that passed `isAccount`. */
 export function decodeReserve(data: Uint8Array) {
   const bytes = bytesIn(data)
+  const priced = decodePricedReserve(data)
   return {
-    ...decodePricedReserve(data),
+    ...priced,
+    /** The name that the market gives the token, fit to be shown. */
+    symbol: nameAt(data, 5032) || priced.mint.slice(0, SYMBOL_LETTERS),
+    groups: slots(RESERVE_GROUPS)
+      .map((at) => bytes.u8(at))
+      .filter((id) => id > 0),
     lastUpdateSlot: bytes.u64(16),
     /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
     lastUpdateTimestampSec: BigInt(bytes.u32(28)),
@@ -110,6 +122,8 @@ export function lastUpdateSlotOf(data: Uint8Array): bigint {
 export function decodeMarket(data: Uint8Array) {
   const bytes = bytesIn(data)
   return {
+    /** Fit to be shown; may be empty. */
+    name: nameAt(data, 3248),
     referralFeeBps: BigInt(bytes.u16(120)),
     /** Highest yearly rate of a reserve's rewards; 0 if the market gives none. */
     rewardsMaxAprBps: BigInt(bytes.u16(3358)),
@@ -121,6 +135,13 @@ export function decodeMarket(data: Uint8Array) {
       liquidationThresholdPct: BigInt(bytes.u8(at + 4)),
     })),
   }
+}
+
+/** UTF-8 in 32 bytes, up to the first of zero. Whoever makes a market or a reserve writes what they like. */
+function nameAt(data: Uint8Array, at: number): string {
+  const bytes = data.subarray(at, at + NAME_BYTES)
+  const end = bytes.indexOf(0)
+  return shownText(new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end)))
 }
 
 function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {

@@ -1,0 +1,12 @@
+import type { ObligationTarget } from '../known.ts'
+
+/** How obligations were found: by a search of all accounts of the program, or in so many markets by address. */
+export type FoundBy = 'search' | { readonly markets: number }
+
+/** A wallet's obligations, empty ones included, as they stood between two slots. */
+export interface FoundObligations {
+  readonly targets: readonly ObligationTarget[]
+  readonly oldest: bigint
+  readonly newest: bigint
+  readonly by: FoundBy
+}

@@ -1,0 +1,79 @@
+import type { SolanaSession } from '../../../chain/solana/client.ts'
+import type { AccountGroup } from '../../../chain/solana/groups.ts'
+import { turn } from '../../../lib/async/turns.ts'
+import { maxOf } from '../../../lib/number/fixed_point.ts'
+import type { Snapshot } from '../math/position.ts'
+import type { Known, ObligationTarget } from './known.ts'
+import type { createSlotCheck, Snapshots } from './snapshot.ts'
+
+/** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
+const READS_MAX = 3
+/** Obligations that are looked at in one turn of the event loop. */
+const OBLIGATIONS_IN_TURN = 20
+
+/** Why an account is not the obligation that was asked for. */
+export type AbsentReason = 'no_obligation' | 'other_wallet' | 'other_market'
+
+/** What a reading says of an obligation. `problem` follows "Cannot read Kamino obligation …: ". */
+export type ObligationRead =
+  | { readonly kind: 'found'; readonly snapshot: Snapshot }
+  | { readonly kind: 'absent'; readonly reason: AbsentReason }
+  | { readonly kind: 'broken'; readonly problem: string }
+
+/** Obligations in the order they were asked for, and the slot of each. */
+export interface ObligationsRead {
+  readonly reads: readonly ObligationRead[]
+  /** Without obligations the slot at which there are none. */
+  readonly slots: readonly bigint[]
+  readonly newest: bigint
+}
+
+/** Makes a reader of obligations whose addresses are known. */
+export function createObligationsReader(options: {
+  readonly known: Known
+  readonly snapshots: Snapshots
+  readonly check: ReturnType<typeof createSlotCheck>
+}) {
+  const { known, snapshots, check } = options
+
+  function readIn(group: AccountGroup, target: ObligationTarget): ObligationRead {
+    const { address, wallet, market } = target
+    const obligation = snapshots.obligationIn(group, address)
+    if (obligation === undefined) return { kind: 'absent', reason: 'no_obligation' }
+    if (obligation.owner !== wallet) return { kind: 'absent', reason: 'other_wallet' }
+    if (obligation.market !== market) return { kind: 'absent', reason: 'other_market' }
+    const state = snapshots.snapshotIn(group, market, obligation)
+    return 'problem' in state ? { kind: 'broken', ...state } : { kind: 'found', snapshot: state }
+  }
+
+  /**
+   * Reads obligations with everything their figures need, each at one slot not before `minSlot`: in one request each if
+   * their reserves and feeds are known, else in up to three.
+   */
+  return async (
+    session: SolanaSession,
+    targets: readonly ObligationTarget[],
+    minSlot: bigint,
+  ): Promise<ObligationsRead> => {
+    if (targets.length === 0) {
+      const { slot } = await session.accounts([], { minSlot })
+      return { reads: [], slots: [slot], newest: slot }
+    }
+    let least = minSlot
+    for (let left = READS_MAX; ; ) {
+      const groups = await session.grouped(targets.map(known.addressesFor), { minSlot: least, check })
+      for (const { accounts } of new Set(groups)) known.learn(accounts)
+      const reads: ObligationRead[] = []
+      for (const [index, target] of targets.entries()) {
+        if (index % OBLIGATIONS_IN_TURN === OBLIGATIONS_IN_TURN - 1) await turn()
+        reads.push(readIn(groups[index] as AccountGroup, target))
+      }
+      const slots = groups.map(({ slot }) => slot)
+      least = slots.reduce(maxOf)
+      if (--left === 0 || reads.every(({ kind }) => kind !== 'broken')) return { reads, slots, newest: least }
+    }
+  }
+}
+
+/** Reads obligations whose addresses are known. */
+export type ObligationsReader = ReturnType<typeof createObligationsReader>

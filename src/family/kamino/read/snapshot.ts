@@ -1,0 +1,105 @@
+import type { SolanaAccount, SolanaAccounts } from '../../../chain/solana/accounts.ts'
+import type { AccountGroup } from '../../../chain/solana/groups.ts'
+import { entriesIn, scopeFeedOf } from '../../../finance/price/scope/layout.ts'
+import { priceOf } from '../../../finance/price/scope/price.ts'
+import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { Log } from '../../../lib/log.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from '../math/position.ts'
+import { decoded, reservesIn } from './known.ts'
+import { isAccount, lastUpdateSlotOf, type Obligation, type Reserve } from './layout.ts'
+
+/** An obligation whose figures its accounts cannot give, at least not those that were read; follows "Cannot read: ". */
+interface Problem {
+  readonly problem: string
+}
+
+/** What accounts of one slot say of an obligation. */
+export type ObligationState = Snapshot | Problem
+
+/** Makes a reader of accounts, all of one slot. */
+export function createSnapshots({ program, log }: { readonly program: KaminoProgram; readonly log: Log }) {
+  function own({ accounts }: Pick<AccountGroup, 'accounts'>, address: string) {
+    const account = accounts.get(address)
+    return account?.owner === program.programId ? decoded(account) : undefined
+  }
+
+  /** The obligation at an address; undefined if there is none. */
+  function obligationIn(group: AccountGroup, address: string): Obligation | undefined {
+    return own(group, address)?.obligation
+  }
+
+  /** Everything that its figures depend on. */
+  function snapshotIn(group: AccountGroup, address: string, obligation: Obligation): ObligationState {
+    const market = own(group, address)?.market
+    if (market === undefined || market.referralFeeBps > 10_000n) return problem('its market is missing or broken')
+    if (elevationGroupOf(obligation, market) === 'unknown') return problem('its elevation group is unknown')
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return problem('it is broken')
+    const assets = assetsIn(group, address, obligation)
+    if (typeof assets === 'string') return problem(assets)
+    const { slot, timestampSec } = group
+    return { slot, timestampSec, obligation, market, assets }
+  }
+
+  function assetsIn(group: AccountGroup, market: string, obligation: Obligation): ReadonlyMap<string, Asset> | string {
+    const reserves = new Map<string, Reserve>()
+    for (const address of reservesIn(obligation)) {
+      const reserve = own(group, address)?.reserve
+      if (reserve?.market !== market || !isSoundReserve(reserve)) return 'a reserve is missing or broken'
+      reserves.set(address, reserve)
+    }
+    const feeds = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
+    if (feeds.some((feed) => !group.accounts.has(feed))) return 'its prices were not read'
+    const assets = new Map<string, Asset>()
+    for (const [address, reserve] of reserves) {
+      const asset = assetOf(group, address, reserve)
+      if (typeof asset === 'string') return asset
+      assets.set(address, asset)
+    }
+    return assets
+  }
+
+  /** Prices of a group's reserves: many obligations share them. */
+  const pricesIn = onceEach((_: AccountGroup['accounts']) => new Map<string, Asset | string>())
+
+  function assetOf({ accounts, slot, timestampSec }: AccountGroup, address: string, reserve: Reserve): Asset | string {
+    const prices = pricesIn(accounts)
+    const before = prices.get(address)
+    if (before !== undefined) return before
+    const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec: timestampSec })
+    if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
+      log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
+    }
+    const isPriced = found.kind !== 'none'
+    const asset = isPriced ? { reserve, price: found.price } : `the price of reserve ${address} ${found.problem}`
+    prices.set(address, asset)
+    return asset
+  }
+
+  return { obligationIn, snapshotIn }
+}
+
+/** Reads accounts, all of one slot. */
+export type Snapshots = ReturnType<typeof createSnapshots>
+
+/** Throws if an account was refreshed after the slot that the node answers from: such an answer cannot be right. */
+export function createSlotCheck({ programId }: Pick<KaminoProgram, 'programId'>) {
+  return ({
+    slot,
+    accounts,
+  }: Pick<SolanaAccounts, 'slot'> & { readonly accounts: readonly (SolanaAccount | null)[] }) => {
+    for (const account of accounts) {
+      if (account?.owner !== programId) continue
+      const { data } = account
+      const isDated = isAccount('obligation', data) || isAccount('reserve', data)
+      if (isDated && lastUpdateSlotOf(data) > slot) {
+        throw new UpstreamError('The endpoint answered from a slot before one that it shows')
+      }
+    }
+  }
+}
+
+function problem(text: string): Problem {
+  return { problem: text }
+}

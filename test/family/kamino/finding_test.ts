@@ -1,0 +1,331 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { base58 } from '@scure/base'
+import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
+import { obligationAddress } from '../../../src/family/kamino/read/find/address.ts'
+import {
+  addressOf,
+  KLEND,
+  marketBytes,
+  type ObligationFixture,
+  obligationBytes,
+  reserveBytes,
+  type ServedAccounts,
+  SF,
+  served,
+  tableAccount,
+  userBytes,
+} from '../../support/kamino.ts'
+import {
+  FEED,
+  MARKET,
+  OBLIGATION,
+  SLOT,
+  SOL,
+  SOL_MINT,
+  scene,
+  USDC,
+  USDC_MINT,
+  WALLET,
+} from '../../support/kamino_scene.ts'
+import { type Fault, rowOf, startSolanaDouble } from '../../support/solana.ts'
+import { readerStage } from './stage.ts'
+
+const OTHER_MARKET = addressOf('another market')
+const OTHER_USDC = addressOf('USDC reserve of another market')
+const UNKNOWN_MARKET = addressOf('a market that nobody named')
+const TABLE = addressOf('lookup table of the wallet')
+const NONE = '11111111111111111111111111111111'
+const ROWS = [
+  { market: MARKET, reserves: [SOL, USDC] },
+  { market: OTHER_MARKET, reserves: [OTHER_USDC] },
+]
+
+/** Long enough for requests that are sent at once to be seen so. */
+const LATENCY_MS = 30
+
+const double = startSolanaDouble({ slot: SLOT })
+afterAll(() => double.stop(), 60_000)
+
+beforeEach(() => {
+  double.faults.length = 0
+  double.seen.length = 0
+  double.ofMethod.clear()
+  double.slot = SLOT
+  double.latencyMs = 0
+})
+
+/** The seeds as the program's source has them: tag, number, wallet, market and two keys. */
+function addressFrom(tag: number, number: number, market: string, keys: readonly [string, string] = [NONE, NONE]) {
+  const bytes = [WALLET, market, ...keys].map((each) => base58.decode(each))
+  return derivedAddress(KLEND, [Uint8Array.of(tag), Uint8Array.of(number), ...bytes])
+}
+
+test('a plain obligation is at the address that is known of one', () => {
+  const seeds = { market: '988f2LFXdsEzr26Qaj6tGrqztquREHH4JdHhvWVTTCCu', tag: 0, number: 0 } as const
+  const keys = [new Uint8Array(32), new Uint8Array(32)] as const
+  const wallet = 'EHJJU1pCuz5m8ot1JeMn47jqjBxTyaEphoD4YBAZWcfN'
+  expect(obligationAddress(KLEND, wallet, { ...seeds, keys })).toBe('6i2C1zyPdhpPAFCSR9hF8RMYTAQZgKgdCxpVvxiuJRVK')
+})
+
+function obligation(fixture: Partial<ObligationFixture> = {}) {
+  const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n }]
+  return served(obligationBytes({ market: MARKET, owner: WALLET, deposits, ...fixture }))
+}
+
+/** The usual scene and a second market with a reserve of its own, in which a wallet may borrow what it supplies. */
+function chain(obligations: ServedAccounts): ServedAccounts {
+  const { [OBLIGATION]: _, ...rest } = scene()
+  const market = { market: OTHER_MARKET, mint: USDC_MINT, name: 'USDC', scopeFeed: FEED, scopeChain: [13] }
+  const reserve = reserveBytes({ ...market, maxPriceAgeSec: 120n, maxLtvPct: 80, liquidationThresholdPct: 90 })
+  return {
+    ...rest,
+    [OTHER_MARKET]: served(marketBytes({ name: 'Other' })),
+    [OTHER_USDC]: served(reserve),
+    ...obligations,
+  }
+}
+
+const inOther = { market: OTHER_MARKET, deposits: [{ reserve: OTHER_USDC, collateralAmount: 5n }] }
+
+async function found(stage: ReturnType<typeof readerStage>, market?: string) {
+  const { obligations, by } = await stage.wallet(WALLET, market)
+  return { addresses: obligations.map(({ address }) => address), by }
+}
+
+function sorted(rows: readonly (readonly [market: string, address: string])[]): string[] {
+  return rows
+    .map((row) => row.join(':'))
+    .sort()
+    .map((text) => text.split(':')[1] ?? '')
+}
+
+const REFUSALS: readonly (readonly [string, Fault])[] = [
+  ['HTTP 410', { kind: 'http', status: 410 }],
+  ['410 in the body', { kind: 'rpc', code: 410 }],
+  ['HTTP 403', { kind: 'http', status: 403 }],
+  ['an unknown method', { kind: 'rpc', code: -32601 }],
+  ['a program outside its index', { kind: 'rpc', code: -32010 }],
+]
+
+describe('an endpoint that searches the program’s accounts', () => {
+  test('finds obligations of any seeds and market, in order, and leaves out empty ones and those of others', async () => {
+    const anywhere = addressOf('an obligation of unknown seeds')
+    const fixed = addressFrom(5, 200, OTHER_MARKET, [OTHER_USDC, OTHER_USDC])
+    double.accounts = chain({
+      [anywhere]: obligation(),
+      [fixed]: obligation(inOther),
+      [addressFrom(0, 0, MARKET)]: obligation({ borrows: [{ reserve: USDC, amountSf: SF }], deposits: [] }),
+      [addressFrom(0, 1, MARKET)]: obligation({ deposits: [] }),
+      [addressFrom(0, 2, MARKET)]: obligation({ owner: addressOf('somebody else') }),
+    })
+    const stage = readerStage([double])
+    const expected = sorted([
+      [MARKET, anywhere],
+      [OTHER_MARKET, fixed],
+      [MARKET, addressFrom(0, 0, MARKET)],
+    ])
+    expect(await found(stage)).toEqual({ addresses: expected, by: 'search' })
+    stage.pass()
+    expect(await found(stage, OTHER_MARKET)).toEqual({ addresses: [fixed], by: 'search' })
+  })
+
+  test('takes two requests in a row if reserves are known, three if not, and one if the wallet was asked before', async () => {
+    double.accounts = chain({
+      [addressFrom(0, 0, MARKET)]: obligation(),
+      [addressOf('the same of another wallet')]: obligation({ owner: addressOf('another wallet') }),
+    })
+    const stage = readerStage([double])
+    await stage.wallet(addressOf('another wallet'))
+    expect(rowOf(double)).toBe(3)
+    double.seen.length = 0
+    await found(stage)
+    expect(rowOf(double)).toBe(2)
+    stage.pass()
+    double.seen.length = 0
+    double.latencyMs = LATENCY_MS
+    await found(stage)
+    expect([rowOf(double), double.seen.length]).toEqual([1, 2])
+  })
+
+  test('finds what was opened since the wallet was asked before, and forgets what was closed', async () => {
+    const [first, second] = [addressOf('first'), addressOf('second')]
+    double.accounts = chain({ [first]: obligation() })
+    const stage = readerStage([double])
+    expect((await found(stage)).addresses).toEqual([first])
+    stage.pass()
+    double.accounts = chain({ [second]: obligation() })
+    expect((await found(stage)).addresses).toEqual([second])
+    stage.pass()
+    double.accounts = chain({ [second]: obligation({ owner: addressOf('the next owner') }) })
+    expect((await found(stage)).addresses).toEqual([])
+  })
+
+  test('tells that there is nothing as of a slot whose clock was looked at', async () => {
+    double.accounts = chain({})
+    double.clockSec = Math.floor(Date.now() / 1_000) - 61
+    await expect(found(readerStage([double]))).rejects.toThrow('Cannot read Solana')
+    double.clockSec = undefined
+    expect(await found(readerStage([double]))).toEqual({ addresses: [], by: 'search' })
+  })
+
+  test('that lists those of another wallet is not believed', async () => {
+    double.accounts = chain({})
+    const account = { data: [Buffer.from(obligation({ owner: addressOf('x') }).data).toString('base64'), 'base64'] }
+    double.ofMethod.set('getProgramAccounts', {
+      kind: 'reply',
+      change: (reply) => ({
+        ...reply,
+        result: {
+          ...reply.result,
+          value: [{ pubkey: OBLIGATION, account: { ...account, owner: KLEND, lamports: 1 } }],
+        },
+      }),
+    })
+    const stage = readerStage([double])
+    await expect(found(stage)).rejects.toThrow('Cannot read Solana')
+  })
+
+  test('fails by name for an obligation that cannot be read, and leaves none out', async () => {
+    double.accounts = chain({
+      [addressFrom(0, 0, MARKET)]: obligation(),
+      [addressFrom(0, 0, OTHER_MARKET)]: obligation({ ...inOther, elevationGroup: 9 }),
+    })
+    const stage = readerStage([double])
+    const message = `Cannot read Kamino obligation ${addressFrom(0, 0, OTHER_MARKET)}: its elevation group is unknown`
+    await expect(found(stage)).rejects.toThrow(message)
+    stage.pass()
+    expect((await found(stage, MARKET)).addresses).toEqual([addressFrom(0, 0, MARKET)])
+  })
+})
+
+describe('endpoints that search nothing', () => {
+  const refuse = (fault: Fault = { kind: 'rpc', code: -32601 }) => double.ofMethod.set('getProgramAccounts', fault)
+  const pair = [SOL_MINT, USDC_MINT] as const
+  const derivable = {
+    [addressFrom(0, 0, MARKET)]: obligation(),
+    [addressFrom(0, 4, OTHER_MARKET)]: obligation(inOther),
+    [addressFrom(1, 0, MARKET, pair)]: obligation(),
+    [addressFrom(3, 0, MARKET, [USDC_MINT, SOL_MINT])]: obligation(),
+    [addressFrom(2, 0, MARKET, [USDC_MINT, USDC_MINT])]: obligation(),
+  }
+  const hidden = {
+    [addressFrom(0, 5, MARKET)]: obligation(),
+    [addressFrom(1, 1, MARKET, pair)]: obligation(),
+    [addressFrom(4, 0, MARKET, [SOL, USDC])]: obligation(),
+    [addressFrom(0, 0, UNKNOWN_MARKET)]: obligation(),
+  }
+  const addresses = sorted(
+    Object.entries(derivable).map(([address]) => [
+      address === addressFrom(0, 4, OTHER_MARKET) ? OTHER_MARKET : MARKET,
+      address,
+    ]),
+  )
+
+  test.each(REFUSALS)(
+    'because of %s, have usual seeds derived; others are missing, and it says so',
+    async (_, fault) => {
+      refuse(fault)
+      double.accounts = chain({ ...derivable, ...hidden })
+      const stage = readerStage([double], { rows: ROWS })
+      expect(await found(stage)).toEqual({ addresses, by: { markets: 2 } })
+      expect(stage.solana.report().map(({ state }) => state)).toEqual(['ready'])
+      expect(stage.lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
+    },
+  )
+
+  test('are asked one request in a row for a wallet that was asked about before', async () => {
+    refuse()
+    double.accounts = chain({ ...derivable, ...hidden })
+    const stage = readerStage([double], { rows: ROWS })
+    await found(stage)
+    stage.pass()
+    double.seen.length = 0
+    double.latencyMs = LATENCY_MS
+    expect((await found(stage)).addresses).toEqual(addresses)
+    expect(rowOf(double)).toBe(1)
+    expect(double.seen.map(({ method }) => method)).not.toContain('getProgramAccounts')
+  })
+
+  test('show what a wallet’s lookup table names, and what it names later', async () => {
+    refuse()
+    const [named, later] = [addressFrom(0, 77, MARKET), addressFrom(6, 3, MARKET, [SOL, USDC])]
+    const user = derivedAddress(KLEND, ['user_meta', base58.decode(WALLET)])
+    const withTable = (keys: readonly string[]) =>
+      chain({
+        [user]: served(userBytes(TABLE)),
+        [TABLE]: tableAccount([SOL_MINT, ...keys]),
+        [named]: obligation(),
+        [later]: obligation(),
+      })
+    double.accounts = withTable([named])
+    const stage = readerStage([double], { rows: ROWS })
+    expect((await found(stage)).addresses).toEqual([named])
+    stage.pass()
+    double.accounts = withTable([named, later])
+    expect((await found(stage)).addresses).toEqual([named, later].sort())
+    stage.pass()
+    double.seen.length = 0
+    double.latencyMs = LATENCY_MS
+    expect((await found(stage)).addresses).toEqual([named, later].sort())
+    expect(rowOf(double)).toBe(1)
+  })
+
+  test('show an obligation of other seeds once it was asked about', async () => {
+    refuse()
+    double.accounts = scene()
+    const stage = readerStage([double], { rows: ROWS })
+    expect((await found(stage)).addresses).toEqual([])
+    const target = { address: OBLIGATION, market: MARKET, wallet: WALLET }
+    await stage.reader.readObligation(target, new AbortController().signal)
+    stage.pass()
+    expect((await found(stage)).addresses).toEqual([OBLIGATION])
+  })
+
+  test('learn the reserves of a market from its lookup table, and a wallet’s obligations from them', async () => {
+    refuse()
+    const table = addressOf('lookup table of the market')
+    const keys = [FEED, USDC, addressOf('nothing'), SOL, OTHER_USDC]
+    double.accounts = { ...chain(derivable), [table]: tableAccount(keys) }
+    const rows = [{ market: MARKET, lookupTable: table, reserves: [] }]
+    const stage = readerStage([double], { rows })
+    const own = addresses.filter((each) => each !== addressFrom(0, 4, OTHER_MARKET))
+    expect(await found(stage)).toEqual({ addresses: own, by: { markets: 1 } })
+  })
+
+  test('believe no row that is not what it says', async () => {
+    refuse()
+    double.accounts = { ...chain(derivable), [addressOf('copy')]: served(marketBytes(), addressOf('another program')) }
+    const rows = [
+      ...ROWS,
+      { market: addressOf('copy'), reserves: [] },
+      { market: SOL, reserves: [MARKET] },
+      { market: addressOf('nothing'), lookupTable: USDC, reserves: [] },
+    ]
+    expect(await found(readerStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
+  })
+
+  test('look in one market alone if it is named, known or not', async () => {
+    refuse()
+    const accounts = {
+      [UNKNOWN_MARKET]: served(marketBytes()),
+      [addressFrom(0, 2, UNKNOWN_MARKET)]: obligation({ market: UNKNOWN_MARKET, deposits: [], borrows: [] }),
+    }
+    double.accounts = chain({ ...derivable, ...accounts })
+    const stage = readerStage([double], { rows: ROWS })
+    expect(await found(stage, OTHER_MARKET)).toEqual({
+      addresses: [addressFrom(0, 4, OTHER_MARKET)],
+      by: { markets: 1 },
+    })
+    expect(await found(stage, UNKNOWN_MARKET)).toEqual({ addresses: [], by: { markets: 1 } })
+  })
+})
+
+test('one endpoint that searches is enough, whichever it is', async () => {
+  const second = startSolanaDouble({ slot: SLOT })
+  double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 403 })
+  double.accounts = chain({ [OBLIGATION]: obligation() })
+  second.accounts = double.accounts
+  const stage = readerStage([double, second])
+  expect(await found(stage)).toEqual({ addresses: [OBLIGATION], by: 'search' })
+  await second.stop()
+})
