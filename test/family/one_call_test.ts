@@ -9,6 +9,7 @@ import { type FamilyPlace, readingOf } from '../../src/family/place.ts'
 import { createPositionReader } from '../../src/family/uniswap_v3/read/read.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { askBalances } from '../../src/finance/token/balance/read_balances.ts'
+import { createTokenJudge } from '../../src/finance/token/spam/judge.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
@@ -63,6 +64,7 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
     chain: one.chain,
     wallet: devnet.wallets.provider,
     others: Object.values(TOKENS).map(({ address }) => address),
+    judge: createTokenJudge().judge,
   }
   const [listed, [lent], borrowed, balances] = await Promise.all([
     positions.readWallet(devnet.wallets.provider, {

@@ -1,5 +1,6 @@
-import { type Address, checksumAddress, type Hex } from 'viem'
+import type { Address, Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
+import { checksummed } from '../checksum.ts'
 import type { LensPage } from './pages.ts'
 
 /** Layout of the stream that `page.sol` writes. */
@@ -41,7 +42,7 @@ export function createLensCursor(text: Hex): LensCursor {
     number,
     uint: (bytes) => BigInt(`0x${take(bytes)}`),
     hex: (bytes) => `0x${take(bytes)}`,
-    address: () => checksumAddress(`0x${take(20)}`),
+    address: () => checksummed(take(20)),
     text() {
       const length = number(2)
       return length === TEXT_MISSING ? undefined : `0x${take(length)}`

@@ -1,4 +1,5 @@
-import { type Address, checksumAddress, type Hex } from 'viem'
+import type { Address, Hex } from 'viem'
+import { checksummed } from '../checksum.ts'
 
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
@@ -57,7 +58,7 @@ export function wordOf(answer: Hex, index: number): bigint {
 
 /** The checksummed address in the word at an index. */
 export function addressOf(answer: Hex, index: number): Address {
-  return checksumAddress(`0x${answer.slice(26 + index * 64, 66 + index * 64)}`)
+  return checksummed(answer.slice(26 + index * 64, 66 + index * 64))
 }
 
 /** The number in an answer of one word or more; undefined if there is none. */

@@ -52,8 +52,21 @@ export interface FeeGrowth {
   readonly growth1: bigint
 }
 
+/** Ticks whose price is remembered, for most ranges end at a few of them; then all are forgotten together. */
+const ROOTS_MAX = 20_000
+const roots = new Map<number, bigint>()
+
 /** √price at a tick in Q96, rounded up as in v3-core TickMath. Throws `RangeError` for a tick out of bounds. */
 export function sqrtPriceAtTickX96(tick: number): bigint {
+  const known = roots.get(tick)
+  if (known !== undefined) return known
+  const root = rootAt(tick)
+  if (roots.size >= ROOTS_MAX) roots.clear()
+  roots.set(tick, root)
+  return root
+}
+
+function rootAt(tick: number): bigint {
   if (!Number.isInteger(tick) || tick < TICK_MIN || tick > TICK_MAX) throw new RangeError(`Cannot use tick ${tick}`)
   const distance = Math.abs(tick)
   let ratio = Q128

@@ -208,9 +208,19 @@ export function usdValue(amountRaw: bigint, options: { readonly decimals: number
  * @proof test/finance/price/price_test.ts
  */
 export function sumE6(values: readonly Decimal[]): bigint {
-  const scale = Math.max(6, ...values.map((value) => value.scale))
-  const sum = values.reduce((total, value) => total + value.units * pow10(scale - value.scale), 0n)
-  return rescale(sum, { from: scale, to: 6, rounding: 'half_away_from_zero' })
+  const { units, scale } = exactSum(values)
+  return rescale(units, { from: scale, to: 6, rounding: 'half_away_from_zero' })
+}
+
+/** Their exact sum. */
+export function exactSum(values: readonly Decimal[]): Decimal {
+  // Most values have one of few scales.
+  const sums = new Map<number, bigint>()
+  for (const { units, scale } of values) sums.set(scale, (sums.get(scale) ?? 0n) + units)
+  const scale = Math.max(0, ...sums.keys())
+  let units = 0n
+  for (const [each, sum] of sums) units += sum * pow10(scale - each)
+  return { units, scale }
 }
 
 /** No price, with the reason in words that follow "because". */

@@ -3,9 +3,8 @@ import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'
-import type { Balance, Balances } from '../../finance/token/balance/read_balances.ts'
-import { spamReason } from '../../finance/token/spam/spam.ts'
-import { onceEach } from '../../lib/once_each.ts'
+import type { Balances } from '../../finance/token/balance/read_balances.ts'
+import { setOfTokens } from '../../finance/token/list/list.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
 /** Contracts and positions that an answer names as not read; the others are a number. */
@@ -29,16 +28,17 @@ interface Known {
 /** Tokens of positions whose balances in the wallet were not asked for, as far as these answers show. */
 export function furtherOf({ holdings }: Pick<Answers, 'holdings'>, { chain, tokens }: Known): ReadonlySet<Address> {
   const own = ownTokensOf(holdings)
-  const asked = new Set([...chain.tokens.addresses, ...tokens, zeroAddress])
-  const inPositions = holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address))
-  return new Set(inPositions.filter((token) => !asked.has(token) && !own.has(token)))
+  const listed = setOfTokens(chain.tokens.addresses)
+  const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
+  const inPositions = new Set(holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address)))
+  return new Set([...inPositions].filter((token) => !isAsked(token) && !own.has(token)))
 }
 
 /** Tokens that nobody is configured to price, so that their pools may be asked. Spam is not asked about. */
-export function unsourcedIn({ balances, holdings }: Omit<Answers, 'prices'>, chain: FinanceChain): QuotedToken[] {
+export function unsourcedIn({ balances, holdings }: Omit<Answers, 'prices'>): QuotedToken[] {
   const own = ownTokensOf(holdings)
   const unsourced = [
-    ...balances.rows.filter(({ token, price }) => isUnsourced(price) && spamIn(token, chain) === undefined),
+    ...balances.rows.filter(({ price, spam }) => isUnsourced(price) && spam === undefined),
     ...holdings.flatMap(({ rows }) => rows.filter(({ price, refused }) => isUnsourced(price) && refused === undefined)),
   ]
   const decimals = new Map(unsourced.map(({ token }) => [token.address, token.decimals]))
@@ -62,9 +62,8 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
     (isUnsourced(price) ? prices.get(token.address) : undefined) ?? price
   const inWallet = balances.rows
     .filter(({ token }) => !own.has(token.address))
-    .map(({ token, raw, isListed, price }): HeldAsset => {
-      const spam = spamIn(token, chain)
-      return {
+    .map(
+      ({ token, spam, raw, isListed, price }): HeldAsset => ({
         chainId: chain.id,
         kind: 'wallet',
         token,
@@ -73,8 +72,8 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
         isUnlisted: !isListed && !inPositions.has(token.address),
         refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
         position: null,
-      }
-    })
+      }),
+    )
   const held = rows.map((row): HeldAsset => {
     const { kind, token, amount, refused, position } = row
     return { chainId: chain.id, kind, token, amount, price: priceOf(row), isUnlisted: false, refused, position }
@@ -85,12 +84,6 @@ export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldA
 function ownTokensOf(holdings: readonly Holdings[]): ReadonlySet<Address> {
   return new Set(holdings.flatMap(({ ownTokens }) => ownTokens))
 }
-
-function spamIn(token: Balance['token'], chain: FinanceChain): string | undefined {
-  return token.address === zeroAddress ? undefined : spamReason(token, spamTokensOf(chain))
-}
-
-const spamTokensOf = onceEach(({ spamTokens }: FinanceChain) => new Set(spamTokens))
 
 function notReadIn({ balances: { silent }, holdings }: Answers, { id }: FinanceChain): string[] {
   const said = [

@@ -7,6 +7,7 @@ import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
 import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
 import { askBalances } from '../../finance/token/balance/read_balances.ts'
+import { createTokenJudge, type TokenJudge } from '../../finance/token/spam/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
@@ -70,6 +71,7 @@ export function createAssetReader(options: {
   readonly clock: Clock
 }): AssetReader {
   const { families, clock } = options
+  const { judge } = createTokenJudge()
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainAssets>({ clock, ...limits })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
@@ -89,7 +91,7 @@ export function createAssetReader(options: {
     )
     const asks = opened.filter((ask) => ask !== undefined)
     return async (endpoint: Endpoint, within: AbortSignal) => {
-      const { answers, further } = await askChain(endpoint, { question, asks, clock, before }, within)
+      const { answers, further } = await askChain(endpoint, { question, asks, judge, clock, before }, within)
       const positions = positionsIn(answers)
       if (positions > POSITIONS_MAX) {
         throw new CodedError(
@@ -145,6 +147,7 @@ const NONE: ReadonlySet<Address> = new Set()
 interface Asking {
   readonly question: ChainQuestion
   readonly asks: readonly AskHoldings[]
+  readonly judge: TokenJudge['judge']
   readonly clock: Clock
   readonly before: ReadonlySet<Address>
 }
@@ -155,21 +158,21 @@ interface Asking {
  */
 async function askChain(
   endpoint: Endpoint,
-  { question, asks, clock, before }: Asking,
+  { question, asks, judge, clock, before }: Asking,
   signal: AbortSignal,
 ): Promise<{ readonly answers: Answers; readonly further: ReadonlySet<Address> }> {
   const { client, wallet, tokens } = question
   const { chain } = client
   const askAll = async (block: PinnedBlock | undefined, further: ReadonlySet<Address>) => {
     const [balances, holdings] = await Promise.all([
-      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], clock }, signal),
+      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], judge, clock }, signal),
       Promise.all(asks.map((ask) => ask({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
     ])
     return { balances, holdings }
   }
 
   const pricesByPools = async (answers: Pick<Answers, 'balances' | 'holdings'>): Promise<Answers['prices']> => {
-    const asked = unsourcedIn(answers, chain)
+    const asked = unsourcedIn(answers)
     const { block } = answers.balances
     const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: asked, clock }, signal)
     return new Map(

@@ -20,16 +20,25 @@ export function judgeAssets(
   assets: readonly HeldAsset[],
   { includeUnlisted }: { readonly includeUnlisted: boolean },
 ): Row[] {
+  // Without a price by a pool nothing is bounded.
+  const totals = assets.some(({ price }) => price.kind === 'price' && price.liquidityUsd !== undefined)
+    ? totalsOf(assets)
+    : undefined
+  return assets.map((asset) => {
+    const { chainId, kind, token, amount, position, price } = asset
+    const verdict = verdictOn(asset, { includeUnlisted, total: totals?.get(keyOf(asset)) ?? amount })
+    return { chainId, kind, token, amount, position, price: priceIn(price), verdict }
+  })
+}
+
+/** How much of each token there is, as far as it can be paid out. */
+function totalsOf(assets: readonly HeldAsset[]): ReadonlyMap<string, bigint> {
   const totals = new Map<string, bigint>()
   for (const asset of assets) {
     if (asset.refused?.reason === 'exceeds_liquidity') continue
     totals.set(keyOf(asset), (totals.get(keyOf(asset)) ?? 0n) + asset.amount)
   }
-  return assets.map((asset) => {
-    const { chainId, kind, token, amount, position, price } = asset
-    const verdict = verdictOn(asset, { includeUnlisted, total: totals.get(keyOf(asset)) ?? amount })
-    return { chainId, kind, token, amount, position, price: priceIn(price), verdict }
-  })
+  return totals
 }
 
 function keyOf({ chainId, token }: HeldAsset): string {

@@ -1,7 +1,7 @@
-import { confidenceOf, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
+import { confidenceOf, exactSum, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
 import { grouped } from '../../lib/grouped.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
-import { KINDS, type Kind, type Row } from './row.ts'
+import type { Kind, Row } from './row.ts'
 
 /** What rows sum to, each figure rounded once, in millionths of a US dollar. */
 export interface Total {
@@ -30,18 +30,20 @@ export interface Breakdown extends Total {
  * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
  */
 export function totalOf(rows: readonly Row[]): Total {
-  const of = (kind: Kind) => valuesOf(rows.filter((row) => row.kind === kind))
-  const kinds = { wallet: of('wallet'), liquidity: of('liquidity'), supplied: of('supplied'), borrowed: of('borrowed') }
-  const { borrowed, ...owned } = kinds
-  const debtE6 = -sumE6(borrowed)
+  const values: Record<Kind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
+  for (const { kind, verdict } of rows) if (verdict.counted) values[kind].push(verdict.value)
+  const [wallet, liquidity] = [exactSum(values.wallet), exactSum(values.liquidity)]
+  const [supplied, borrowed] = [exactSum(values.supplied), exactSum(values.borrowed)]
+  const owned = [wallet, liquidity, supplied]
+  const debtE6 = -sumE6([borrowed])
   return {
-    netE6: sumE6(KINDS.flatMap((kind) => kinds[kind])),
-    assetsE6: sumE6(Object.values(owned).flat()),
+    netE6: sumE6([...owned, borrowed]),
+    assetsE6: sumE6(owned),
     debtE6,
     kindsE6: {
-      wallet: sumE6(owned.wallet),
-      liquidity: sumE6(owned.liquidity),
-      supplied: sumE6(owned.supplied),
+      wallet: sumE6([wallet]),
+      liquidity: sumE6([liquidity]),
+      supplied: sumE6([supplied]),
       borrowed: debtE6,
     },
   }
@@ -56,18 +58,21 @@ export function totalOf(rows: readonly Row[]): Total {
  * @proof test/portfolio/sum/total_test.ts
  */
 export function balanceOf(rows: readonly Row[]): Breakdown {
-  const confidences = grouped(
-    rows.filter(({ price }) => price !== undefined),
-    ({ price }) => (price === undefined ? undefined : confidenceOf(price)),
-  )
-  const netOf = (confidence: PriceConfidence) => sumE6(valuesOf(confidences.get(confidence) ?? []))
+  const values: Record<PriceConfidence, Decimal[]> = { oracle: [], derived: [], assumed: [], market: [] }
+  for (const { price, verdict } of rows) {
+    if (verdict.counted && price !== undefined) values[confidenceOf(price)].push(verdict.value)
+  }
+  const netOf = (confidence: PriceConfidence) => sumE6(values[confidence])
   const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
   const [counted, unpriced, spam] = [countedIn(rows), because('unpriced'), because('spam')]
+  const total = totalOf(rows)
+  const chains = [...grouped(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
   return {
-    ...totalOf(rows),
-    chains: [...grouped(rows, ({ chainId }) => chainId)]
-      .sort(([a], [b]) => a - b)
-      .map(([chainId, here]) => ({ chainId, counted: countedIn(here), ...totalOf(here) })),
+    ...total,
+    chains: chains.map(([chainId, here]) => {
+      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : totalOf(here)
+      return { chainId, counted: countedIn(here), netE6, assetsE6, debtE6, kindsE6 }
+    }),
     confidencesE6: {
       oracle: netOf('oracle'),
       derived: netOf('derived'),
@@ -80,8 +85,4 @@ export function balanceOf(rows: readonly Row[]): Breakdown {
 
 function countedIn(rows: readonly Row[]): number {
   return rows.filter(({ verdict }) => verdict.counted).length
-}
-
-function valuesOf(rows: readonly Row[]): Decimal[] {
-  return rows.flatMap(({ verdict }) => (verdict.counted ? verdict.value : []))
 }

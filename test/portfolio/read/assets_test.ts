@@ -32,7 +32,7 @@ function isUnlistedBeside(refused: Refused | undefined): boolean | undefined {
     {
       balances: {
         block: BLOCK,
-        rows: [{ token: TOKEN, raw: 1n, isListed: false, price: PRICE }],
+        rows: [{ token: TOKEN, spam: undefined, raw: 1n, isListed: false, price: PRICE }],
         silent: [],
         asked: 2,
       },

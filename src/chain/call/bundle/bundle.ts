@@ -80,12 +80,13 @@ function answered(answer: Hex): Hex {
 export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const desk = deskOf(endpoint)
   const { together, priority } = endpoint
-  const isSlow = slow.get(nameOf(call)) === true
+  // The name is long: where nothing is slow, it is not needed.
+  const isSlow = slow.size > 0 && slow.get(nameOf(call)) === true
   const isCrowded = together || (priority === 'caller' && desk.running >= ALONE_MAX)
   if (!isCrowded || desk.aloneLeft > 0 || isSlow) {
     if (desk.aloneLeft > 0) desk.aloneLeft--
     const answer = await counted(desk, () => callByOverride(endpoint, call, signal))
-    slow.delete(nameOf(call))
+    if (slow.size > 0) slow.delete(nameOf(call))
     return answer
   }
   const answer = new Promise<Hex>((resolve, reject) => {

@@ -1,8 +1,10 @@
 import { checksumAddress } from 'viem'
 import { type PricedToken, priceOutcomeOf } from '../../../finance/liquidity/priced_token.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import type { Holding } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
+import type { UniswapV3Deployment } from '../table/deployments.ts'
 
 /** A position as rows of a portfolio: what is left of four, principal and what can be collected of both tokens. */
 export function holdingsOf(position: Position): Holding[] {
@@ -22,15 +24,16 @@ function row(
 ): Holding[] {
   const { token, amount, part } = held
   if (amount === 0n) return []
-  const manager_address = checksumAddress(deployment.manager)
   return [
     {
       kind: 'liquidity',
       token,
       amount,
-      position: { family: 'uniswap-v3', manager_address, token_id: String(tokenId), part },
+      position: { family: 'uniswap-v3', manager_address: addressOf(deployment), token_id: String(tokenId), part },
       price: priceOutcomeOf(token),
       ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
     },
   ]
 }
+
+const addressOf = onceEach(({ manager }: UniswapV3Deployment) => checksumAddress(manager))

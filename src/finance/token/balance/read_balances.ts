@@ -6,14 +6,13 @@ import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import type { FinanceChain } from '../../chain.ts'
 import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/price.ts'
 import { priceSourcesOf } from '../../price/price_sources.ts'
-import { packedTokens } from '../list/list.ts'
+import { packedTokens, setOfTokens } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
 import { nativeToken } from '../native_token.ts'
-import { type Token, tokenFrom } from '../token.ts'
+import type { TokenJudge } from '../spam/judge.ts'
 import {
   type BalanceSubject,
   decodeBalances,
@@ -33,6 +32,8 @@ const PAGE_TOKENS_MAX = 65_535
 export interface Balance {
   /** The native token is the zero address. */
   readonly token: Token
+  /** Why the token is spam, as a sentence; undefined if it is not. */
+  readonly spam: string | undefined
   /** Smallest units, above zero. */
   readonly raw: bigint
   /** True for the native token, and for those on the chain's list. */
@@ -58,6 +59,8 @@ export interface BalanceQuestion {
   readonly wallet: Address
   /** Further tokens, checksummed. One that is on the list, or the native token under another name, is asked once. */
   readonly others: readonly Address[]
+  /** Interprets the tokens that the wallet has. */
+  readonly judge: TokenJudge['judge']
   readonly clock: Clock
   /** Narrows the ways of reading. @default all */
   readonly ways?: readonly LensWay[]
@@ -70,11 +73,11 @@ export interface BalanceQuestion {
  */
 export async function askBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
-  { chain, wallet, others, clock, ways }: BalanceQuestion,
+  { chain, wallet, others, judge, clock, ways }: BalanceQuestion,
   signal: AbortSignal,
 ): Promise<Balances> {
   const { id, tokens } = chain
-  const listed = setOf(tokens.addresses)
+  const listed = setOfTokens(tokens.addresses)
   const further = [...new Set(others)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
   const question: Asked = {
     subject: { wallet, prices: priceSourcesOf(chain) },
@@ -91,10 +94,8 @@ export async function askBalances(
     read: (lens) => readAll(lens, question),
   }
   const pages = await readByLens(endpoint, reading, signal)
-  return interpret(pages, { chain, asked: [...tokens.addresses, ...further] })
+  return interpret(pages, { chain, judge, asked: [...tokens.addresses, ...further] })
 }
-
-const setOf = onceEach((addresses: readonly Address[]) => new Set(addresses))
 
 interface Asked {
   readonly subject: BalanceSubject
@@ -121,7 +122,7 @@ function readAll(
 
 function interpret(
   pages: PlacedPages<RawBalances>,
-  { chain, asked }: { readonly chain: FinanceChain; readonly asked: readonly Address[] },
+  { chain, judge, asked }: Pick<BalanceQuestion, 'chain' | 'judge'> & { readonly asked: readonly Address[] },
 ): Balances {
   const [{ page: first }] = pages
   const { block, native } = first
@@ -131,13 +132,13 @@ function interpret(
   const rows: Balance[] = []
   if (native.price !== undefined) {
     const price = priceOf(zeroAddress, native.price)
-    rows.push({ token: nativeToken(chain), raw: native.balance, isListed: true, price })
+    rows.push({ token: nativeToken(chain), spam: undefined, raw: native.balance, isListed: true, price })
   }
   for (const { start, page } of pages) {
     for (const { index, balance, token, price } of page.held) {
       if (token.address !== at(start + index)) throw new UpstreamError('Cannot decode the lens: it names another token')
       rows.push({
-        token: tokenFrom(token),
+        ...judge(token, chain),
         raw: balance,
         isListed: start + index < chain.tokens.addresses.length,
         price: priceOf(token.address, price),

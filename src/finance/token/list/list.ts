@@ -64,3 +64,6 @@ export function tokenListOf(
 export const packedTokens = onceEach((addresses: readonly Address[]) =>
   addresses.map((address) => address.slice(2).toLowerCase()).join(''),
 )
+
+/** The same as a set. */
+export const setOfTokens = onceEach((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))

@@ -16,6 +16,7 @@ import { readBlock } from '../../../../src/chain/read_block.ts'
 import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import { askBalances, type Balances } from '../../../../src/finance/token/balance/read_balances.ts'
+import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK } from '../../../devnet/addresses.ts'
@@ -78,6 +79,8 @@ export function listedChain(devnet: Devnet, addresses: readonly Address[], chang
   return chainOf(devnet, { tokens: { addresses, names: ['test'], added: [] }, ...changes })
 }
 
+const { judge } = createTokenJudge()
+
 /** Reads balances as a portfolio does. */
 export function read(
   client: FinanceClient,
@@ -93,6 +96,7 @@ export function read(
     chain: client.chain,
     wallet,
     others,
+    judge,
     clock: systemClock,
     ways: way === undefined ? LENS_WAYS : [way],
   }
