@@ -1,9 +1,10 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
+import { type KnownToken, type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
 import { type SortedOut, sent, sortOut } from '../../../finance/liquidity/sort_out.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
 
@@ -49,11 +50,18 @@ const BROKEN_BECAUSE = {
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
   const { chain, deployments } = options
   const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
+  // A wallet's positions are in few pools.
+  const inPool = onceEach((raw: RawPool) => {
+    const { manager: _, token0, token1, ...pool } = raw
+    return { pool, price0: prices[token0] ?? UNPRICED, price1: prices[token1] ?? UNPRICED }
+  })
+  const priced = onceEach((price: typeof UNPRICED) =>
+    onceEach((token: KnownToken): PricedToken => ({ ...token, ...price })),
+  )
   const sorted = yield* sortAll(read, options, ({ manager, pool: _, ...position }, parts) => {
-    const { manager: __, token0: index0, token1: index1, ...pool } = parts.pool
-    const token0 = { ...parts.token0, ...(prices[index0] ?? UNPRICED) }
-    const token1 = { ...parts.token1, ...(prices[index1] ?? UNPRICED) }
     const { spam } = parts
+    const { pool, price0, price1 } = inPool(parts.pool)
+    const [token0, token1] = [priced(price0)(parts.token0), priced(price1)(parts.token1)]
     const deployment = sent(deployments, manager)
     const found = { ...position, chainId: chain.id, deployment, pool, token0, token1 }
     return spam === undefined ? found : { ...found, spam }

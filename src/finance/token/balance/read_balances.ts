@@ -13,6 +13,7 @@ import { packedTokens, setOfTokens } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
 import { nativeToken } from '../native_token.ts'
 import type { TokenJudge } from '../spam/judge.ts'
+import type { Token } from '../token.ts'
 import {
   type BalanceSubject,
   decodeBalances,
