@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import { checksummed } from '../checksum.ts'
+import { checksummed } from './checksum.ts'
 import type { LensPage } from './pages.ts'
 
 /** Layout of the stream that `page.sol` writes. */

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { checksummed } from '../checksum.ts'
+import { checksummed } from './checksum.ts'
 
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
