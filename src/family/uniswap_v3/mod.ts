@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
+import { createTimedLives } from '../../finance/liquidity/lives/timed_lives.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './read/holdings.ts'
-import { createLifeReader } from './read/life/lives.ts'
+import { createUniswapV3LifeReader } from './read/life/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createFlowStream } from './read/stream.ts'
-import { createTimedLives } from './read/timed_lives.ts'
 import { eventsRoute } from './routes/events.ts'
 import { listRoute } from './routes/list.ts'
 import { pnlRoute } from './routes/pnl.ts'
@@ -67,7 +67,7 @@ export const UNISWAP_V3 = defineFamily({
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const lives = once(() => createLifeReader(connect()))
+    const lives = once(() => createUniswapV3LifeReader(connect()))
     const timedLives = once(() => createTimedLives({ lives: lives(), clock: connect().clock }))
     const options = { chainIds, reader, lives, timedLives: timedLives }
     return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { checkLife } from '../../../finance/liquidity/lives/told_life.ts'
 import { presentFlow } from '../../../finance/liquidity/present.ts'
 import { eventsOutput } from '../../../finance/liquidity/schema.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
@@ -7,7 +8,7 @@ import { type Route, route } from '../../../http/route/route.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { checkLife, readPositionLife } from './position_life.ts'
+import { readPositionLife } from './position_life.ts'
 
 /** The flows of one position, which its profit and loss is counted from. */
 export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {

@@ -10,7 +10,7 @@ import type { BriefPosition, ChainRead } from '../read/position.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
 import { CHARGES } from './credits.ts'
 import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
-import { timedOutcomes } from './position_life.ts'
+import { outcomesOf } from './position_life.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
@@ -56,7 +56,7 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
       })
       if (!full) return { ...list, pnls: undefined }
       const items = await reader.priceByPools(list.items, { ...list, signal })
-      return { ...list, items, pnls: await timedOutcomes(timedLives(), list, { signal, untilMs }) }
+      return { ...list, items, pnls: await outcomesOf(timedLives(), list, { signal, untilMs }) }
     },
     count: ({ items }) => items.length,
     // Profits come from histories, which grow while the block is the same.

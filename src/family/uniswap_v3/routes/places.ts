@@ -1,12 +1,12 @@
 import { type Address, isAddressEqual } from 'viem'
+import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
 import { type Moment, readAt } from '../../place.ts'
-import type { LifeReader } from '../read/life/lives.ts'
+import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/lives.ts'
 import type { BriefPosition, ChainRead, Position } from '../read/position.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
-import type { TimedLives } from '../read/timed_lives.ts'
 
 /** Most managers that one error message names; enough for all on the default chains. */
 const NAMED_MAX = 24
@@ -17,8 +17,8 @@ const UNREADABLE_RETRY_SEC = 3_600
 export interface RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
-  readonly lives: () => LifeReader
-  readonly timedLives: () => TimedLives
+  readonly lives: () => UniswapV3LifeReader
+  readonly timedLives: () => TimedLives<UniswapV3LifeQuestion>
 }
 
 /** What a request says about where its positions are, and when. */

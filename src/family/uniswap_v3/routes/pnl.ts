@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { profitOfLife } from '../../../finance/liquidity/lives/told_life.ts'
 import { presentPnl } from '../../../finance/liquidity/present.ts'
 import { pnlOutput } from '../../../finance/liquidity/schema.ts'
 import { chainIdIn, choice, evmAddress, moment, momentRule, tokenId } from '../../../http/request/input.ts'
@@ -7,7 +8,7 @@ import { CodedError } from '../../../lib/error.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { profitOfLife, readPositionLife } from './position_life.ts'
+import { readPositionLife } from './position_life.ts'
 
 /** Profit and loss of one position. */
 export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
@@ -8,7 +9,7 @@ import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
 import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
-import { lifeOfPosition, profitIfPriced } from './position_life.ts'
+import { lifeOfPosition } from './position_life.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {

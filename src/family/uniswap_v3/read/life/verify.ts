@@ -1,5 +1,6 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
+import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
 import { readPositionFlows } from '../../../../finance/liquidity/position_flow.ts'
 import type { Range } from '../../../../history/logs/range.ts'
 import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../../history/stream.ts'
@@ -8,7 +9,6 @@ import { together } from '../../../../lib/async/together.ts'
 import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { createWaves } from './waves.ts'
 
 /** What the manager keeps about a position at the end of a block, in words; undefined if it does not know it. */
 type Kept = readonly string[] | undefined

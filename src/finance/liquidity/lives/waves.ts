@@ -1,4 +1,4 @@
-import { LateError } from '../../../../chain/rpc/client.ts'
+import { LateError } from '../../../chain/rpc/client.ts'
 
 /**
  * Works off items of a chain, at most `most` at the same time, and fewer where endpoints were late: what some of them

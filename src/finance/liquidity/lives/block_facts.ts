@@ -1,28 +1,27 @@
-import { type Address, toFunctionSelector } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { wordOf } from '../../../../chain/call/words.ts'
-import { createBlockFinder } from '../../../../chain/past/block_at.ts'
-import { DisputeError, lifeMsOf, readByQuorum } from '../../../../chain/past/quorum.ts'
-import { type Endpoint, LateError } from '../../../../chain/rpc/client.ts'
-import type { FinanceClient } from '../../../../finance/chain.ts'
-import type { OwnPrice, PnlToken } from '../../../../finance/liquidity/flow_price.ts'
-import { type BlockFacts, pricedBlocks } from '../../../../finance/liquidity/life.ts'
-import { tellsPoolPrice } from '../../../../finance/liquidity/pool_price.ts'
-import type { PositionFlow } from '../../../../finance/liquidity/position_flow.ts'
-import type { Both } from '../../../../finance/math/pnl/flow.ts'
-import type { PriceAtOutcome, PriceBlock } from '../../../../finance/price/past/prices_at.ts'
-import type { PriceReader } from '../../../../finance/price/price_reader.ts'
-import { together } from '../../../../lib/async/together.ts'
-import { createCache } from '../../../../lib/cache.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
-import { grouped } from '../../../../lib/grouped.ts'
+import { createBlockFinder } from '../../../chain/past/block_at.ts'
+import { lifeMsOf } from '../../../chain/past/quorum.ts'
+import { together } from '../../../lib/async/together.ts'
+import { createCache } from '../../../lib/cache.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { grouped } from '../../../lib/grouped.ts'
+import type { FinanceClient } from '../../chain.ts'
+import type { Both } from '../../math/pnl/flow.ts'
+import type { PriceAtOutcome, PriceBlock } from '../../price/past/prices_at.ts'
+import type { PriceReader } from '../../price/price_reader.ts'
+import type { OwnPrice, PnlToken } from '../flow_price.ts'
+import { type BlockFacts, pricedBlocks } from '../life.ts'
+import { tellsPoolPrice } from '../pool_price.ts'
+import type { PositionFlow } from '../position_flow.ts'
 import { createWaves } from './waves.ts'
+
+/** The square-root price of a pool in Q96 at the end of a block; undefined if no endpoint keeps that state. */
+export type ReadPoolPrice = (block: PriceBlock, signal: AbortSignal) => Promise<bigint | undefined>
 
 /** The blocks of a position's flows. */
 interface FactsQuestion {
   readonly client: FinanceClient
-  readonly pool: Address
+  /** Absent if the flows themselves say it. */
+  readonly poolPrice?: ReadPoolPrice | undefined
   readonly tokens: Both<PnlToken>
   readonly rows: readonly PositionFlow[]
   /** The last block that can never be replaced, so far as is known. */
@@ -42,17 +41,14 @@ interface SortedQuestion extends FactsQuestion {
  */
 type ReadFacts = (question: FactsQuestion, signal: AbortSignal) => Promise<ReadonlyMap<number, BlockFacts>>
 
-const SLOT0 = toFunctionSelector('slot0()')
 /** Blocks that are read at the same time, at most. */
 const BLOCKS_AT_ONCE = 24
-const POOL_PRICES_MAX = 50_000
 const TIMES_MAX = 50_000
 
 /** Makes a reader of times and prices, over stored prices, that remembers what it read. */
 export function createFactsReader(services: { readonly prices: PriceReader; readonly clock: Clock }): ReadFacts {
   const { prices, clock } = services
   const blocks = createBlockFinder(clock)
-  const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
   const times = createCache<bigint>({ clock, entriesMax: TIMES_MAX })
   const inWaves = createWaves(BLOCKS_AT_ONCE)
 
@@ -73,39 +69,12 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
     return times.get({ key: `${client.chain.id}:${number}`, read }, signal)
   }
 
-  /** The pool's price at the end of a block, of two endpoints; undefined if none keeps the state of the block. */
-  async function poolPriceAt({ client, pool }: FactsQuestion, block: PriceBlock, signal: AbortSignal) {
-    const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
-    const calls = [{ to: pool, data: SLOT0 }]
-    const at = { chainId: client.chain.id, ...block }
-    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
-      const { results } = await readCalls(endpoint, { calls, block: at, clock }, within)
-      const [slot0] = results
-      if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
-      return wordOf(slot0, 0)
-    }
-    const what = `the price of pool ${pool} at block ${block.number}`
-    const read = async (shared: AbortSignal) => {
-      const options = { signal: shared, past: block, what, textOf: String }
-      const { value, endpoints } = await readByQuorum(client, attempt, options)
-      return { value, lifeMs: lifeMsOf(client, endpoints.length) }
-    }
-    try {
-      return await poolPrices.get({ key, read }, signal)
-    } catch (error) {
-      const isMissing =
-        error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof LateError)
-      if (isMissing) return undefined
-      throw error
-    }
-  }
-
   async function readSome(
     question: SortedQuestion,
     { some, wanted }: { readonly some: readonly PriceBlock[]; readonly wanted: ReadonlySet<number> },
     signal: AbortSignal,
   ): Promise<[number, BlockFacts][]> {
-    const { client, tokens, byBlock, finalTo } = question
+    const { client, tokens, poolPrice, byBlock, finalTo } = question
     const priced = some.filter(({ number }) => wanted.has(Number(number)))
     const asked = priced.flatMap((block) =>
       tokens.map(({ address: token }) => ({ token, block, isFinal: Number(block.number) <= finalTo })),
@@ -121,7 +90,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isInLogs = byBlock.get(number)?.some(tellsPoolPrice) === true
         if (!isOneMissing || isInLogs) return [number, { timestampSec, own }]
-        return [number, { timestampSec, own, sqrtPriceX96: await poolPriceAt(question, block, shared) }]
+        return [number, { timestampSec, own, sqrtPriceX96: await poolPrice?.(block, shared) }]
       }),
       signal,
     )

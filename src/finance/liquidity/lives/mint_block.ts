@@ -1,15 +1,16 @@
-import { DisputeError, isLasting, readByQuorum } from '../../../../chain/past/quorum.ts'
-import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
-import type { Range } from '../../../../history/logs/range.ts'
-import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
-import { createLogSource } from '../../../../history/logs/source.ts'
-import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../../event/mint_search.ts'
-import type { UniswapV3Deployment } from '../../table/deployments.ts'
+import type { Address } from 'viem'
+import { DisputeError, isLasting, readByQuorum } from '../../../chain/past/quorum.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import type { Range } from '../../../history/logs/range.ts'
+import { LogsRefusedError } from '../../../history/logs/refusal.ts'
+import { createLogSource } from '../../../history/logs/source.ts'
+import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from './mint_search.ts'
 
 /** Where a position may be looked for. */
 interface MintQuestion {
   readonly client: ChainClient
-  readonly deployment: UniswapV3Deployment
+  /** What numbers positions, and a block before which it has no events. */
+  readonly deployment: { readonly manager: Address; readonly startBlock: number }
   readonly tokenId: bigint
   /** The newest block. */
   readonly toBlock: number
@@ -46,7 +47,7 @@ export function createMintFinder(): FindMint {
     window: Range,
     signal: AbortSignal,
   ): Promise<Seen | { readonly blocks: number }> {
-    const filter = mintFilter(deployment.manager.toLowerCase() as typeof deployment.manager)
+    const filter = mintFilter(deployment.manager.toLowerCase() as Address)
     const half = Math.ceil((window.toBlock - window.fromBlock + 1) / 2)
     let blocks: number | undefined
     const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly Mint[]> => {

@@ -1,21 +1,20 @@
 import { timeLimit, untilAborted } from '../../../lib/async/abort.ts'
 import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
-
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
-import type { Life, LifeQuestion, LifeReader } from './life/lives.ts'
+import { keyOf, type Life, type LifeQuestion, type LifeReader } from './life_reader.ts'
 
 /** A life; or that it is not read yet, or that it cannot be. */
 export type TimedLife = Life | 'pending' | 'failed'
 
 /** Lives for answers that wait for them a little. */
-export interface TimedLives {
+export interface TimedLives<Question extends LifeQuestion = LifeQuestion> {
   /**
    * Lives in the order of the questions, within two seconds. Those that take longer are then read in the background, so
    * that a later answer may have them. Throws `AbortedError` if `signal` fires, and then leaves them.
    */
-  read(questions: readonly LifeQuestion[], within: Patience): Promise<TimedLife[]>
+  read(questions: readonly Question[], within: Patience): Promise<TimedLife[]>
 }
 
 export interface Patience {
@@ -35,15 +34,19 @@ const BACKGROUND_AT_ONCE = 2
 const QUEUE_MAX = 200
 
 /** A life that is to be read in the background, and for whom. */
-interface Waiting {
+interface Waiting<Question> {
   readonly key: string
-  readonly question: LifeQuestion
+  readonly question: Question
   readonly askers: Askers
 }
 
 /** Makes it over a reader. */
-export function createTimedLives({ lives, clock }: { readonly lives: LifeReader; readonly clock: Clock }): TimedLives {
-  const queue = createFairQueue<Waiting>()
+export function createTimedLives<Question extends LifeQuestion>(options: {
+  readonly lives: LifeReader<Question>
+  readonly clock: Clock
+}): TimedLives<Question> {
+  const { lives, clock } = options
+  const queue = createFairQueue<Waiting<Question>>()
   const queued = new Set<string>()
   let working = 0
 
@@ -56,9 +59,8 @@ export function createTimedLives({ lives, clock }: { readonly lives: LifeReader;
     working--
   }
 
-  function goOn(question: LifeQuestion, askers: Askers): void {
-    const { client, deployment, tokenId } = question
-    const key = `${client.chain.id}:${deployment.manager}:${tokenId}`
+  function goOn(question: Question, askers: Askers): void {
+    const key = keyOf(question)
     const [asker = ''] = askers
     if (!queued.has(key) && queue.sizeOf(asker) < QUEUE_MAX) {
       queued.add(key)
@@ -67,7 +69,7 @@ export function createTimedLives({ lives, clock }: { readonly lives: LifeReader;
     if (working < BACKGROUND_AT_ONCE) void work()
   }
 
-  async function readWithin(question: LifeQuestion, signal: AbortSignal): Promise<TimedLife> {
+  async function readWithin(question: Question, signal: AbortSignal): Promise<TimedLife> {
     try {
       const life = await untilAborted(lives.read(question, signal), signal)
       if (life === undefined) return 'failed'

@@ -1,0 +1,204 @@
+import type { Address, Hex } from 'viem'
+import type { PinnedBlock } from '../../../chain/block.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
+import type { Database } from '../../../db/database.ts'
+import type { BegunTip } from '../../../history/final/finality.ts'
+import type { History, Stream, StreamPlace } from '../../../history/stream.ts'
+import { whenLate } from '../../../lib/async/late.ts'
+import { turnBefore } from '../../../lib/async/turns.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { PendingError, UnavailableError } from '../../../lib/error.ts'
+import type { FinanceClient } from '../../chain.ts'
+import { createPriceReader } from '../../price/price_reader.ts'
+import type { BlockFacts, PnlSubject } from '../life.ts'
+import type { PositionFlow } from '../position_flow.ts'
+import type { CountedLife } from '../profit.ts'
+import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
+import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
+
+/** Whose life is read. */
+export interface LifeQuestion {
+  readonly client: FinanceClient
+  /** What numbers positions. */
+  readonly manager: Address
+  readonly tokenId: bigint
+  /** The block that the answer is about; absent: the newest that history reaches. */
+  readonly block?: bigint | undefined
+  /** What was begun beside the read of the position. */
+  readonly begun?: BegunTip | undefined
+}
+
+/** A position's flows up to a block, oldest first. */
+export interface Life extends CountedLife {
+  /** How far history reaches: before `LifeQuestion.block` if the chain's end is too long to be read with an answer. */
+  readonly end: PinnedBlock
+}
+
+/** Reads lives of positions. */
+export interface LifeReader<Question extends LifeQuestion = LifeQuestion> {
+  /** Begins what every life on a chain needs, before it is known whose is asked for. */
+  prepare(client: ChainClient, signal: AbortSignal): BegunTip | undefined
+  /**
+   * Undefined if the position was not there yet, or no position of that id ever was. Throws `UnavailableError` until
+   * history is complete.
+   */
+  read(question: Question, signal: AbortSignal): Promise<Life | undefined>
+}
+
+/** How a family tells the flows of its positions. `Row` is what its stream has. */
+export interface LifeSource<Question extends LifeQuestion, Row, Place extends StreamPlace> {
+  readonly stream: Stream<Row, Place>
+  /** Where a life is told; undefined if there is none up to the block. Throws as `LifeReader.read`. */
+  locate(question: Question, toBlock: bigint, signal: AbortSignal): Promise<LifePlace<Place> | undefined>
+  /** All stored flows of these blocks, oldest first; undefined if not all are stored. Throws as `LifeReader.read`. */
+  stored(
+    question: Question,
+    part: StoredFlows<Place>,
+    signal: AbortSignal,
+  ): Promise<readonly PositionFlow[] | undefined>
+  /** The flows of rows that are not final, oldest first. Throws as `LifeReader.read`. */
+  young(question: Question, rows: readonly Row[], signal: AbortSignal): Promise<readonly PositionFlow[]>
+  /** What the position was made in. Throws as `LifeReader.read`. */
+  born(question: Question, first: FirstFlow, signal: AbortSignal): Promise<Born>
+}
+
+/** Where a life is told. */
+interface LifePlace<Place extends StreamPlace> {
+  readonly place: Place
+  readonly subject: Hex
+  /** The position was not there before. */
+  readonly startBlock: number
+}
+
+/** Which stored flows are wanted, at most `max` of them. */
+export interface StoredFlows<Place extends StreamPlace> {
+  readonly at: LifePlace<Place>
+  readonly fromBlock: number
+  readonly toBlock: number
+  readonly max: number
+}
+
+/** The first flow of a life, and the last block that can never be replaced. */
+interface FirstFlow {
+  readonly first: PositionFlow
+  readonly finalTo: number
+}
+
+export interface Born {
+  readonly subject: PnlSubject
+  /** Absent if the flows themselves say the price of their pool. */
+  readonly poolPrice?: ReadPoolPrice
+}
+
+/** More flows than any known position has; each needs up to two prices. */
+const FLOWS_MAX = 5_000
+
+/** Makes a reader over stored history. */
+export function createLifeReader<Question extends LifeQuestion, Row, Place extends StreamPlace>(
+  services: { readonly db: Database; readonly history: History; readonly clock: Clock },
+  source: LifeSource<Question, Row, Place>,
+): LifeReader<Question> {
+  const { db, history, clock } = services
+  const { stream } = source
+  const lives = createKeptLives(clock)
+  const readFacts = createFactsReader({ prices: createPriceReader({ db, clock }), clock })
+
+  async function flowsUpTo(question: Question, kept: Kept | undefined, signal: AbortSignal) {
+    const { client, tokenId, block, begun } = question
+    const toBlock = block ?? (await readNewest(client, signal)).number
+    whenLate(signal, () => mintMissing(question))
+    const at = await source.locate(question, toBlock, signal)
+    if (at === undefined) return undefined
+    const { storedTo, tail, block: end, version } = await history.ensure({ stream, ...at, upTo: block, begun }, signal)
+    const isSame = kept !== undefined && kept.version === version
+    const before = isSame && kept.storedTo <= storedTo ? kept : undefined
+    const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
+    const part = { at, fromBlock, toBlock: storedTo, max: FLOWS_MAX + 1 }
+    const more = storedTo < fromBlock ? [] : await source.stored(question, part, signal)
+    if (more === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
+    const stored = [...(before?.rows ?? []), ...more]
+    const last = Number(block ?? end.number)
+    const young = await source.young(question, tail, signal)
+    const rows = [...stored, ...young].filter((flow) => flow.block <= last)
+    if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
+    return { rows, stored, end, storedTo, before, version }
+  }
+
+  /** Facts of blocks; who has no more time for them is told how far they are. */
+  async function factsOf(
+    question: Question,
+    asked: Omit<Parameters<typeof readFacts>[0], 'client' | 'onRead'>,
+    signal: AbortSignal,
+  ) {
+    let missing = pricesMissing(question, 0, 1)
+    const onRead = (blocks: number, of: number) => {
+      missing = pricesMissing(question, blocks, of)
+    }
+    whenLate(signal, () => missing)
+    try {
+      return await readFacts({ ...asked, client: question.client, onRead }, signal)
+    } catch (error) {
+      throw error instanceof LateError ? missing : error
+    }
+  }
+
+  return {
+    prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
+    async read(question, signal) {
+      const key = keyOf(question)
+      const flows = await flowsUpTo(question, lives.find(key), signal)
+      const [first] = flows?.rows ?? []
+      if (flows === undefined || first === undefined) return undefined
+      const { rows, stored, end, storedTo, before, version } = flows
+      const { subject, poolPrice } = await source.born(question, { first, finalTo: storedTo }, signal)
+      const known = before?.facts ?? new Map<number, BlockFacts>()
+      await turnBefore(rows)
+      const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
+      const read = await factsOf(question, { poolPrice, tokens: subject.tokens, ...unknown }, signal)
+      await turnBefore(rows)
+      const facts = read.size === 0 ? known : new Map([...known, ...read])
+      // A life up to an earlier block is not kept.
+      if (rows.length < stored.length) return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
+      const counted = await countedFrom(before?.counted, { rows: stored, facts, subject })
+      if (version !== undefined)
+        lives.keep(key, { rows: stored, storedTo, version, facts: finalFacts(facts, storedTo), counted })
+      return { ...(await countedFrom(counted, { rows, facts, subject })), end }
+    },
+  }
+}
+
+/** A position by its names. */
+interface NamedPosition {
+  readonly client: ChainClient
+  readonly manager: Address
+  readonly tokenId: bigint
+}
+
+/** Tells positions apart. */
+export function keyOf({ client, manager, tokenId }: NamedPosition): string {
+  return `${client.chain.id}:${manager}:${tokenId}`
+}
+
+/** What can never change: a block of the end may be replaced. */
+function finalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): ReadonlyMap<number, BlockFacts> {
+  const blocks = [...facts.keys()]
+  return blocks.every((block) => block <= storedTo) ? facts : new Map([...facts].filter(([block]) => block <= storedTo))
+}
+
+/** Said if the request's time ends while the mint is looked for; what the search has seen is kept. */
+function mintMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError {
+  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
+  return new PendingError(`The history of ${where} is being read: the block of its mint is being looked for`)
+}
+
+/** Said if there is no time left when all flows are known; what was priced is kept. */
+function pricesMissing({ client: { chain }, tokenId }: LifeQuestion, blocks: number, of: number): PendingError {
+  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
+  const done = `${Math.floor((100 * blocks) / of)} % done, ${(of - blocks).toLocaleString('en')} blocks left`
+  return new PendingError(`The history of ${where} is read; the prices of its flows are being read: ${done}`)
+}
+
+function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {
+  return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal })
+}
