@@ -3,6 +3,7 @@ import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
+import { joinPages } from '../../../finance/liquidity/pages.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
@@ -247,25 +248,10 @@ function checkManagers(
   throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
 }
 
-/** Joins pages of the same block into one read. Token and pool numbers shift by the pages before. */
-function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead {
-  const merged = {
-    tokens: [...first.tokens],
-    pools: [...first.pools],
-    positions: [...first.positions],
-    broken: [...first.broken],
-  }
-  let taken = first.taken
-  for (const { page } of others) {
-    const [tokensBefore, poolsBefore] = [merged.tokens.length, merged.pools.length]
-    const moved = (token: number): number => token + tokensBefore
-    merged.tokens.push(...page.tokens)
-    merged.pools.push(
-      ...page.pools.map((each) => ({ ...each, token0: moved(each.token0), token1: moved(each.token1) })),
-    )
-    merged.positions.push(...page.positions.map((each) => ({ ...each, pool: each.pool + poolsBefore })))
-    merged.broken.push(...page.broken)
-    taken += page.taken
-  }
-  return { ...first, ...merged, taken }
+/** Joins pages of the same block into one read. */
+function mergePages(placed: PlacedPages<RawRead>): RawRead {
+  const [{ page: first }] = placed
+  const pages = placed.map(({ page }) => page)
+  const broken = pages.flatMap((page) => page.broken)
+  return { ...first, ...joinPages(pages), broken, taken: pages.reduce((sum, { taken }) => sum + taken, 0) }
 }

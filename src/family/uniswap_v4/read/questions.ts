@@ -1,0 +1,125 @@
+import { type Address, zeroAddress } from 'viem'
+import type { Block } from '../../../chain/block.ts'
+import type { LensAccess } from '../../../chain/call/lens.ts'
+import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import { SilentError } from '../../../chain/rpc/client.ts'
+import type { FinanceChain } from '../../../finance/chain.ts'
+import { joinPages } from '../../../finance/liquidity/pages.ts'
+import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
+import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
+import { inTurns } from '../../../lib/async/turns.ts'
+import type { FamilyPlace } from '../../place.ts'
+import type { UniswapV4Deployment } from '../table/deployments.ts'
+import { decodeLens, encodeList, encodeOne, type RawRead } from './abi.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+import { type ChainRead, interpret } from './position.ts'
+
+/**
+ * Ids in one call: 500 positions take about 13 million gas, and nodes allow 50 million. A deployless call shares its gas
+ * with the deployment, and the nodes that need one allow the least. The lens itself reads no more than 512.
+ */
+const PAGE_SIZES = { override: 500, deployless: 40 } as const
+/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
+const PAGE_BYTES_MAX = 1_000_000
+
+/** Where a chain's positions are read. It has one deployment. */
+export type UniswapV4Place = FamilyPlace<UniswapV4Deployment>
+
+/** The lens that answers. */
+export const LENS = { topic: 'uniswap_v4', runtime: LENS_RUNTIME } as const
+
+/** Where a question is asked, and what judges the tokens of its answer. */
+export interface V4Asked {
+  readonly chain: FinanceChain
+  readonly deployment: UniswapV4Deployment
+  readonly judge: TokenJudge['judge']
+  /** `included` where positions are answered even if their tokens are spam. */
+  readonly spam: 'apart' | 'included'
+}
+
+/** Whose positions, by the ids that may be theirs. */
+interface WalletIds {
+  readonly wallet: Address
+  /** Each once. */
+  readonly ids: readonly bigint[]
+  /** If the wallet owns more, only some of them are read. */
+  readonly positionsMax: number
+}
+
+/** Which of some ids a wallet owns, and how many positions it owns in all, at one block. */
+export interface OwnedRead {
+  readonly block: Block
+  /** How many the manager says that it owns. */
+  readonly balance: bigint
+  /** Those of the ids that it owns, unreadable ones included. */
+  readonly owned: readonly bigint[]
+  readonly read: ChainRead
+}
+
+/**
+ * Those of some ids that a wallet owns: one call at the newest block, or all pages at one pinned block. The wallet owns
+ * no others if `owned` are as many as `balance`. Throws `SilentError` if the manager does not answer, else as `readPages`.
+ */
+export async function readOwned(
+  { way, call, ...paging }: LensAccess,
+  { wallet, ids, positionsMax }: WalletIds,
+  { chain, deployment, judge, spam }: V4Asked,
+): Promise<OwnedRead> {
+  const subject = { deployment, prices: priceSourcesOf(chain) }
+  const pages = await readPages<RawRead>({
+    ...paging,
+    pageSize: PAGE_SIZES[way],
+    countMin: Math.min(ids.length, positionsMax),
+    async read({ start, end, block }) {
+      const data = encodeList(subject, { wallet, ids: ids.slice(start, end), bytesMax: PAGE_BYTES_MAX })
+      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
+    },
+    count: ({ taken, balance }) => (balance > BigInt(positionsMax) ? taken : ids.length),
+  })
+  const read = mergePages(pages)
+  const isPast = paging.at !== undefined
+  if (wallet !== zeroAddress) checkManager(read, { deployment, isPast })
+  const owned = [...read.positions, ...read.broken].flatMap(({ index }) => ids[index] ?? [])
+  return {
+    block: read.block,
+    balance: read.balance,
+    owned,
+    read: await inTurns(interpret(read, { chain, deployment, judge, spam, ids, owner: wallet })),
+  }
+}
+
+/** The position of one id, spam included, in one call. Throws `SilentError` if the manager does not answer. */
+export async function readSingle(
+  { call, at, observeBlock }: LensAccess,
+  tokenId: bigint,
+  { chain, deployment, judge }: Omit<V4Asked, 'spam'>,
+): Promise<ChainRead> {
+  const subject = { deployment, prices: priceSourcesOf(chain) }
+  const data = encodeOne(subject, tokenId)
+  const read = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
+  observeBlock(read.block)
+  checkManager(read, { deployment, isPast: at !== undefined })
+  const owner = read.owner ?? zeroAddress
+  return await inTurns(interpret(read, { chain, deployment, judge, spam: 'included', ids: [tokenId], owner }))
+}
+
+/** Throws if the manager does not answer. In the past it may not have stood yet. */
+function checkManager(
+  { manager }: RawRead,
+  { deployment, isPast }: { readonly deployment: UniswapV4Deployment; readonly isPast: boolean },
+): void {
+  if (manager === 'answers' || (isPast && manager === 'absent')) return
+  throw new SilentError(`position manager ${deployment.positionManager} does not answer`, undefined)
+}
+
+/** Joins pages of the same block into one read, whose ids are those of all pages. */
+function mergePages(placed: PlacedPages<RawRead>): RawRead {
+  const [{ page: first }] = placed
+  const shifted = placed.map(({ start, page }) => ({
+    ...page,
+    positions: page.positions.map((each) => ({ ...each, index: each.index + start })),
+    broken: page.broken.map((each) => ({ ...each, index: each.index + start })),
+  }))
+  const broken = shifted.flatMap((page) => page.broken)
+  return { ...first, ...joinPages(shifted), broken, taken: shifted.reduce((sum, { taken }) => sum + taken, 0) }
+}

@@ -1,0 +1,170 @@
+import type { Address } from 'viem'
+import type { Block } from '../../../chain/block.ts'
+import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
+import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
+import { withPoolPrices } from '../../../finance/price/pool/read_pair_prices.ts'
+import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import { together } from '../../../lib/async/together.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { createPastPlaces, type PastPlaces } from '../../past.ts'
+import { placesOf, readingOf } from '../../place.ts'
+import { allHeldIn } from '../math/figures.ts'
+import type { UniswapV4Deployment } from '../table/deployments.ts'
+import type { ChainRead, Position } from './position.ts'
+import { LENS, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
+import { createWalletReader, type FindOwnedIds, LIST_MAX } from './wallet.ts'
+
+/** Time for one question to one chain over all its pages and tries. */
+const BUDGET_MS = 4_500
+/** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
+const CACHE_ENTRIES_MAX = 2_000
+const CACHE_BYTES_MAX = 64 * 1024 * 1024
+const POSITION_BYTES = 2_048
+/** A spam or unreadable position. */
+const BRIEF_BYTES = 256
+
+/** A wallet has more positions on one chain than a list may hold. */
+export class WalletTooLargeError extends Error {
+  override readonly name = 'WalletTooLargeError'
+}
+
+/** Reads positions, each chain at one block. */
+export interface PositionReader {
+  /** Chains that have this family, by id. */
+  readonly places: ReadonlyMap<number, UniswapV4Place>
+  readonly past: PastPlaces<UniswapV4Deployment>
+  /**
+   * All positions of a wallet on the places given, which are asked at the same time. If one place fails, throws
+   * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
+   * `WalletTooLargeError` if they are more than 2,000 on one chain.
+   */
+  readWallet(wallet: Address, options: ReadFrom): Promise<Fresh<ChainRead>[]>
+  /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
+  readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
+  /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readOne`. */
+  priceByPools(positions: readonly Position[], at: ReadAt): Promise<readonly Position[]>
+}
+
+/** Where and when positions are read, and until when anyone waits. */
+interface ReadFrom {
+  readonly places: readonly UniswapV4Place[]
+  readonly signal: AbortSignal
+}
+
+/** The same with the readings. */
+interface ReadAt extends ReadFrom {
+  readonly reads: readonly { readonly block: Block }[]
+}
+
+/** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
+export function createPositionReader(options: {
+  readonly clients: ReadonlyMap<number, FinanceClient>
+  readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
+  readonly find: FindOwnedIds
+  readonly clock: Clock
+  readonly ways?: readonly LensWay[]
+}): PositionReader {
+  const { clients, find, clock, ways } = options
+  const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
+  const { judge } = createTokenJudge()
+  const wallets = createWalletReader(find)
+  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
+  const lists = createBlockCache<ChainRead>(limits)
+  const singles = createBlockCache<ChainRead>(limits)
+
+  function ask<Answer>(
+    place: UniswapV4Place,
+    read: (lens: LensAccess) => Promise<Answer>,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const { client, block: at } = place
+    const lens = { ...LENS, chainId: client.chain.id, at, ways, clock, read }
+    const limits = { signal, budgetMs: BUDGET_MS, ...readingOf(place) }
+    return client.read((endpoint, within) => readByLens(endpoint, lens, within), limits)
+  }
+
+  async function readList(wallet: Address, place: UniswapV4Place, signal: AbortSignal): Promise<ChainRead> {
+    const { client, block } = place
+    const asked = { chain: client.chain, deployment: deploymentOf(place), judge, spam: 'apart' } as const
+    const { balance, read } = await wallets.readAll(
+      { wallet, client, deployment: asked.deployment },
+      {
+        block,
+        read: (ids, at) =>
+          ask(
+            { ...place, ...(at && { block: at }) },
+            (lens) => readOwned(lens, { wallet, ids, positionsMax: LIST_MAX }, asked),
+            signal,
+          ),
+        pin: () =>
+          client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), {
+            signal,
+            budgetMs: BUDGET_MS,
+            ...readingOf(place),
+          }),
+      },
+      signal,
+    )
+    if (balance <= BigInt(LIST_MAX)) return read
+    throw new WalletTooLargeError(
+      `Cannot list ${balance} positions on chain ${client.chain.id} (${client.chain.name}): at most ${LIST_MAX} can be ` +
+        'listed',
+    )
+  }
+
+  return {
+    places: placesOf(clients, deployments),
+    past: createPastPlaces<UniswapV4Deployment>({
+      name: 'Uniswap V4',
+      clock,
+      contractOf: ({ positionManager }) => positionManager,
+    }),
+    readWallet(wallet, { places, signal }) {
+      const tasks = places.map((place) => (shared: AbortSignal) => {
+        const read = (all: AbortSignal) => readList(wallet, place, all)
+        return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}`, place), read }, shared)
+      })
+      return together(tasks, signal)
+    },
+    readOne(tokenId, { places, signal }) {
+      const tasks = places.map((place) => (shared: AbortSignal) => {
+        const asked = { chain: place.client.chain, deployment: deploymentOf(place), judge }
+        const read = (all: AbortSignal) => ask(place, (lens) => readSingle(lens, tokenId, asked), all)
+        return singles.reuse({ ...keptAs(`one:${tokenId}`, place), read }, shared)
+      })
+      return together(tasks, signal)
+    },
+    async priceByPools(positions, { places, reads, signal }) {
+      const tasks = reads.flatMap(({ block }) => {
+        const pairs = positions.filter(({ chainId }) => chainId === block.chainId)
+        const place = places.find(({ client }) => client.chain.id === block.chainId)
+        if (place === undefined || pairs.length === 0) return []
+        const asked = { pairs, amountsOf: allHeldIn, client: place.client, block, reading: readingOf(place) }
+        return [(shared: AbortSignal) => withPoolPrices(asked, clock, shared)]
+      })
+      const priced = new Map((await together(tasks, signal)).flat().map((each) => [nameOf(each), each]))
+      return positions.map((position) => priced.get(nameOf(position)) ?? position)
+    },
+  }
+}
+
+/** The one deployment of a place. */
+export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Place): UniswapV4Deployment {
+  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Uniswap V4`)
+  return deployment
+}
+
+function nameOf({ chainId, tokenId }: Position): string {
+  return `${chainId}:${tokenId}`
+}
+
+/** Under which chain and key the answer to a question is kept. */
+function keptAs(question: string, { client, block }: UniswapV4Place) {
+  return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${question}` }
+}
+
+function bytesOf({ positions, spams, unreadable }: ChainRead): number {
+  return POSITION_BYTES * (1 + positions.length) + BRIEF_BYTES * (spams.length + unreadable.length)
+}
