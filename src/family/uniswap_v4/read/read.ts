@@ -12,9 +12,9 @@ import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
+import { createOwnershipReader, type FindOwnedIds, LIST_MAX } from './ownership.ts'
 import type { ChainRead, Position } from './position.ts'
 import { LENS, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
-import { createWalletReader, type FindOwnedIds, LIST_MAX } from './wallet.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
@@ -69,7 +69,7 @@ export function createPositionReader(options: {
   const { clients, find, clock, ways } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
   const { judge } = createTokenJudge()
-  const wallets = createWalletReader(find)
+  const wallets = createOwnershipReader(find)
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
   const lists = createBlockCache<ChainRead>(limits)
   const singles = createBlockCache<ChainRead>(limits)

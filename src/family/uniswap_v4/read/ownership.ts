@@ -36,7 +36,7 @@ export interface WalletReading {
 }
 
 /** Reads all positions of wallets, and remembers which they are. */
-export interface WalletReader {
+export interface OwnershipReader {
   /**
    * All positions of a wallet, or the reading that shows that they are more than 2,000: in one reading if they are as
    * remembered. They are proved by their number, which the manager says in the same call. Throws `UnavailableError`
@@ -46,7 +46,7 @@ export interface WalletReader {
 }
 
 /** Makes it with an empty memory. */
-export function createWalletReader(find: FindOwnedIds): WalletReader {
+export function createOwnershipReader(find: FindOwnedIds): OwnershipReader {
   const remembered = createRecent<readonly bigint[]>({
     entriesMax: WALLETS_MAX,
     weightMax: IDS_MAX,

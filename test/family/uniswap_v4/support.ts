@@ -1,0 +1,47 @@
+import { encodeFunctionData, type Hex } from 'viem'
+import type { LensWay } from '../../../src/chain/call/lens.ts'
+import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
+import type { UniswapV4Place } from '../../../src/family/uniswap_v4/read/questions.ts'
+import { createPositionReader } from '../../../src/family/uniswap_v4/read/read.ts'
+import type { UniswapV4Deployment } from '../../../src/family/uniswap_v4/table/deployments.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import type { Devnet } from '../../devnet/mod.ts'
+import { POSITION_MANAGER_ABI } from '../../devnet/uniswap_v4/abi.ts'
+import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
+
+/** The real managers of the devnet. */
+export const DEPLOYMENT: UniswapV4Deployment = {
+  positionManager: UNISWAP_V4.positionManager,
+  poolManager: UNISWAP_V4.poolManager,
+  startBlock: 0,
+}
+
+/** Every id that was ever minted up to a block may be anybody's. */
+export function everyIdOf({ rpc }: Devnet): FindOwnedIds {
+  const data = encodeFunctionData({ abi: POSITION_MANAGER_ABI, functionName: 'nextTokenId' })
+  return async (_, { hash }) => {
+    const next = await rpc.call<Hex>('eth_call', { to: UNISWAP_V4.positionManager, data }, { blockHash: hash })
+    return Array.from({ length: Number(next) - 1 }, (_each, index) => BigInt(index + 1))
+  }
+}
+
+/** A reader of one chain, and its only place. */
+export function readerOf(
+  client: FinanceClient,
+  options: {
+    readonly find: FindOwnedIds
+    readonly deployment?: UniswapV4Deployment
+    readonly ways?: readonly LensWay[]
+  },
+) {
+  const { deployment = DEPLOYMENT, ...others } = options
+  const reader = createPositionReader({
+    clients: new Map([[client.chain.id, client]]),
+    deployments: new Map([[client.chain.id, deployment]]),
+    clock: systemClock,
+    ...others,
+  })
+  const places: readonly UniswapV4Place[] = [...reader.places.values()]
+  return { reader, places }
+}
