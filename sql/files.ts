@@ -11,6 +11,7 @@ import lending0008 from './migrations/0008_lending.sql' with { type: 'text' }
 import liquidity0009 from './migrations/0009_liquidity.sql' with { type: 'text' }
 import portfolio0010 from './migrations/0010_portfolio.sql' with { type: 'text' }
 import marketEntry0011 from './migrations/0011_market_entry.sql' with { type: 'text' }
+import walletEntry0012 from './migrations/0012_wallet_entry.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -29,7 +30,6 @@ import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
-import marketEntryStore from './functions/market_entry_store.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -41,6 +41,7 @@ import requestRollupPendingSince from './functions/request_rollup_pending_since.
 import requestLogPage from './functions/request_log_page.sql' with { type: 'text' }
 import requestRollupFold from './functions/request_rollup_fold.sql' with { type: 'text' }
 import snapshotSeriesStore from './functions/snapshot_series_store.sql' with { type: 'text' }
+import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/migrate.ts'
 
 /** Every migration, in order. */
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: '0009_liquidity', text: liquidity0009 },
   { version: 10, name: '0010_portfolio', text: portfolio0010 },
   { version: 11, name: '0011_market_entry', text: marketEntry0011 },
+  { version: 12, name: '0012_wallet_entry', text: walletEntry0012 },
 ]
 
 /** Every function, after those that it calls. */
@@ -78,7 +80,6 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
-  { name: 'market_entry_store', text: marketEntryStore },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
@@ -90,4 +91,5 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'request_log_page', text: requestLogPage },
   { name: 'request_rollup_fold', text: requestRollupFold },
   { name: 'snapshot_series_store', text: snapshotSeriesStore },
+  { name: 'wallet_entry_store', text: walletEntryStore },
 ]

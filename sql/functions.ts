@@ -49,12 +49,6 @@ export const lendingSnapshotStore = callValue<
   boolean
 >('read', { name: 'lending_snapshot_store', params: ['chainId', 'contract', 'day', 'hash', 'wallets', 'collaterals', 'debts', 'netWorths', 'healthFactors', 'witnesses'] })
 
-/** Stores which markets wallets entered, and what is complete with that. */
-export const marketEntryStore = callValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; markets: readonly string[]; blocks: readonly string[] | readonly number[]; epoch: string | number },
-  boolean
->('background', { name: 'market_entry_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'markets', 'blocks', 'epoch'] })
-
 /** Notes the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = callValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },
@@ -114,3 +108,9 @@ export const snapshotSeriesStore = callValue<
   { chainId: string | number; name: string; wallet: string; firstDay: number | null; witnesses: number },
   void
 >('read', { name: 'snapshot_series_store', params: ['chainId', 'name', 'wallet', 'firstDay', 'witnesses'] })
+
+/** Stores what wallets entered, and what is complete with that. */
+export const walletEntryStore = callValue<
+  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; entries: readonly string[]; blocks: readonly string[] | readonly number[]; epoch: string | number },
+  boolean
+>('background', { name: 'wallet_entry_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'entries', 'blocks', 'epoch'] })

@@ -229,14 +229,6 @@ declare module '*/queries/login_link_insert.sql' {
   export default text
 }
 
-declare module '*/queries/market_entry_list.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number],
-    { covered: boolean; market: Uint8Array | null }
-  >
-  export default text
-}
-
 declare module '*/queries/midnight_list.sql' {
   const text: SqlText<
     [chain_id: string | number, from_day: number, to_day: number],
@@ -449,6 +441,14 @@ declare module '*/queries/table_column_list.sql' {
   const text: SqlText<
     [tables: readonly string[]],
     { table_name: string; column_name: string; type: string; sequence: string | null; reached: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/wallet_entry_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number],
+    { covered: boolean; entry: Uint8Array | null }
   >
   export default text
 }

@@ -1,5 +1,5 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
-import type { MarketEntry } from '../../../finance/lending/market_entry.ts'
+import type { WalletEntry } from '../../../finance/wallet_entry.ts'
 import { fieldsOf, topicOf } from '../../../history/logs/event_shapes.ts'
 import type { HistoryLog, LogFilter, StreamPlace } from '../../../history/stream.ts'
 import { MORPHO_EVENTS } from './abi.ts'
@@ -27,24 +27,24 @@ export function filtersOf({ contract }: StreamPlace, subjects: readonly Hex[] | 
  * The entries that logs tell, in their order, each wallet's first in each market. Throws `UpstreamError` if one has the
  * topic of an event, but not its shape.
  */
-export function entriesOf({ contract }: StreamPlace, logs: readonly HistoryLog[]): MarketEntry[] {
-  const entries = new Map<string, MarketEntry>()
+export function entriesOf({ contract }: StreamPlace, logs: readonly HistoryLog[]): WalletEntry[] {
+  const entries = new Map<string, WalletEntry>()
   for (const log of logs) {
     const entry = log.address === contract ? entryOf(log) : undefined
     if (entry === undefined) continue
-    const key = `${entry.wallet}${entry.market}`
+    const key = `${entry.wallet}${entry.entry}`
     if (!entries.has(key)) entries.set(key, entry)
   }
   return [...entries.values()]
 }
 
-function entryOf(log: HistoryLog): MarketEntry | undefined {
+function entryOf(log: HistoryLog): WalletEntry | undefined {
   const name = MORPHO_EVENTS.nameOf(log)
   if (name === undefined) return undefined
   const { topics, blockNumber: block } = log
   const { address } = fieldsOf(log)
   const [, market = '0x'] = topics
-  if (name === 'setFee') return { wallet: FEE_SUBJECT, market, block }
-  if (name === 'setFeeRecipient') return { wallet: address(1), market: FEE_MARKETS, block }
-  return { wallet: address(name === 'borrow' ? 2 : 3), market, block }
+  if (name === 'setFee') return { wallet: FEE_SUBJECT, entry: market, block }
+  if (name === 'setFeeRecipient') return { wallet: address(1), entry: FEE_MARKETS, block }
+  return { wallet: address(name === 'borrow' ? 2 : 3), entry: market, block }
 }

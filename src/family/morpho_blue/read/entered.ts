@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import type { Database } from '../../../db/database.ts'
-import { readMarketEntries } from '../../../finance/lending/market_entry.ts'
+import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { BegunTip } from '../../../history/final/finality.ts'
 import type { History, StreamPlace } from '../../../history/stream.ts'
 import { createAhead } from '../../../lib/async/ahead.ts'
@@ -51,7 +51,7 @@ export function createEnteredReader(options: {
 
   /** What is stored, which is all of it or not. */
   async function stored(place: StreamPlace, wallet: Hex, toBlock: number) {
-    return await readMarketEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
+    return await readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
   }
 
   async function entered(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
@@ -62,13 +62,13 @@ export function createEnteredReader(options: {
     const end = block !== undefined && block.number < ensured.block.number ? block : ensured.block
     const last = Number(end.number)
     const toBlock = Math.min(ensured.storedTo, last)
-    const { isWhole, markets } = await stored(where, of.subject, toBlock)
+    const { isWhole, entries } = await stored(where, of.subject, toBlock)
     if (!isWhole && toBlock >= where.startBlock) {
       const { id, name } = client.chain
       throw new PendingError(`The history of chain ${id} (${name}) is not complete any more: it is read again`)
     }
-    const young = ensured.tail.filter((entry) => entry.block <= last).map(({ market }) => market)
-    return { marketIds: idsOf([...markets, ...young]), end }
+    const young = ensured.tail.filter((entry) => entry.block <= last).map(({ entry }) => entry)
+    return { marketIds: idsOf([...entries, ...young]), end }
   }
 
   /** The same, with the markets that pay fees if the wallet has ever received them: no event names it as their owner. */
@@ -88,12 +88,12 @@ export function createEnteredReader(options: {
       const begun = history.prepare?.(client.chain.id, signal)
       // What is stored is most often all that there is: it is asked about beside the history's end.
       const upTo = block === undefined ? NEWEST : Number(block.number)
-      const known = stored(historyOf(place), subject, upTo).catch(() => ({ markets: [] as readonly Hex[] }))
+      const known = stored(historyOf(place), subject, upTo).catch(() => ({ entries: [] as readonly Hex[] }))
       const ahead = createAhead<Fresh & WalletRead>({ readsMax: 1 })
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
         reader.read({ ...place, block: at }, { wallet, marketIds }, within)
       const foresee = async (at: PinnedBlock) => {
-        const markets = idsOf((await known).markets)
+        const markets = idsOf((await known).entries)
         if (markets.length === 0 || markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS)) return
         ahead.start(nameOf(at, markets), (within) => readAt(at, markets, within), signal)
       }

@@ -1,4 +1,4 @@
-import { MARKET_ENTRIES, type MarketEntry } from '../../../finance/lending/market_entry.ts'
+import { WALLET_ENTRIES, type WalletEntry } from '../../../finance/wallet_entry.ts'
 import type { Stream } from '../../../history/stream.ts'
 import { entriesOf, filtersOf } from '../event/entry.ts'
 
@@ -6,9 +6,9 @@ import { entriesOf, filtersOf } from '../event/entry.ts'
  * What history follows of Morpho: which markets wallets were ever in, which the contract cannot list. There is no state to
  * check them against: two reads are all the proof.
  */
-export const MARKET_STREAM: Stream<MarketEntry> = {
+export const MARKET_STREAM: Stream<WalletEntry> = {
   name: 'morpho_blue_market',
-  table: MARKET_ENTRIES,
+  table: WALLET_ENTRIES,
   filters: filtersOf,
   decode: (place, logs) => ({ rows: entriesOf(place, logs), unsettled: [] }),
 }

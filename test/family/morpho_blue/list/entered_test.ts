@@ -98,7 +98,7 @@ test('a borrow that is not final is in the answer, is not stored, and a reorgani
   const position = young.data[0]?.positions.find(({ marketId }) => marketId === wethUsdc.id)
   expect(position?.borrowedAssets).toMatchObject([{ symbol: 'USDC', amount: expect.stringMatching(/^1000/) }])
   const stored = await database.db.run<{ count: string }>(
-    "select count(*)::text as count from market_entry where wallet = decode($1, 'hex')",
+    "select count(*)::text as count from wallet_entry where wallet = decode($1, 'hex')",
     [wallet.slice(2)],
   )
   expect(stored[0]?.count).toBe('1')
@@ -146,7 +146,7 @@ test('one request for the state of a known wallet, beside the history’s end, a
 
 /** What a new process with a new database lists over these endpoints: all of it, less, or why not. */
 async function outcome(wallet: Address, wanted: readonly string[], rpcUrls: readonly string[]): Promise<string> {
-  await database.db.run('truncate history_chain, history_coverage, market_entry', [])
+  await database.db.run('truncate history_chain, history_coverage, wallet_entry', [])
   const fresh = startLister(devnet, { database, rpcUrls })
   try {
     let answer = await fresh.ask({ wallet })

@@ -1,4 +1,4 @@
--- The markets that a wallet entered up to a block, with whether all of them are here.
+-- What a wallet entered of a place up to a block, such as markets, with whether all of them are here.
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text
@@ -6,7 +6,7 @@
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_block bigint, the last one
 -- covered not null
--- market null
+-- entry null
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),
@@ -17,11 +17,11 @@ fact as (
     where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
   ), false) as covered
 )
-select f.covered, e.market
+select f.covered, e.entry
 from fact f
 left join (
-  select m.market
-  from place join market_entry m on m.place = place.id
-  where m.wallet = decode($4, 'hex') and m.block <= $6
+  select w.entry
+  from place join wallet_entry w on w.place = place.id
+  where w.wallet = decode($4, 'hex') and w.block <= $6
 ) e on true
-order by e.market
+order by e.entry

@@ -1,9 +1,9 @@
--- Stores which markets wallets entered, and what is complete with that. False if the chain's history is stopped or was
+-- Stores what wallets entered, and what is complete with that. False if the chain's history is stopped or was
 -- taken back; nothing is stored then. Bytes come in hexadecimal without prefix, the subject '' for everybody.
 -- lane background
-create or replace function market_entry_store(
+create or replace function wallet_entry_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
-  p_wallets text[], p_markets text[], p_blocks bigint[], p_epoch bigint
+  p_wallets text[], p_entries text[], p_blocks bigint[], p_epoch bigint
 ) returns boolean
 language plpgsql as $$
 declare
@@ -17,13 +17,13 @@ begin
   if v_place is null then
     return false;
   end if;
-  insert into market_entry as e (wallet, place, market, block)
-  select decode(u.wallet, 'hex'), v_place, decode(u.market, 'hex'), min(u.block)
-  from unnest(p_wallets, p_markets, p_blocks) u (wallet, market, block)
-  group by u.wallet, u.market
+  insert into wallet_entry as e (wallet, place, entry, block)
+  select decode(u.wallet, 'hex'), v_place, decode(u.entry, 'hex'), min(u.block)
+  from unnest(p_wallets, p_entries, p_blocks) u (wallet, entry, block)
+  group by u.wallet, u.entry
   -- In one order, so that two who store the same rows do not wait for each other.
-  order by u.wallet collate "C", u.market collate "C"
-  on conflict (wallet, place, market) do update set block = excluded.block where excluded.block < e.block;
+  order by u.wallet collate "C", u.entry collate "C"
+  on conflict (wallet, place, entry) do update set block = excluded.block where excluded.block < e.block;
   return true;
 end
 $$;
