@@ -11,6 +11,7 @@ import { createCache } from '../lib/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createRecent } from '../lib/recent.ts'
+import { createMidnightGroups } from './midnight_groups.ts'
 import { createRecheck } from './recheck.ts'
 
 const list = query(listSql, 'read')
@@ -35,6 +36,11 @@ export interface Midnights {
    * each other or what one of them gave before; else as `ChainClient.read`.
    */
   of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock>
+  /**
+   * Days, the newest first, in groups: each comes once the blocks of its midnights are known, which are looked for
+   * together. What cannot be found so is left to `of`. Throws `AbortedError` if `signal` fires.
+   */
+  inGroups(client: ChainClient, days: readonly number[], signal: AbortSignal): AsyncGenerator<readonly number[]>
   /** Takes what is stored about a chain's days into memory, in one statement. */
   load(client: ChainClient, days: { readonly from: number; readonly to: number }): Promise<void>
   /**
@@ -52,7 +58,9 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
   const loads = new Map<string, Promise<unknown>>()
   const flights = createCache<FoundBlock>({ clock, entriesMax: 1 })
 
-  const isSettled = ({ timestampSec }: FoundBlock) => clock.now() / 1_000 - Number(timestampSec) > SETTLED_SEC
+  const isOld = (timeSec: number) => clock.now() / 1_000 - timeSec > SETTLED_SEC
+  const isSettled = ({ timestampSec }: FoundBlock) => isOld(Number(timestampSec))
+  const groups = createMidnightGroups(clock)
 
   function keep(day: number, block: FoundBlock): void {
     kept.set(`${block.chainId}:${day}`, block)
@@ -77,7 +85,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
         parentHash: `0x${parent_hash}`,
       }
       if (is_final) keep(day, pinned)
-      return { block: pinned, isFinal: is_final }
+      return { day, block: pinned, isFinal: is_final }
     })
   }
 
@@ -95,6 +103,22 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     })
     if (isStored && isFinal) keep(day, block)
     return isStored
+  }
+
+  /** Looks for midnights that nobody has found yet; the youngest are left out, whose blocks are not final. */
+  async function search(client: ChainClient, days: readonly number[], signal: AbortSignal): Promise<void> {
+    const unknown = days.filter((day) => isOld(day * DAY_SEC) && kept.get(`${client.chain.id}:${day}`) === undefined)
+    if (unknown.length === 0) return
+    const times = unknown.map((day) => BigInt(day * DAY_SEC))
+    const found = await finder.lastByEach(client, times, signal)
+    await Promise.all(
+      unknown.map(async (day, index) => {
+        const block = found[index]
+        if (block === undefined) return
+        recheck.answered(client, block.witnesses)
+        await note(day, block, isSettled(block))
+      }),
+    )
   }
 
   async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
@@ -137,6 +161,17 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       if (known !== undefined) return known
       const read = async (shared: AbortSignal) => ({ value: await find(client, day, shared), lifeMs: 0 })
       return await flights.get({ key, read }, signal)
+    },
+    async *inGroups(client, days, signal) {
+      const [to = -1, from = 0] = [days[0], days.at(-1)]
+      const rows = await stored(client, { from, to })
+      // `of` compares what is not final, and tells if it is replaced.
+      const open = new Set(rows.flatMap(({ day, isFinal }) => (isFinal ? [] : day)))
+      const find = async (group: readonly number[]): Promise<void> => {
+        const some = group.filter((day) => !open.has(day))
+        await search(client, some, signal)
+      }
+      yield* groups({ chainId: client.chain.id, days, find }, signal)
     },
     async load(client, days) {
       const { id } = client.chain

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { toHex } from 'viem'
+import { DisputeError } from '../../src/chain/past/quorum.ts'
 import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import type { PriceBlock } from '../../src/finance/price/past/prices_at.ts'
 import { createMidnights, DAY_SEC, type Midnights } from '../../src/history/midnight.ts'
@@ -117,4 +119,35 @@ test('two endpoints make it final at once', async () => {
   for (const rpc of rpcs) rpc.reset()
   expect((await midnights.of(client, day, never)).number).toBe(blocks[0].number)
   expect([...rpcs[0].seen, ...rpcs[1].seen]).toEqual([])
+})
+
+test('several are found together by two endpoints, and asked for no more', async () => {
+  const { midnights, client } = over(2, 0)
+  nowSec = (days[1] + 2) * DAY_SEC
+  const newestFirst = days.toReversed()
+  const groups = await Array.fromAsync(midnights.inGroups(client, newestFirst, never))
+  expect(groups).toEqual([newestFirst])
+  expect(await stored()).toEqual(days.map((day, index) => [day, blocks[index]?.number ?? 0n, 2, true]))
+  for (const rpc of rpcs) rpc.reset()
+  for await (const group of midnights.inGroups(client, newestFirst, never)) expect(group).toEqual(newestFirst)
+  for (const [index, day] of days.entries())
+    expect((await midnights.of(client, day, never)).number).toBe(blocks[index]?.number ?? 0n)
+  expect([...rpcs[0].seen, ...rpcs[1].seen]).toEqual([])
+})
+
+test('if endpoints contradict each other about one of several, that one alone is refused', async () => {
+  const { midnights, client } = over(2, 0)
+  nowSec = (days[1] + 2) * DAY_SEC
+  const [older] = blocks
+  const invented = toHex(1, { size: 32 })
+  rpcs[1].rule(({ params }) => {
+    const name = { [toHex(older.number)]: 'hash', [toHex(older.number + 1n)]: 'parentHash' }[String(params[0])]
+    if (name === undefined) return undefined
+    return { kind: 'change', change: (header) => ({ ...(header as object), [name]: invented }) }
+  })
+  const groups = await Array.fromAsync(midnights.inGroups(client, days.toReversed(), never))
+  expect(groups.flat()).toEqual(days.toReversed())
+  expect(await stored()).toEqual([])
+  await expect(midnights.of(client, days[0], never)).rejects.toBeInstanceOf(DisputeError)
+  expect((await midnights.of(client, days[1], never)).number).toBe(blocks[1].number)
 })

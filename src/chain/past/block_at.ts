@@ -1,3 +1,4 @@
+import { together } from '../../lib/async/together.ts'
 import { createCache } from '../../lib/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
@@ -5,7 +6,8 @@ import type { PinnedBlock } from '../block.ts'
 import { readBlock } from '../read_block.ts'
 import type { ChainClient, Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import { narrowed, nextProbe } from './block_search.ts'
+import { type Bracket, bracketOf, nextProbe } from './block_search.ts'
+import { createKnownBlocks } from './known_blocks.ts'
 import { DisputeError, isLasting, lifeMsOf, QUORUM, readByQuorum } from './quorum.ts'
 
 /** Time for one search over all its headers, milliseconds. */
@@ -15,8 +17,6 @@ const PROBES_MAX = 100
 /** A block older than this is final on every chain, so what endpoints agree on once stays true. */
 const SETTLED_SEC = 86_400
 const ENTRIES_MAX = 10_000
-/** Blocks of one chain that searches may start from. */
-const POINTS_MAX = 2_000
 
 /** The chain has no block there: all are earlier, or all are later. `nearest` is the one closest to it. */
 export class NoBlockError extends Error {
@@ -51,11 +51,20 @@ export interface BlockFinder {
    * `NoBlockError`.
    */
   lastBy(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<FoundBlock>
+  /**
+   * The same of several moments, looked for together: every header narrows all of them, and those of a round are read at
+   * once. Undefined if there is no such block. Endpoints have to agree on all.
+   */
+  lastByEach(
+    client: ChainClient,
+    timesSec: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<readonly (FoundBlock | undefined)[]>
 }
 
-/** A moment to find the block of. `isOver`: only if a later block shows that it is the last one. */
-interface TimeQuestion {
-  readonly timeSec: bigint
+/** Moments to find the blocks of. `isOver`: only if a later block shows that one is the last. */
+interface TimesQuestion {
+  readonly timesSec: readonly bigint[]
   readonly isOver: boolean
 }
 
@@ -67,82 +76,102 @@ type Search =
 /** Makes a finder with an empty memory. */
 export function createBlockFinder(clock: Clock): BlockFinder {
   const cache = createCache<FoundBlock>({ clock, entriesMax: ENTRIES_MAX })
-  /** Final blocks by chain, ascending. */
-  const points = new Map<number, PinnedBlock[]>()
-  let forgotten = 0
+  const points = createKnownBlocks()
   const isSettled = (timeSec: bigint) => clock.now() / 1_000 - Number(timeSec) > SETTLED_SEC
 
-  /** Keeps a block that is final as a place to start other searches from. */
-  function learn(chainId: number, block: PinnedBlock): void {
-    if (!isSettled(block.timestampSec)) return
-    const known = points.get(chainId) ?? []
-    points.set(chainId, known)
-    if (known.some(({ number }) => number === block.number)) return
-    // Dropped in turn, from all over the list: always the oldest would leave years without a point.
-    if (known.length >= POINTS_MAX) known.splice(forgotten++ % POINTS_MAX, 1)
-    const at = known.findIndex(({ number }) => number > block.number)
-    known.splice(at < 0 ? known.length : at, 0, block)
-  }
-
+  /** Searches of moments, in their order. */
   async function searchOn(
     endpoint: Endpoint,
-    { timeSec, isOver, chain }: TimeQuestion & Pick<ChainClient, 'chain'>,
+    { timesSec, isOver, chain }: TimesQuestion & Pick<ChainClient, 'chain'>,
     signal: AbortSignal,
-  ): Promise<Search> {
+  ): Promise<Search[]> {
     const { id: chainId, blockTimeMs } = chain
-    const known = points.get(chainId) ?? []
-    const later = known.findIndex(({ timestampSec }) => timestampSec > timeSec)
-    const before = known.at(later < 0 ? -1 : later - 1)
-    let after = known[later]
-    if (after === undefined) {
+    const ends = new Map<bigint, Search>()
+    const ascending = timesSec.toSorted((a, b) => Number(a - b))
+    const latest = ascending.at(-1) ?? 0n
+    /** Moments that are looked for, with the headers that were read for each. */
+    const open = new Map(ascending.map((timeSec) => [timeSec, 0]))
+    let known = points.around(chainId, timesSec)
+    if (bracketOf(known, latest) === undefined) {
       const newest = await readBlock(endpoint, { chainId, number: 'latest' }, signal)
-      if (newest.timestampSec <= timeSec) {
-        // Only here the answer depends on how recent the endpoint is.
-        endpoint.observeBlock(newest)
+      // Only here the answer depends on how recent the endpoint is.
+      if (newest.timestampSec <= latest) endpoint.observeBlock(newest)
+      if (newest.number > (known.at(-1)?.number ?? -1n)) known = [...known, newest]
+      for (const timeSec of timesSec) {
+        if (bracketOf(known, timeSec) !== undefined) continue
         const isToCome = newest.timestampSec < timeSec && Number(timeSec) > clock.now() / 1_000
-        if (!isOver && !isToCome) return { block: newest, next: undefined }
-        return { none: new NoBlockError(newest), isTooEarly: false }
+        const isEnd = !isOver && !isToCome
+        const none = { none: new NoBlockError(newest), isTooEarly: false }
+        ends.set(timeSec, isEnd ? { block: newest, next: undefined } : none)
+        open.delete(timeSec)
       }
-      after = newest
     }
-    let bracket = { before: later === 0 ? undefined : before, after }
-    for (let probes = 0; probes < PROBES_MAX; probes++) {
-      const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
-      if (number === undefined) {
-        const { before: block, after: next } = bracket
-        if (block === undefined) return { none: new NoBlockError(next), isTooEarly: true }
-        if (next.parentHash !== block.hash) throw new UpstreamError('The endpoint leads to blocks of two chains')
-        return { block, next }
+    for (let rounds = 0; rounds < PROBES_MAX; rounds++) {
+      const numbers = new Set<bigint>()
+      const [first = latest] = open.keys()
+      for (const [timeSec, probes] of open) {
+        const bracket = bracketOf(known, timeSec)
+        if (bracket === undefined) throw new UpstreamError('The endpoint gives a block another time than before')
+        const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
+        if (number === undefined) {
+          ends.set(timeSec, endOf(bracket))
+          open.delete(timeSec)
+        } else if (bracket.before !== undefined || timeSec === first) {
+          // Before all that is known one goes first: between two blocks the others are found sooner.
+          numbers.add(number)
+          open.set(timeSec, probes + 1)
+        }
       }
-      bracket = narrowed(bracket, await readBlock(endpoint, { chainId, number }, signal), timeSec)
+      if (numbers.size === 0) return timesSec.flatMap((timeSec) => ends.get(timeSec) ?? [])
+      const read = [...numbers].map(
+        (number) => (within: AbortSignal) => readBlock(endpoint, { chainId, number }, within),
+      )
+      known = [...known, ...(await together(read, signal))].sort((a, b) => (a.number < b.number ? -1 : 1))
     }
     throw new MissingBlockError('The endpoint leads to no block of that time')
   }
 
-  async function findTime(client: ChainClient, asked: TimeQuestion, signal: AbortSignal): Promise<FoundBlock> {
+  async function findTimes(
+    client: ChainClient,
+    asked: TimesQuestion,
+    signal: AbortSignal,
+  ): Promise<(FoundBlock | NoBlockError)[]> {
     const { chain } = client
-    const { timeSec, isOver } = asked
-    const mayDiffer = !isSettled(timeSec)
-    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<Search> => {
-      const search = await searchOn(endpoint, { ...asked, chain }, within)
+    const { timesSec, isOver } = asked
+    const mayDiffer = !timesSec.every(isSettled)
+    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly Search[]> => {
+      const searches = await searchOn(endpoint, { ...asked, chain }, within)
       // Of a young moment an endpoint may rightly not have the block yet.
-      if (mayDiffer && 'none' in search) throw search.none
-      return search
+      for (const search of searches) if (mayDiffer && 'none' in search) throw search.none
+      return searches
     }
+    const [first, ...others] = timesSec
     const { value, endpoints } = await readByQuorum(client, attempt, {
       signal,
       past: 'header',
       budgetMs: SEARCH_BUDGET_MS,
       priority: isOver ? 'background' : 'caller',
       quorum: mayDiffer && !isOver ? 1 : QUORUM,
-      what: `the block at ${timeSec}`,
-      textOf: textOfSearch,
+      what: `the block at ${first}${others.length > 0 ? ` and ${others.length} more` : ''}`,
+      textOf: (searches) => searches.map(textOfSearch).join(';'),
     })
-    if ('none' in value) throw value.none
-    const { block, next } = value
-    if (next !== undefined && isLasting(client, endpoints.length))
-      for (const each of [next, block]) learn(chain.id, each)
-    return { ...block, witnesses: endpoints.length }
+    return value.map((search) => {
+      if ('none' in search) return search.none
+      const { block, next } = search
+      if (next !== undefined && isLasting(client, endpoints.length))
+        for (const each of [next, block]) if (isSettled(each.timestampSec)) points.learn(each)
+      return { ...block, witnesses: endpoints.length }
+    })
+  }
+
+  async function findTime(
+    client: ChainClient,
+    { timeSec, isOver }: { readonly timeSec: bigint; readonly isOver: boolean },
+    signal: AbortSignal,
+  ): Promise<FoundBlock> {
+    const [found] = await findTimes(client, { timesSec: [timeSec], isOver }, signal)
+    if (found === undefined || found instanceof NoBlockError) throw found
+    return found
   }
 
   /** Of a young block endpoints may differ: one of them is believed for one answer. */
@@ -169,7 +198,7 @@ export function createBlockFinder(clock: Clock): BlockFinder {
     return cache.get({ key: `${client.chain.id}:${name}`, read }, signal)
   }
 
-  const byTime = (client: ChainClient, asked: TimeQuestion, signal: AbortSignal) => {
+  const byTime = (client: ChainClient, asked: Parameters<typeof findTime>[1], signal: AbortSignal) => {
     const name = `${asked.isOver ? 'over' : 'time'}:${asked.timeSec}`
     return remembered(client, { name, find: (shared) => findTime(client, asked, shared) }, signal)
   }
@@ -181,7 +210,17 @@ export function createBlockFinder(clock: Clock): BlockFinder {
     },
     byTime: (client, timeSec, signal) => byTime(client, { timeSec, isOver: false }, signal),
     lastBy: (client, timeSec, signal) => byTime(client, { timeSec, isOver: true }, signal),
+    async lastByEach(client, timesSec, signal) {
+      const found = await findTimes(client, { timesSec, isOver: true }, signal)
+      return found.map((each) => (each instanceof NoBlockError ? undefined : each))
+    },
   }
+}
+
+function endOf({ before: block, after: next }: Bracket<PinnedBlock>): Search {
+  if (block === undefined) return { none: new NoBlockError(next), isTooEarly: true }
+  if (next.parentHash !== block.hash) throw new UpstreamError('The endpoint leads to blocks of two chains')
+  return { block, next }
 }
 
 function textOfSearch(search: Search): string {

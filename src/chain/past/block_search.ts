@@ -39,13 +39,29 @@ export function nextProbe(
   if (blocks <= 1n) return undefined
   const limits = { min: before.number + 1n, max: after.number - 1n }
   if (probes % BISECT_EVERY === BISECT_EVERY - 1) return clamp(before.number + blocks / 2n, limits)
-  const share = (blocks * (timeSec - before.timestampSec)) / (after.timestampSec - before.timestampSec)
+  const spanSec = after.timestampSec - before.timestampSec
+  // Rounded to the nearest, an estimate that is half a block off still is one of the two blocks that end the search.
+  const share = (2n * blocks * (timeSec - before.timestampSec) + spanSec) / (2n * spanSec)
   return clamp(before.number + share, limits)
 }
 
-/** The bracket after a look at a block inside it. */
-export function narrowed<B extends BlockPoint>(bracket: Bracket<B>, block: B, timeSec: bigint): Bracket<B> {
-  return block.timestampSec <= timeSec ? { ...bracket, before: block } : { ...bracket, after: block }
+/** Of blocks in ascending order those next to a moment; undefined if none is later. */
+export function bracketOf<B extends BlockPoint>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
+  const index = countBy(blocks, timeSec)
+  const after = blocks[index]
+  return after && { before: blocks[index - 1], after }
+}
+
+/** How many of blocks in ascending order are at or before a moment. */
+export function countBy(blocks: readonly BlockPoint[], timeSec: bigint): number {
+  let [from, to] = [0, blocks.length]
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    const block = blocks[middle]
+    if (block !== undefined && block.timestampSec <= timeSec) from = middle + 1
+    else to = middle
+  }
+  return from
 }
 
 function clamp(value: bigint, { min, max }: { readonly min: bigint; readonly max: bigint }): bigint {

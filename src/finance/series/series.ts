@@ -99,14 +99,15 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
       if (known === undefined || (isDoubtful && rechecked++ < RECHECKED_MAX)) wanted.push(day)
     }
     if (wanted.length === 0) return { isCut: first.isCut }
-    await midnights.load(place.client, { from: wanted.at(-1) ?? last, to: last })
     days.wanted = wanted.length
-    const ends = await Promise.allSettled(
-      wanted.map(async (day) => {
-        recheck.answered(place.client, await taker.take({ place, day, wallet }, signal))
-        days.taken++
-      }),
-    )
+    const take = async (day: number) => {
+      recheck.answered(place.client, await taker.take({ place, day, wallet }, signal))
+      days.taken++
+    }
+    const groups: Promise<PromiseSettledResult<void>[]>[] = []
+    for await (const group of midnights.inGroups(place.client, wanted, signal))
+      groups.push(Promise.allSettled(group.map(take)))
+    const ends = (await Promise.all(groups)).flat()
     const failures = ends.flatMap((end, index) =>
       end.status === 'rejected' ? [{ error: end.reason as unknown, isStored: stored.has(wanted[index] ?? last) }] : [],
     )

@@ -6,6 +6,7 @@ import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
+import { cases } from '../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 
 const GENESIS_SEC = 1_600_000_000
@@ -16,24 +17,44 @@ const NOW_MS = (GENESIS_SEC + NEWEST * BLOCK_SEC + 30 * 86_400) * 1_000
 const clock: Clock = { now: () => NOW_MS, monotonicMs: () => 0 }
 const patient = new AbortController().signal
 
-/** A client of a chain with a block every twelve seconds, which counts the headers that it reads. */
-function startChain() {
+/** A client of a chain with a block every twelve seconds, or at other times, which counts the headers that it reads. */
+function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = NEWEST) {
   let headers = 0
   const request = async ({ params: [name], parse }: Parameters<Endpoint['request']>[0]): Promise<unknown> => {
     headers++
-    const height = name === 'latest' ? NEWEST : Number(name)
+    const height = name === 'latest' ? newest : Number(name)
     const hex = (value: number) => `0x${value.toString(16)}`
     const hash = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
-    const header = { number: hex(height), timestamp: hex(GENESIS_SEC + height * BLOCK_SEC) }
-    return parse({ ...header, hash: hash(height), parentHash: hash(height - 1) })
+    const header = { number: hex(height), timestamp: hex(GENESIS_SEC + secondOf(height)) }
+    return parse({ ...header, hash: hash(height), parentHash: hash(Math.max(0, height - 1)) })
   }
-  const endpoint = { request, observeBlock: () => {} } as unknown as Endpoint
+  const endpoint = { index: 0, request, observeBlock: () => {} } as unknown as Endpoint
   const client = {
     chain: { id: 1, name: 'Chain', rpcUrls: ['one'], blockTimeMs: BLOCK_SEC * 1_000 },
     read: (attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<unknown>) => attempt(endpoint, patient),
   } as unknown as ChainClient
   const finder = createBlockFinder(clock)
+  const counted = async <T>(find: () => Promise<T>) => {
+    const before = headers
+    return { found: await find(), headers: headers - before }
+  }
   return {
+    /** One by one, and all together: undefined before the first block and after the newest. */
+    oneByOne: (seconds: readonly number[]) =>
+      counted(async () => {
+        const heights: (number | undefined)[] = []
+        for (const second of seconds) {
+          const found = finder.lastBy(client, BigInt(GENESIS_SEC + second), patient)
+          heights.push(await found.then(({ number }) => Number(number)).catch(whyNone))
+        }
+        return heights
+      }),
+    together: (seconds: readonly number[]) =>
+      counted(async () => {
+        const times = seconds.map((second) => BigInt(GENESIS_SEC + second))
+        const found = await finder.lastByEach(client, times, patient)
+        return found.map((each) => each && Number(each.number))
+      }),
     async heightAt(second: number) {
       const before = headers
       const { number } = await finder.byTime(client, BigInt(GENESIS_SEC + second), patient)
@@ -41,6 +62,45 @@ function startChain() {
     },
   }
 }
+
+function whyNone(error: unknown): undefined {
+  if (!(error instanceof NoBlockError)) throw error
+}
+
+test('moments that are looked for together have the blocks that each of them has', async () => {
+  let seed = 11
+  const random = () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed / 2_147_483_647
+  }
+  for (let turn = 0; turn < cases(100); turn++) {
+    const gaps = Array.from({ length: 1 + Math.floor(random() * 400) }, () => Math.floor(random() ** 4 * 1_000))
+    let now = 0
+    const times = gaps.map((gap) => (now += gap))
+    const last = times.at(-1) ?? 0
+    const seconds = Array.from({ length: 1 + Math.floor(random() * 64) }, () => Math.floor(random() * (last + 20)) - 10)
+    const expected = seconds.map((second) => {
+      const height = times.findLastIndex((time) => time <= second)
+      return height < 0 || height === times.length - 1 ? undefined : height
+    })
+    const chain = () => startChain((height) => times[height] ?? Number.NaN, times.length - 1)
+    expect((await chain().oneByOne(seconds)).found).toEqual(expected)
+    const { together } = chain()
+    expect((await together(seconds)).found).toEqual(expected)
+    // What was found is known, for all but those that have no block.
+    const has = seconds.filter((_, index) => expected[index] !== undefined)
+    if (has.length > 0)
+      expect(await together(has)).toEqual({ found: expected.filter((each) => each !== undefined), headers: 0 })
+  }
+})
+
+test('the midnights of two months take about two headers each together, of which none is asked for twice', async () => {
+  const seconds = Array.from({ length: 64 }, (_, day) => (NEWEST - 100) * BLOCK_SEC - day * 86_400)
+  const [each, all] = [startChain(), startChain()]
+  const { found, headers } = await all.together(seconds)
+  expect(found).toEqual((await each.oneByOne(seconds)).found)
+  expect(headers).toBeLessThanOrEqual(2 * 64 + 6)
+})
 
 test('what a search found starts the next ones, however many have gone before', async () => {
   const { heightAt } = startChain()

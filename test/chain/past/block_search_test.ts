@@ -1,17 +1,19 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type BlockPoint, type Bracket, narrowed, nextProbe } from '../../../src/chain/past/block_search.ts'
+import { type BlockPoint, bracketOf, nextProbe } from '../../../src/chain/past/block_search.ts'
 import { cases } from '../../support/cases.ts'
 
 /** Height of the last block at or before the time, and how many headers that took besides the newest. */
 function search(times: readonly number[], timeSec: number, blockTimeMs: number | undefined) {
   const header = (number: bigint): BlockPoint => ({ number, timestampSec: BigInt(times[Number(number)] ?? Number.NaN) })
-  let bracket: Bracket<BlockPoint> = { before: undefined, after: header(BigInt(times.length - 1)) }
+  let known: readonly BlockPoint[] = [header(BigInt(times.length - 1))]
   for (let probes = 0; ; probes++) {
+    const bracket = bracketOf(known, BigInt(timeSec))
+    if (bracket === undefined) throw new Error('The moment is after the newest block')
     const number = nextProbe(bracket, { timeSec: BigInt(timeSec), blockTimeMs, probes })
     if (number === undefined) return { found: bracket.before?.number, probes }
     if (probes > 100) throw new Error('The search does not end')
-    bracket = narrowed(bracket, header(number), BigInt(timeSec))
+    known = [...known, header(number)].sort((a, b) => Number(a.number - b.number))
   }
 }
 
