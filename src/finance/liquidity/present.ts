@@ -1,9 +1,12 @@
+import { checksumAddress } from 'viem'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { percentageText, usdText } from '../figure.ts'
 import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
+import { confidenceOf } from '../price/price.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { amountsOf, type LifeFlow } from './life.ts'
+import type { PricedToken } from './priced_token.ts'
 import type { Profit } from './profit.ts'
 
 /** Profit and loss in an answer. */
@@ -29,6 +32,23 @@ export function presentPnl(
     realized_usd_value: millionths(figures.realizedE6),
     unrealized_usd_value: millionths(figures.unrealizedE6),
     is_closed: isClosed,
+  }
+}
+
+/** A token of a position in an answer. */
+export function presentToken({ address, symbol, decimals, name }: PricedToken) {
+  return { id: checksumAddress(address), symbol, decimals, name }
+}
+
+/** Prices of both tokens in an answer, with their sources. */
+export function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
+  return {
+    token0_price: usdOrNull(token0.price),
+    token0_price_source: token0.price?.source ?? null,
+    token0_price_confidence: token0.price === undefined ? null : confidenceOf(token0.price),
+    token1_price: usdOrNull(token1.price),
+    token1_price_source: token1.price?.source ?? null,
+    token1_price_confidence: token1.price === undefined ? null : confidenceOf(token1.price),
   }
 }
 

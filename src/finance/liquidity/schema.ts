@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { pagination, whole } from '../../lib/text/schema.ts'
 import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { usdFigure } from '../figure.ts'
-import { chainId } from '../schema.ts'
+import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../price/price.ts'
+import { chainId, evmAddress } from '../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
 /** A number that is never negative, in digits. */
@@ -17,6 +18,24 @@ export const amounts = v.strictObject({ token0: amount, token1: amount })
 export const integerText = text(INTEGER)
 /** US dollars, null if a price is missing. */
 export const usdOrNullText = v.nullable(text(fixedDecimal(6)))
+/** A token of a position. */
+export const positionToken = v.strictObject({
+  id: evmAddress,
+  symbol: v.string(),
+  decimals: v.pipe(v.number(), v.integer()),
+  name: v.string(),
+})
+const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
+const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
+/** Prices of both tokens, with their sources. */
+export const tokenPrices = {
+  token0_price: usdOrNullText,
+  token0_price_source: priceSource,
+  token0_price_confidence: priceConfidence,
+  token1_price: usdOrNullText,
+  token1_price_source: priceSource,
+  token1_price_confidence: priceConfidence,
+}
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
 
 /** A part of a position that only `full=true` adds. */
@@ -44,6 +63,11 @@ export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
     spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
   })
 }
+
+/** Counts of a list whose positions are tokens of a manager. */
+export const managedCounts = positionCounts(
+  v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
+)
 
 const percentage = text(fixedDecimal(4, { signed: true }))
 

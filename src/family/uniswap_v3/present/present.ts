@@ -1,10 +1,13 @@
 import { checksumAddress } from 'viem'
-import { millionthsOrNull, presentAmounts, presentPnl, usdOrNull } from '../../../finance/liquidity/present.ts'
-import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
+import {
+  millionthsOrNull,
+  presentAmounts,
+  presentPnl,
+  presentPrices,
+  presentToken,
+} from '../../../finance/liquidity/present.ts'
 import type { Outcome } from '../../../finance/liquidity/profit.ts'
-import type { SpamPosition } from '../../../finance/liquidity/sort_out.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { confidenceOf } from '../../../finance/price/price.ts'
 import { figuresOf } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
@@ -47,15 +50,6 @@ export function presentPosition(position: Position, options: PresentOptions) {
   }
 }
 
-/** A position that was left out, with the reason. */
-export function presentSpam({ tokenId, chainId, manager, reason }: SpamPosition) {
-  return { token_id: tokenId.toString(), chain_id: chainId, manager_address: checksumAddress(manager), reason }
-}
-
-function presentToken({ address, symbol, decimals, name }: PricedToken) {
-  return { id: checksumAddress(address), symbol, decimals, name }
-}
-
 function presentFigures(position: Position, pnl: Outcome) {
   const { token0, token1 } = position
   const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figuresOf(position, pnl.withdrawn)
@@ -67,12 +61,7 @@ function presentFigures(position: Position, pnl: Outcome) {
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
-      token0_price: usdOrNull(token0.price),
-      token0_price_source: token0.price?.source ?? null,
-      token0_price_confidence: token0.price === undefined ? null : confidenceOf(token0.price),
-      token1_price: usdOrNull(token1.price),
-      token1_price_source: token1.price?.source ?? null,
-      token1_price_confidence: token1.price === undefined ? null : confidenceOf(token1.price),
+      ...presentPrices(position),
       amounts: millionthsOrNull(usd?.amountsE6),
       uncollected_fees: millionthsOrNull(usd?.feesE6),
       withdrawn_principal: millionthsOrNull(usd?.withdrawnE6),

@@ -2,27 +2,18 @@ import * as v from 'valibot'
 import {
   amounts,
   integerText,
+  managedCounts,
   PNL_STATUSES,
   pnl,
-  positionCounts,
+  positionToken,
   rangeFigures,
+  tokenPrices,
   unsignedText,
   usdOrNullText,
   withFull,
 } from '../../../finance/liquidity/schema.ts'
-import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../../finance/price/price.ts'
 import { chainId, evmAddress } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
-
-const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
-const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
-
-const token = v.strictObject({
-  id: evmAddress,
-  symbol: v.string(),
-  decimals: v.pipe(v.number(), v.integer()),
-  name: v.string(),
-})
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
 
@@ -40,12 +31,7 @@ const figures = {
   ...rangeFigures,
   usd: withFull(
     v.strictObject({
-      token0_price: usdOrNullText,
-      token0_price_source: priceSource,
-      token0_price_confidence: priceConfidence,
-      token1_price: usdOrNullText,
-      token1_price_source: priceSource,
-      token1_price_confidence: priceConfidence,
+      ...tokenPrices,
       amounts: usdOrNullText,
       uncollected_fees: usdOrNullText,
       withdrawn_principal: usdOrNullText,
@@ -68,8 +54,8 @@ function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: s
       liquidity: unsignedText,
       tickLower: integerText,
       tickUpper: integerText,
-      token0: token,
-      token1: token,
+      token0: positionToken,
+      token1: positionToken,
       pool: v.strictObject(pool),
       chain: v.strictObject({ id: chainId }),
       protocol: v.strictObject({ code: v.string() }),
@@ -89,9 +75,7 @@ export const listOutput = v.strictObject({
     ),
   ),
   pagination,
-  counts: positionCounts(
-    v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
-  ),
+  counts: managedCounts,
 })
 
 /** Success body of one position, without `request_id`. */

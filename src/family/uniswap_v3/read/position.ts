@@ -1,7 +1,7 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
+import { type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
 import { type KnownToken, type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
-import { type SortedOut, sent, sortOut } from '../../../finance/liquidity/sort_out.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import { onceEach } from '../../../lib/once_each.ts'

@@ -1,19 +1,17 @@
 import * as v from 'valibot'
+import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
+import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { presentPosition, presentSpam } from '../present/present.ts'
+import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
-import type { BriefPosition, ChainRead } from '../read/position.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
 import { CHARGES } from './credits.ts'
-import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
+import { placesToAsk, type RoutesOptions } from './places.ts'
 import { outcomesOf } from './position_life.ts'
-
-/** Most spam positions that an answer explains; more would not help. */
-const SPAMS_SHOWN_MAX = 1_000
 
 /** The list of a wallet's positions. */
 export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOptions): Route {
@@ -64,7 +62,7 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
-      counts: countsOf(reads, { filtered: matching, unreadable }),
+      counts: presentCounts(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),
     }),
   })
@@ -74,22 +72,4 @@ function refused(error: unknown, { length }: readonly UniswapV3Place[]): unknown
   if (!(error instanceof ListTooLongError)) return error
   const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
   return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
-}
-
-/** `unreadable` are further positions that could not be decoded when they were read whole. */
-function countsOf(
-  reads: readonly ChainRead<BriefPosition>[],
-  { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
-) {
-  const positions = reads.flatMap((read) => read.positions)
-  const spams = reads.flatMap((read) => read.spams)
-  const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
-  return {
-    totalActive,
-    totalInactive: positions.length - totalActive,
-    total: positions.length,
-    filtered,
-    errors: reads.reduce((sum, read) => sum + read.unreadable.length, unreadable),
-    spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
-  }
 }

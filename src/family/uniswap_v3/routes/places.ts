@@ -1,17 +1,12 @@
 import { type Address, isAddressEqual } from 'viem'
+import { onlyPosition, unknownManager } from '../../../finance/liquidity/list/found.ts'
 import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
-import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { listed } from '../../../lib/text/listed.ts'
+import { CodedError } from '../../../lib/error.ts'
 import { type Moment, readAt } from '../../place.ts'
 import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/lives.ts'
-import type { BriefPosition, ChainRead, Position } from '../read/position.ts'
+import type { ChainRead, Position } from '../read/position.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
-
-/** Most managers that one error message names; enough for all on the default chains. */
-const NAMED_MAX = 24
-/** What cannot be decoded now will not be decodable in a second. */
-const UNREADABLE_RETRY_SEC = 3_600
 
 /** What the family's endpoints are made from; `chainIds` are all configured chains, with this family or without. */
 export interface RoutesOptions {
@@ -55,47 +50,15 @@ export function placesToAsk(
   })
   if (narrowed.length > 0) return narrowed
   const known = chosen.flatMap(({ client, deployments }) =>
-    deployments.map((each) => `${each.manager} on chain ${client.chain.id}`),
+    deployments.map((each) => ({ chainId: client.chain.id, manager: each.manager })),
   )
-  const expected =
-    known.length === 0 ? 'there is none on that chain' : `expected a configured one (${listed(known, NAMED_MAX)})`
-  throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
-}
-
-/** Positions of all chains by chain, manager and id, ascending. */
-export function positionsOf<Listed extends BriefPosition>(reads: readonly ChainRead<Listed>[]): Listed[] {
-  return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
+  throw unknownManager(manager, known)
 }
 
 /** The one position of an id; undefined without any. For several, the error names the parameter that decides. */
-export function onlyPosition(reads: readonly ChainRead[], id: bigint): Position | undefined {
-  const positions = positionsOf(reads)
-  const unreadable = reads.flatMap((read) => read.unreadable)
-  const found = [
-    ...positions.map(({ chainId, deployment }) => ({ chainId, manager: deployment.manager })),
-    ...unreadable,
-  ]
-  if (found.length > 1) throw ambiguous(found, id)
-  const [position] = positions
-  if (position !== undefined) return position
-  const [broken] = unreadable
-  if (broken === undefined) return undefined
-  throw new UnavailableError(
-    `Cannot decode position ${id} of manager ${broken.manager} on chain ${broken.chainId} because ${broken.because}`,
-    { retryAfterSec: UNREADABLE_RETRY_SEC },
-  )
-}
-
-/** Several positions of an id; the error names the parameter that decides. */
-export function ambiguous(
-  found: readonly { readonly chainId: number; readonly manager: Address }[],
-  id: bigint,
-): CodedError {
-  const chains = new Set(found.map(({ chainId }) => chainId)).size
-  const needed = [chains > 1 && '"chain_id"', chains < found.length && '"manager_address"']
-    .filter(Boolean)
-    .join(' and ')
-  const places = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`)
-  const where = listed(places, NAMED_MAX)
-  return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${needed}: it was found on ${where}`)
+export function onlyPositionOf(reads: readonly ChainRead[], id: bigint): Position | undefined {
+  return onlyPosition(reads, {
+    id,
+    placeOf: ({ chainId, deployment: { manager } }) => ({ chainId, manager }),
+  })
 }

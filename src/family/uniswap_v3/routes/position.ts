@@ -8,7 +8,7 @@ import { asOf, isNow, untilNext } from '../../place.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
+import { onlyPositionOf, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
 import { lifeOfPosition } from './position_life.ts'
 
 /** The state of one position. */
@@ -39,7 +39,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         { id, places: placesToAsk(reader, asked), moment: asked },
         signal,
       )
-      const position = onlyPosition(reads, id)
+      const position = onlyPositionOf(reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const positionLife = await lifeOfPosition({ reader, lives: lives() }, { position, places, reads }, signal)

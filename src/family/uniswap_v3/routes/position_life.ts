@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
+import { ambiguous } from '../../../finance/liquidity/list/found.ts'
 import type { Life } from '../../../finance/liquidity/lives/life_reader.ts'
 import type { Patience, TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
 import { type ToldLife, timedOutcomes } from '../../../finance/liquidity/lives/told_life.ts'
@@ -12,7 +13,7 @@ import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/li
 import type { Position } from '../read/position.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
-import { type AskedPlaces, ambiguous, onlyPosition, placesToAsk, readOneAt } from './places.ts'
+import { type AskedPlaces, onlyPositionOf, placesToAsk, readOneAt } from './places.ts'
 
 /** The life of a position up to the block of an answer. */
 interface PositionLife extends ToldLife {
@@ -40,7 +41,7 @@ export async function readPositionLife(
   const [only] = known
   const begun = only === undefined || known.length > 1 ? undefined : lives.prepare(only.client, signal)
   const { places, reads } = await readOneAt(reader, { id, places: known, moment: asked }, signal)
-  const position = onlyPosition(reads, id)
+  const position = onlyPositionOf(reads, id)
   if (position !== undefined) return await lifeOfPosition({ reader, lives }, { position, places, reads, begun }, signal)
   if (asked.chain_id === undefined) {
     throw new CodedError(
@@ -97,7 +98,7 @@ export async function lifeOfPosition(
   if (life.end.number >= block.number) return at(position, block)
   // History ends before the newest block: everything is answered as of there.
   const earlier = { ...place, deployments: [deployment], block: life.end }
-  const atEnd = onlyPosition(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
+  const atEnd = onlyPositionOf(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
   if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
   return at(atEnd, life.end)
 }

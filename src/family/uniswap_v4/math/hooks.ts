@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 
 /** What the low 14 bits of a hook's address let it do, v4-core `Hooks.sol`, from bit 13 down. */
-const PERMISSIONS = [
+export const HOOK_PERMISSIONS = [
   'beforeInitialize',
   'afterInitialize',
   'beforeAddLiquidity',
@@ -19,7 +19,7 @@ const PERMISSIONS = [
 ] as const
 
 /** One thing that a hook may do. */
-export type HookPermission = (typeof PERMISSIONS)[number]
+export type HookPermission = (typeof HOOK_PERMISSIONS)[number]
 
 /** The key's fee of a pool whose hook sets it, v4-core `LPFeeLibrary.DYNAMIC_FEE_FLAG`. */
 const DYNAMIC_FEE = 0x800000
@@ -28,7 +28,7 @@ const DYNAMIC_FEE = 0x800000
 export function permissionsOf(hooks: Address): readonly HookPermission[] {
   if (hooks === zeroAddress) return []
   const bits = bitsOf(hooks)
-  return PERMISSIONS.filter((_, index) => bits & (1 << (PERMISSIONS.length - 1 - index)))
+  return HOOK_PERMISSIONS.filter((_, index) => bits & (1 << (HOOK_PERMISSIONS.length - 1 - index)))
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import type { Steps } from '../../lib/async/turns.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { FinanceChain } from '../chain.ts'
-import type { JudgedToken } from '../token/spam/judge.ts'
-import type { RawToken } from '../token/token.ts'
-import { isKnown, type KnownToken, withoutDecimals } from './priced_token.ts'
+import type { Steps } from '../../../lib/async/turns.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { FinanceChain } from '../../chain.ts'
+import type { JudgedToken } from '../../token/spam/judge.ts'
+import type { RawToken } from '../../token/token.ts'
+import { isKnown, type KnownToken, withoutDecimals } from '../priced_token.ts'
 
 /** A position that is left out because of what its tokens are. */
 export interface SpamPosition {

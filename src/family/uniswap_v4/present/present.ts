@@ -1,0 +1,80 @@
+import { checksumAddress, zeroAddress } from 'viem'
+import { millionthsOrNull, presentAmounts, presentPrices, presentToken } from '../../../finance/liquidity/present.ts'
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+import { figuresOf, type Withdrawal } from '../math/figures.ts'
+import { isDynamicFee, permissionsOf } from '../math/hooks.ts'
+import type { Position, V4Pool } from '../read/position.ts'
+
+/** A position with what a withdrawal paid, if its hook sees withdrawals. */
+export interface FullPosition {
+  readonly position: Position
+  readonly withdrawal: Withdrawal | undefined
+}
+
+/** A position in an answer: its state, and with `full` its figures too. */
+export function presentPosition(
+  position: Position,
+  options: { readonly sqrtPrice: boolean; readonly full?: FullPosition | undefined },
+) {
+  const { tokenId, chainId, deployment, owner, liquidity, pool } = position
+  const wallet = checksumAddress(owner)
+  const { sqrtPrice, full } = options
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    manager_address: checksumAddress(deployment.positionManager),
+    wallet,
+    is_active: liquidity > 0n,
+    position_state: {
+      id: tokenId.toString(),
+      owner: wallet,
+      liquidity: liquidity.toString(),
+      tickLower: position.tickLower.toString(),
+      tickUpper: position.tickUpper.toString(),
+      token0: presentToken(position.token0),
+      token1: presentToken(position.token1),
+      pool: { ...presentPool(pool), ...(sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}) },
+      chain: { id: chainId },
+      protocol: { code: 'uniswap_v4' as const },
+    },
+    ...(full === undefined ? {} : presentFigures(full)),
+  }
+}
+
+function presentPool(pool: V4Pool) {
+  const { id, tick, fee, protocolFee, tickSpacing, hooks } = pool
+  return {
+    id,
+    tick: tick.toString(),
+    feeTier: fee.toString(),
+    isDynamicFee: isDynamicFee(pool),
+    protocolFee: protocolFee.toString(),
+    tickSpacing: tickSpacing.toString(),
+    hooks: hooks === zeroAddress ? null : { address: checksumAddress(hooks), permissions: [...permissionsOf(hooks)] },
+  }
+}
+
+function presentFigures({ position, withdrawal }: FullPosition) {
+  const { token0, token1 } = position
+  const { amounts, fees, inRange, prices, inverse, usd } = figuresOf(position, withdrawal)
+  const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
+  return {
+    amounts: present(amounts),
+    uncollected_fees: present(fees),
+    ...(withdrawal === undefined ? {} : presentWithdrawal(withdrawal, present)),
+    in_range: inRange,
+    prices: { ...prices, inverse },
+    usd: {
+      ...presentPrices(position),
+      amounts: millionthsOrNull(usd?.amountsE6),
+      uncollected_fees: millionthsOrNull(usd?.feesE6),
+      total: millionthsOrNull(usd?.totalE6),
+    },
+  }
+}
+
+function presentWithdrawal(withdrawal: Withdrawal, present: (paid: TokenAmounts) => ReturnType<typeof presentAmounts>) {
+  return 'error' in withdrawal
+    ? { withdrawable: null, withdrawable_error: withdrawal.error }
+    : { withdrawable: present(withdrawal.paid), withdrawable_error: null }
+}

@@ -1,0 +1,89 @@
+import * as v from 'valibot'
+import {
+  amounts,
+  integerText,
+  managedCounts,
+  positionToken,
+  rangeFigures,
+  tokenPrices,
+  unsignedText,
+  usdOrNullText,
+  withFull,
+} from '../../../finance/liquidity/schema.ts'
+import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+import { HOOK_PERMISSIONS } from '../math/hooks.ts'
+
+const hooks = v.strictObject({
+  address: evmAddress,
+  permissions: v.pipe(
+    v.array(v.picklist(HOOK_PERMISSIONS)),
+    v.description("What the low 14 bits of its address let it do, from bit 13 down; names as in Uniswap's Hooks.sol"),
+  ),
+})
+
+const listPool = {
+  id: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/), v.description('Hash of what identifies the pool, 32 bytes')),
+  tick: integerText,
+  feeTier: v.pipe(unsignedText, v.description('The fee in force, hundredths of a bip')),
+  isDynamicFee: v.pipe(v.boolean(), v.description('Whether the hook may change the fee')),
+  protocolFee: v.pipe(
+    unsignedText,
+    v.description("As the pool keeps it: the protocol's share of swaps of token0, plus 4096 times that of token1"),
+  ),
+  tickSpacing: integerText,
+  hooks: v.pipe(v.nullable(hooks), v.description('Null without a hook')),
+}
+
+/** What `full=true` adds to a position. */
+const figures = {
+  amounts: withFull(amounts, 'what the pool owes for all liquidity, in raw units and whole tokens'),
+  uncollected_fees: withFull(amounts, 'what any change of the position would pay besides'),
+  withdrawable: withFull(
+    v.nullable(amounts),
+    'only if the hook sees withdrawals: what a complete one paid when it was executed in this reading; null with the reason in withdrawable_error',
+  ),
+  withdrawable_error: withFull(
+    v.nullable(v.picklist(['reverts', 'unsupported'])),
+    'reverts: the withdrawal does; unsupported: no endpoint executes it',
+  ),
+  ...rangeFigures,
+  usd: withFull(
+    v.strictObject({
+      ...tokenPrices,
+      amounts: usdOrNullText,
+      uncollected_fees: usdOrNullText,
+      total: usdOrNullText,
+    }),
+    'US dollars, null if one of the tokens has no price; total is amounts and fees, or of each token no more than withdrawable',
+  ),
+}
+
+function position<const Pool extends v.ObjectEntries>(pool: Pool) {
+  return v.strictObject({
+    token_id: unsignedText,
+    chain_id: chainId,
+    manager_address: evmAddress,
+    wallet: evmAddress,
+    is_active: v.boolean(),
+    position_state: v.strictObject({
+      id: unsignedText,
+      owner: evmAddress,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: v.pipe(positionToken, v.description('The native token is the zero address')),
+      token1: positionToken,
+      pool: v.strictObject(pool),
+      chain: v.strictObject({ id: chainId }),
+      protocol: v.strictObject({ code: v.literal('uniswap_v4') }),
+    }),
+    ...figures,
+  })
+}
+
+/** Success body of the list, without `request_id`. */
+export const listOutput = v.strictObject({ data: v.array(position(listPool)), pagination, counts: managedCounts })
+
+/** Success body of one position, without `request_id`. */
+export const positionOutput = v.strictObject({ data: position({ ...listPool, sqrtPrice: unsignedText }) })

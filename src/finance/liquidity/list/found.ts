@@ -1,0 +1,65 @@
+import type { Address } from 'viem'
+import type { Block } from '../../../chain/block.ts'
+import { CodedError, UnavailableError } from '../../../lib/error.ts'
+import { listed } from '../../../lib/text/listed.ts'
+import type { SortedOut } from './sort_out.ts'
+
+/** Most places that one error message names; enough for all managers on the default chains. */
+const NAMED_MAX = 24
+/** What cannot be decoded now will not be decodable in a second. */
+const UNREADABLE_RETRY_SEC = 3_600
+
+/** What was read of each chain. */
+type Reads<Listed> = readonly (SortedOut<Listed> & { readonly block: Pick<Block, 'chainId'> })[]
+
+/** Where a position of an id was found. */
+interface FoundPlace {
+  readonly chainId: number
+  readonly manager: Address
+}
+
+/** Positions of all chains by chain, and of each as they were read. */
+export function positionsOf<Listed>(reads: Reads<Listed>): Listed[] {
+  return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
+}
+
+/**
+ * The one position of an id; undefined without any. Throws `CodedError` MISSING_PARAMETER for several, naming the
+ * parameter that decides, and `UnavailableError` for one that cannot be decoded.
+ */
+export function onlyPosition<Listed>(
+  reads: Reads<Listed>,
+  { id, placeOf }: { readonly id: bigint; readonly placeOf: (position: Listed) => FoundPlace },
+): Listed | undefined {
+  const positions = positionsOf(reads)
+  const unreadable = reads.flatMap((read) => read.unreadable)
+  const found = [...positions.map(placeOf), ...unreadable]
+  if (found.length > 1) throw ambiguous(found, id)
+  const [position] = positions
+  if (position !== undefined) return position
+  const [broken] = unreadable
+  if (broken === undefined) return undefined
+  throw new UnavailableError(
+    `Cannot decode position ${id} of manager ${broken.manager} on chain ${broken.chainId} because ${broken.because}`,
+    { retryAfterSec: UNREADABLE_RETRY_SEC },
+  )
+}
+
+/** Several positions of an id; the error names the parameter that decides. */
+export function ambiguous(found: readonly FoundPlace[], id: bigint): CodedError {
+  const chains = new Set(found.map(({ chainId }) => chainId)).size
+  const needed = [chains > 1 && '"chain_id"', chains < found.length && '"manager_address"']
+    .filter(Boolean)
+    .join(' and ')
+  const places = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`)
+  const where = listed(places, NAMED_MAX)
+  return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${needed}: it was found on ${where}`)
+}
+
+/** A manager that is none of those configured, as an error that names them. */
+export function unknownManager(manager: Address, known: readonly FoundPlace[]): CodedError {
+  const names = known.map((each) => `${each.manager} on chain ${each.chainId}`)
+  const expected =
+    names.length === 0 ? 'there is none on that chain' : `expected a configured one (${listed(names, NAMED_MAX)})`
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
+}
