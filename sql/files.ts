@@ -12,6 +12,7 @@ import liquidity0009 from './migrations/0009_liquidity.sql' with { type: 'text' 
 import portfolio0010 from './migrations/0010_portfolio.sql' with { type: 'text' }
 import marketEntry0011 from './migrations/0011_market_entry.sql' with { type: 'text' }
 import walletEntry0012 from './migrations/0012_wallet_entry.sql' with { type: 'text' }
+import liquidityChange0013 from './migrations/0013_liquidity_change.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -30,6 +31,7 @@ import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
+import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -58,6 +60,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: '0010_portfolio', text: portfolio0010 },
   { version: 11, name: '0011_market_entry', text: marketEntry0011 },
   { version: 12, name: '0012_wallet_entry', text: walletEntry0012 },
+  { version: 13, name: '0013_liquidity_change', text: liquidityChange0013 },
 ]
 
 /** Every function, after those that it calls. */
@@ -80,6 +83,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
+  { name: 'liquidity_change_store', text: liquidityChangeStore },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },

@@ -49,6 +49,12 @@ export const lendingSnapshotStore = callValue<
   boolean
 >('read', { name: 'lending_snapshot_store', params: ['chainId', 'contract', 'day', 'hash', 'wallets', 'collaterals', 'debts', 'netWorths', 'healthFactors', 'witnesses'] })
 
+/** Stores changes of liquidity positions and what is complete with them. */
+export const liquidityChangeStore = callValue<
+  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; tokenIds: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; pools: readonly string[]; ticksLower: readonly number[]; ticksUpper: readonly number[]; liquidities: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; epoch: string | number },
+  boolean
+>('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
+
 /** Notes the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = callValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },

@@ -221,6 +221,22 @@ declare module '*/queries/lending_snapshot_list.sql' {
   export default text
 }
 
+declare module '*/queries/liquidity_change_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, pool: string, token_id: string, from_block: string | number, to_block: string | number, max: string | number, after_block: string | number, after_log_index: number],
+    { covered: boolean; block: string | null; log_index: number | null; tick_lower: number | null; tick_upper: number | null; liquidity: string | null; tx_hash: Uint8Array | null; time: string | null; amount0: string | null; amount1: string | null; fees0: string | null; fees1: string | null; sqrt_price: string | null; inside0: string | null; inside1: string | null; witnesses: number | null }
+  >
+  export default text
+}
+
+declare module '*/queries/liquidity_change_update_amounts.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, token_id: string, blocks: readonly string[] | readonly number[], log_indexes: readonly number[], amounts0: readonly string[], amounts1: readonly string[], fees0: readonly string[], fees1: readonly string[], sqrt_prices: readonly string[], insides0: readonly string[], insides1: readonly string[], witnesses: readonly number[]],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/login_link_insert.sql' {
   const text: SqlText<
     [hash: string, organization_id: string | null, lifetime_sec: number, actor: string, session_id: string | null],

@@ -4,10 +4,13 @@ import { pow10 } from '../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../lib/number/rational.ts'
 import { significant } from '../math/liquidity.ts'
 import type { Both, Prices } from '../math/pnl/flow.ts'
-import { DIRECT_PRICE_SOURCES, type DirectPrice } from '../price/price.ts'
+import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../price/price.ts'
 
-/** Where the price of a flow can be from: a source of the token itself, or the position's pool and the other token. */
-export const FLOW_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'pool'] as const
+/** Where a price of its own can be from: a source of the token itself, or, for the native token, one of its wrapper. */
+const OWN_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'wrapper'] as const
+
+/** Where the price of a flow can be from: those, or the position's pool and the other token. */
+export const FLOW_PRICE_SOURCES = [...OWN_PRICE_SOURCES, 'pool'] as const
 
 /** US dollars per whole token, exact. */
 export interface FlowPrice extends Decimal {
@@ -18,10 +21,16 @@ export interface FlowPrice extends Decimal {
 export interface PnlToken {
   readonly address: Address
   readonly decimals: number
+  /** The token whose price it has: what wraps the native token. Absent: itself. */
+  readonly pricedAs?: Address
 }
 
 /** What a token costs by its own sources, or why nobody says, in words that follow "because". */
-export type OwnPrice = DirectPrice | { readonly because: string }
+export type OwnPrice = OwnUsdPrice | { readonly because: string }
+
+interface OwnUsdPrice extends UsdPrice {
+  readonly source: (typeof OWN_PRICE_SOURCES)[number]
+}
 
 /** A token has no price and the other one cannot give it one. */
 export interface MissingPrice {

@@ -5,7 +5,7 @@ import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
 import { confidenceOf } from '../price/price.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'
-import { amountsOf, type LifeFlow } from './life.ts'
+import { amountsOf, type LifeFlow } from './lives/life.ts'
 import type { PricedToken } from './priced_token.ts'
 import type { Profit } from './profit.ts'
 

@@ -1,9 +1,9 @@
 import { type PnlFigures, pnlFigures } from '../math/pnl/figures.ts'
 import { type Both, isNothing, minus } from '../math/pnl/flow.ts'
-import type { Count } from './count.ts'
 import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
-import { type LifeFlow, lastFlow, type PnlSubject } from './life.ts'
-import { poolPriceOf } from './pool_price.ts'
+import type { Count } from './lives/count.ts'
+import { type LifeFlow, lastFlow, type PnlSubject } from './lives/life.ts'
+import { poolPriceOf } from './lives/pool_price.ts'
 import type { PNL_STATUSES } from './schema.ts'
 
 /** What the chain says about a position at the block of an answer. */

@@ -2,6 +2,7 @@ import { type Decimal, formatExact } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,
   mulDivDown,
+  mulDivUp,
   pow10,
   Q96,
   Q128,
@@ -98,6 +99,29 @@ export function principal(position: {
   return {
     amount0: mulDivDown(liquidity * Q96, upper - here, upper) / here,
     amount1: mulDivDown(liquidity, here - lower, Q96),
+  }
+}
+
+/**
+ * What adding the liquidity costs, rounded up as in v3-core SqrtPriceMath.
+ *
+ * @figure uniswap-v4/amount0, uniswap-v4/amount1
+ * @source v3-core and v4-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
+ * @proof test/family/uniswap_v4/pnl/lives_test.ts
+ */
+export function deposit(position: {
+  readonly sqrtPriceX96: bigint
+  readonly tickLower: number
+  readonly tickUpper: number
+  readonly liquidity: bigint
+}): TokenAmounts {
+  const { sqrtPriceX96, liquidity } = position
+  const lower = sqrtPriceAtTickX96(position.tickLower)
+  const upper = sqrtPriceAtTickX96(position.tickUpper)
+  const here = clamp(sqrtPriceX96, { lower, upper })
+  return {
+    amount0: mulDivUp(mulDivUp(liquidity * Q96, upper - here, upper), 1n, here),
+    amount1: mulDivUp(liquidity, here - lower, Q96),
   }
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { createCount } from '../../../src/finance/liquidity/count.ts'
 import {
   bothPrices,
   type FlowPrice,
   type MissingPrice,
   type OwnPrice,
 } from '../../../src/finance/liquidity/flow_price.ts'
+import { createCount } from '../../../src/finance/liquidity/lives/count.ts'
 import {
   type BlockFacts,
   lastFlow,
@@ -13,9 +13,9 @@ import {
   missingPrice,
   type PnlSubject,
   pricedBlocks,
-} from '../../../src/finance/liquidity/life.ts'
-import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../src/finance/liquidity/pool_price.ts'
-import type { PositionFlow } from '../../../src/finance/liquidity/position_flow.ts'
+} from '../../../src/finance/liquidity/lives/life.ts'
+import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../src/finance/liquidity/lives/pool_price.ts'
+import type { PositionFlow } from '../../../src/finance/liquidity/lives/position_flow.ts'
 import { contradictionOf, type PnlState, profitOf } from '../../../src/finance/liquidity/profit.ts'
 import type { Both } from '../../../src/finance/math/pnl/flow.ts'
 import { Q96 } from '../../../src/lib/number/fixed_point.ts'

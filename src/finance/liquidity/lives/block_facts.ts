@@ -9,9 +9,9 @@ import type { Both } from '../../math/pnl/flow.ts'
 import type { PriceAtOutcome, PriceBlock } from '../../price/past/prices_at.ts'
 import type { PriceReader } from '../../price/price_reader.ts'
 import type { OwnPrice, PnlToken } from '../flow_price.ts'
-import { type BlockFacts, pricedBlocks } from '../life.ts'
-import { tellsPoolPrice } from '../pool_price.ts'
-import type { PositionFlow } from '../position_flow.ts'
+import { type BlockFacts, pricedBlocks } from './life.ts'
+import { tellsPoolPrice } from './pool_price.ts'
+import type { PositionFlow } from './position_flow.ts'
 import { createWaves } from './waves.ts'
 
 /** The square-root price of a pool in Q96 at the end of a block; undefined if no endpoint keeps that state. */
@@ -77,7 +77,11 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
     const { client, tokens, poolPrice, byBlock, finalTo } = question
     const priced = some.filter(({ number }) => wanted.has(Number(number)))
     const asked = priced.flatMap((block) =>
-      tokens.map(({ address: token }) => ({ token, block, isFinal: Number(block.number) <= finalTo })),
+      tokens.map(({ address, pricedAs: token = address }) => ({
+        token,
+        block,
+        isFinal: Number(block.number) <= finalTo,
+      })),
     )
     const outcomes = await prices.pricesAt(client, { asker: { kind: 'chain' }, wanted: asked }, signal)
     return await together(
@@ -86,7 +90,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
         const number = Number(block.number)
         const at = priced.indexOf(block)
         if (at < 0) return [number, { timestampSec }]
-        const own: Both<OwnPrice> = [ownOf(outcomes[2 * at]), ownOf(outcomes[2 * at + 1])]
+        const own: Both<OwnPrice> = [ownOf(tokens[0], outcomes[2 * at]), ownOf(tokens[1], outcomes[2 * at + 1])]
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isInLogs = byBlock.get(number)?.some(tellsPoolPrice) === true
         if (!isOneMissing || isInLogs) return [number, { timestampSec, own }]
@@ -112,7 +116,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   }
 }
 
-function ownOf(outcome: PriceAtOutcome | undefined): OwnPrice {
-  if (outcome?.kind === 'price') return outcome.price
+function ownOf({ pricedAs }: PnlToken, outcome: PriceAtOutcome | undefined): OwnPrice {
+  if (outcome?.kind === 'price') return pricedAs === undefined ? outcome.price : { ...outcome.price, source: 'wrapper' }
   return { because: outcome?.because ?? 'nobody was asked' }
 }

@@ -1,9 +1,9 @@
 import { inTurns, turnBefore } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createRecent } from '../../../lib/recent.ts'
-import { type Count, createCount } from '../count.ts'
-import { type BlockFacts, type LifeFlow, lifeInSteps, type PnlSubject, pricedBlocks } from '../life.ts'
-import type { PositionFlow } from '../position_flow.ts'
+import { type Count, createCount } from './count.ts'
+import { type BlockFacts, type LifeFlow, lifeInSteps, type PnlSubject, pricedBlocks } from './life.ts'
+import type { PositionFlow } from './position_flow.ts'
 
 /** What was read of a life up to a final block. Not for long: what is stored may be forgotten and read anew. */
 export interface Kept {

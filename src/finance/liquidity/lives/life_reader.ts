@@ -11,11 +11,11 @@ import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
 import { createPriceReader } from '../../price/price_reader.ts'
-import type { BlockFacts, PnlSubject } from '../life.ts'
-import type { PositionFlow } from '../position_flow.ts'
 import type { CountedLife } from '../profit.ts'
 import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
 import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
+import type { BlockFacts, PnlSubject } from './life.ts'
+import type { PositionFlow } from './position_flow.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {
@@ -51,14 +51,8 @@ export interface LifeSource<Question extends LifeQuestion, Row, Place extends St
   readonly stream: Stream<Row, Place>
   /** Where a life is told; undefined if there is none up to the block. Throws as `LifeReader.read`. */
   locate(question: Question, toBlock: bigint, signal: AbortSignal): Promise<LifePlace<Place> | undefined>
-  /** All stored flows of these blocks, oldest first; undefined if not all are stored. Throws as `LifeReader.read`. */
-  stored(
-    question: Question,
-    part: StoredFlows<Place>,
-    signal: AbortSignal,
-  ): Promise<readonly PositionFlow[] | undefined>
-  /** The flows of rows that are not final, oldest first. Throws as `LifeReader.read`. */
-  young(question: Question, rows: readonly Row[], signal: AbortSignal): Promise<readonly PositionFlow[]>
+  /** All flows of a part of a life; undefined if not all of them are stored. Throws as `LifeReader.read`. */
+  flows(question: Question, part: LifePart<Row, Place>, signal: AbortSignal): Promise<LifeFlows | undefined>
   /** What the position was made in. Throws as `LifeReader.read`. */
   born(question: Question, first: FirstFlow, signal: AbortSignal): Promise<Born>
 }
@@ -71,12 +65,24 @@ interface LifePlace<Place extends StreamPlace> {
   readonly startBlock: number
 }
 
-/** Which stored flows are wanted, at most `max` of them. */
-export interface StoredFlows<Place extends StreamPlace> {
+/** Which flows are wanted, at most `max` of them. */
+interface LifePart<Row, Place extends StreamPlace> {
   readonly at: LifePlace<Place>
+  /** Flows of older blocks are known. */
   readonly fromBlock: number
-  readonly toBlock: number
+  /** Rows are stored up to this block, and `tail` are those after it. */
+  readonly storedTo: number
+  readonly tail: readonly Row[]
+  /** Where the history ends. */
+  readonly end: PinnedBlock
   readonly max: number
+}
+
+/** Flows of a part of a life, oldest first. */
+interface LifeFlows {
+  readonly stored: readonly PositionFlow[]
+  /** Those that are not final. */
+  readonly young: readonly PositionFlow[]
 }
 
 /** The first flow of a life, and the last block that can never be replaced. */
@@ -114,13 +120,11 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
     const isSame = kept !== undefined && kept.version === version
     const before = isSame && kept.storedTo <= storedTo ? kept : undefined
     const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
-    const part = { at, fromBlock, toBlock: storedTo, max: FLOWS_MAX + 1 }
-    const more = storedTo < fromBlock ? [] : await source.stored(question, part, signal)
-    if (more === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
-    const stored = [...(before?.rows ?? []), ...more]
+    const flows = await source.flows(question, { at, fromBlock, storedTo, tail, end, max: FLOWS_MAX + 1 }, signal)
+    if (flows === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
+    const stored = [...(before?.rows ?? []), ...flows.stored]
     const last = Number(block ?? end.number)
-    const young = await source.young(question, tail, signal)
-    const rows = [...stored, ...young].filter((flow) => flow.block <= last)
+    const rows = [...stored, ...flows.young].filter((flow) => flow.block <= last)
     if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
     return { rows, stored, end, storedTo, before, version }
   }

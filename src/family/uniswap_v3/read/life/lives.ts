@@ -8,7 +8,11 @@ import {
   type LifeReader,
 } from '../../../../finance/liquidity/lives/life_reader.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
-import { type PositionFlow, positionSubject, readPositionFlows } from '../../../../finance/liquidity/position_flow.ts'
+import {
+  type PositionFlow,
+  positionSubject,
+  readPositionFlows,
+} from '../../../../finance/liquidity/lives/position_flow.ts'
 import type { History, StreamPlace } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -66,9 +70,11 @@ export function createUniswapV3LifeReader(services: {
       const place = { chainId: client.chain.id, contract, startBlock: firstBlock }
       return { place, subject: positionSubject(tokenId), startBlock }
     },
-    stored: ({ tokenId }, { at: { place }, ...blocks }) =>
-      readPositionFlows(db, { place, stream: stream.name, tokenId, ...blocks }),
-    young: async (_, rows) => rows,
+    async flows({ tokenId }, { at: { place }, fromBlock, storedTo, tail, max }) {
+      const asked = { place, stream: stream.name, tokenId, fromBlock, toBlock: storedTo, max }
+      const stored = storedTo < fromBlock ? [] : await readPositionFlows(db, asked)
+      return stored && { stored, young: tail }
+    },
     async born({ client, deployment, position }, { first, finalTo }, signal) {
       const birth =
         position === undefined

@@ -1,7 +1,7 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
+import { readPositionFlows } from '../../../../finance/liquidity/lives/position_flow.ts'
 import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
-import { readPositionFlows } from '../../../../finance/liquidity/position_flow.ts'
 import type { Range } from '../../../../history/logs/range.ts'
 import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../../history/stream.ts'
 import { createAhead } from '../../../../lib/async/ahead.ts'

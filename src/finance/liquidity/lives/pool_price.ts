@@ -1,6 +1,6 @@
-import { Q96 } from '../../lib/number/fixed_point.ts'
-import { type Rational, rational } from '../../lib/number/rational.ts'
-import { sqrtPriceAtTickX96 } from '../math/liquidity.ts'
+import { Q96 } from '../../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../../lib/number/rational.ts'
+import { sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
 import type { PositionFlow } from './position_flow.ts'
 
 export interface TickRange {
@@ -15,11 +15,12 @@ export interface TickRange {
 const TELLING_UNITS = 1_000_000n
 
 /**
- * Raw token1 per raw token0 at a block that has an increase or a decrease in range, from its liquidity and amounts:
- * √P = √Pa + amount1 / L, or 1/√P = 1/√Pb + amount0 / L, whichever has more units. The log nearest to
- * `row` tells, in its transaction first. Undefined if none does: out of range, or amounts too small to tell.
+ * Raw token1 per raw token0 at a flow, if it has the price. Else at a block that has an increase or a decrease in range,
+ * from its liquidity and amounts: √P = √Pa + amount1 / L, or 1/√P = 1/√Pb + amount0 / L, whichever has more units. The log
+ * nearest to `row` tells, in its transaction first. Undefined if none does: out of range, or amounts too small to tell.
  */
 export function poolPriceAt(row: PositionFlow, rows: readonly PositionFlow[], range: TickRange): Rational | undefined {
+  if (row.sqrtPriceX96 !== undefined) return poolPriceOf(row.sqrtPriceX96)
   const isApart = (each: PositionFlow) => Number(each.transactionHash !== row.transactionHash)
   const distance = (each: PositionFlow) => Math.abs(each.logIndex - row.logIndex)
   const [nearest] = rows
@@ -33,8 +34,9 @@ export function poolPriceOf(sqrtPriceX96: bigint): Rational {
   return squared(sqrtPriceX96, Q96)
 }
 
-/** Whether a flow is in range and large enough to tell the price of its pool. */
-export function tellsPoolPrice({ kind, liquidity, amount0, amount1 }: PositionFlow): boolean {
+/** Whether a flow has the price of its pool, or is in range and large enough to tell it. */
+export function tellsPoolPrice({ kind, liquidity, amount0, amount1, sqrtPriceX96 }: PositionFlow): boolean {
+  if (sqrtPriceX96 !== undefined) return true
   if (kind === 'collect' || liquidity === 0n || amount0 === 0n || amount1 === 0n) return false
   return amount0 >= TELLING_UNITS || amount1 >= TELLING_UNITS
 }

@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
-import { positionFlowStore } from '../../../sql/functions.ts'
-import listSql from '../../../sql/queries/position_flow_list.sql' with { type: 'text' }
-import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
-import type { StreamPlace, StreamTable } from '../../history/stream.ts'
+import { positionFlowStore } from '../../../../sql/functions.ts'
+import listSql from '../../../../sql/queries/position_flow_list.sql' with { type: 'text' }
+import type { Database } from '../../../db/database.ts'
+import { query } from '../../../db/query.ts'
+import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../../history/part.ts'
+import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 
 const list = query(listSql, 'read')
 
@@ -24,6 +24,8 @@ export interface PositionFlow {
   readonly transactionHash: Hex
   /** Unix seconds; null if no endpoint gave it with the log. */
   readonly timestampSec: number | null
+  /** The square root of its pool's price, in Q96; absent if nobody keeps it. */
+  readonly sqrtPriceX96?: bigint
 }
 
 /** Flows of liquidity positions as a stream stores them. */

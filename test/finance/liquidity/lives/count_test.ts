@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { type Address, numberToHex } from 'viem'
-import { createCount } from '../../../src/finance/liquidity/count.ts'
-import { type BlockFacts, countedFlows, lifeInSteps } from '../../../src/finance/liquidity/life.ts'
-import type { PositionFlow } from '../../../src/finance/liquidity/position_flow.ts'
-import type { Steps } from '../../../src/lib/async/turns.ts'
-import { createRandom } from '../../history/simulation/random.ts'
-import { replay } from '../math/pnl/replayed.ts'
+import { createCount } from '../../../../src/finance/liquidity/lives/count.ts'
+import { type BlockFacts, countedFlows, lifeInSteps } from '../../../../src/finance/liquidity/lives/life.ts'
+import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
+import type { Steps } from '../../../../src/lib/async/turns.ts'
+import { createRandom } from '../../../history/simulation/random.ts'
+import { replay } from '../../math/pnl/replayed.ts'
 
 const FLOWS = 4_800
 const TOKENS = [

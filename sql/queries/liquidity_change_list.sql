@@ -1,0 +1,41 @@
+-- A page of the changes of a liquidity position, oldest first, with whether all of them are here.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 pool text, its subject
+-- $5 token_id numeric
+-- $6 from_block bigint, the first block that must be complete
+-- $7 to_block bigint, the last one
+-- $8 max bigint
+-- $9 after_block bigint, where the page before ended
+-- $10 after_log_index integer
+-- covered not null
+-- block null
+-- log_index null
+-- tick_lower null
+-- tick_upper null
+-- liquidity null
+-- tx_hash null
+with place as (
+  select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
+),
+fact as (
+  select coalesce((
+    select range_agg(c.blocks) @> int8range($6, $7, '[]')
+    from place join history_coverage c on c.place = place.id
+    where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
+  ), false) as covered
+)
+select
+  f.covered, e.block, e.log_index, e.tick_lower, e.tick_upper, e.liquidity, e.tx_hash, e.time, e.amount0, e.amount1,
+  e.fees0, e.fees1, e.sqrt_price, e.inside0, e.inside1, e.witnesses
+from fact f
+left join (
+  select v.*
+  from place join liquidity_change v on v.place = place.id
+  where v.token_id = $5 and v.pool = decode($4, 'hex') and v.block between $6 and $7
+    and (v.block, v.log_index) > ($9, $10)
+  order by v.block, v.log_index
+  limit $8
+) e on true
+order by e.block, e.log_index

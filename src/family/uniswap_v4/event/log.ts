@@ -1,0 +1,28 @@
+import { toEventSelector } from 'viem'
+import { wordOf } from '../../../chain/call/words.ts'
+import type { LiquidityChange } from '../../../finance/liquidity/lives/liquidity_change.ts'
+import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
+
+/** Topic of the event that has them; the id of the pool and the position manager are its further topics. */
+export const CHANGE_TOPIC = toEventSelector('ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)')
+/** Both ticks, the liquidity and the salt, which is the token id. */
+const DATA = /^0x[0-9a-f]{256}$/
+
+/** Changes of the pool manager's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
+export function changesOf(logs: readonly HistoryLog[]): LiquidityChange[] {
+  return logs.map(({ topics, data, blockNumber: block, logIndex, transactionHash, timestampSec }) => {
+    const [, pool] = topics
+    if (pool === undefined || !DATA.test(data)) throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
+    return {
+      pool,
+      tokenId: wordOf(data, 3),
+      block,
+      logIndex,
+      tickLower: Number(BigInt.asIntN(24, wordOf(data, 0))),
+      tickUpper: Number(BigInt.asIntN(24, wordOf(data, 1))),
+      liquidity: BigInt.asIntN(256, wordOf(data, 2)),
+      transactionHash,
+      timestampSec,
+    }
+  })
+}

@@ -1,0 +1,48 @@
+import { type Hex, toEventSelector } from 'viem'
+import { wordOf } from '../../../chain/call/words.ts'
+import { type HistoryLog, IncompleteError, type LogFilter } from '../../../history/stream.ts'
+
+/** What moved a pool's price or its fees. */
+export interface PoolMove {
+  readonly block: number
+  readonly logIndex: number
+  /** The square root of the price after it, in Q96; undefined if only fees moved. */
+  readonly sqrtPriceX96: bigint | undefined
+}
+
+/** The words of an event, and which of them is the price. */
+interface MoveShape {
+  readonly words: number
+  readonly price: number | undefined
+}
+
+const INITIALIZE = toEventSelector('Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)')
+const SWAP = toEventSelector('Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)')
+const DONATE = toEventSelector('Donate(bytes32,address,uint256,uint256)')
+const MOVES: ReadonlyMap<Hex, MoveShape> = new Map([
+  [INITIALIZE, { words: 5, price: 3 }],
+  [SWAP, { words: 6, price: 2 }],
+  [DONATE, { words: 2, price: undefined }],
+])
+
+/** Finds the moves of a pool. */
+export function moveFilter({ poolManager, pool }: { readonly poolManager: Hex; readonly pool: Hex }): LogFilter {
+  return { addresses: [poolManager], topics: [[...MOVES.keys()], [pool]] }
+}
+
+/** Finds those that say a price. */
+export function priceFilter({ poolManager, pool }: { readonly poolManager: Hex; readonly pool: Hex }): LogFilter {
+  return { addresses: [poolManager], topics: [[INITIALIZE, SWAP], [pool]] }
+}
+
+/** Moves of either filter's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
+export function movesOf(logs: readonly HistoryLog[]): PoolMove[] {
+  return logs.map(({ topics, data, blockNumber: block, logIndex }) => {
+    const shape = MOVES.get(topics[0] ?? '0x')
+    if (shape === undefined || data.length !== 2 + 64 * shape.words) {
+      throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
+    }
+    const { price } = shape
+    return { block, logIndex, sqrtPriceX96: price === undefined ? undefined : wordOf(data, price) }
+  })
+}

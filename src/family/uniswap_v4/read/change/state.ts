@@ -1,0 +1,84 @@
+import { encodePacked, type Hex, keccak256, padHex, toFunctionSelector, toHex } from 'viem'
+import { readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { encodeArray, encodeCall, wordOf } from '../../../../chain/call/words.ts'
+import { readByQuorum } from '../../../../chain/past/quorum.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import type { Counters } from '../../math/change.ts'
+import type { AskedBlock } from './moves.ts'
+import type { ChangePlace } from './stream.ts'
+
+/** A pool, and what the pool manager keeps about a position in it, at the end of a block. */
+export interface PoolState extends Counters {
+  /** 0 before the pool is initialized. */
+  readonly sqrtPriceX96: bigint
+}
+
+/** A state, and how many different endpoints gave it. */
+export interface SeenState extends PoolState {
+  readonly witnesses: number
+}
+
+/** Where the pool manager keeps pools (v4-core `StateLibrary.POOLS_SLOT`), and where a pool keeps positions. */
+const POOLS_SLOT = 6n
+const POSITIONS_OFFSET = 6n
+const EXTSLOAD = toFunctionSelector('extsload(bytes32[])')
+/** Slot0 of the pool, and the three words of a position. */
+const WORDS = 4
+
+/**
+ * The state of a position and its pool at the end of a block, of two endpoints. Throws as `readByQuorum`: `DepthError` if
+ * none keeps it.
+ */
+export async function readState(
+  { client, place, clock }: { readonly client: ChainClient; readonly place: ChangePlace; readonly clock: Clock },
+  { change, block }: { readonly change: LiquidityChange; readonly block: AskedBlock },
+  signal: AbortSignal,
+): Promise<SeenState> {
+  const calls = [{ to: place.poolManager, data: encodeStateQuestion(change, place.contract) }]
+  const { number, hash } = block
+  const at = { chainId: place.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
+  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PoolState> => {
+    const { results } = await readCalls(endpoint, { calls, block: at, clock }, within)
+    return stateIn(results[0])
+  }
+  const { value, endpoints } = await readByQuorum(client, attempt, {
+    signal,
+    past: { number: BigInt(number), timestampSec: 0n },
+    what: `the state of pool ${change.pool} at block ${number}`,
+    textOf: ({ sqrtPriceX96, liquidity, inside }) => `${sqrtPriceX96} ${liquidity} ${inside.growth0} ${inside.growth1}`,
+  })
+  return { ...value, witnesses: endpoints.length }
+}
+
+/** Call data that asks the pool manager for the state of a position's pool, and of the position. */
+function encodeStateQuestion({ pool, tokenId, tickLower, tickUpper }: LiquidityChange, positionManager: Hex): Hex {
+  const state = BigInt(keccak256(`${pool}${word(POOLS_SLOT)}`))
+  const key = keccak256(
+    encodePacked(
+      ['address', 'int24', 'int24', 'bytes32'],
+      [positionManager, tickLower, tickUpper, padHex(toHex(tokenId), { size: 32 })],
+    ),
+  )
+  const position = BigInt(keccak256(`${key}${word(state + POSITIONS_OFFSET)}`))
+  return encodeCall(EXTSLOAD, encodeArray([state, position, position + 1n, position + 2n]))
+}
+
+/** The state in an answer. Throws `UpstreamError` if it is none. */
+function stateIn(answer: Hex | undefined): PoolState {
+  if (answer === undefined || answer.length !== 2 + 64 * (2 + WORDS)) {
+    throw new UpstreamError('The pool manager does not answer')
+  }
+  const [slot0, liquidity, growth0, growth1] = [2, 3, 4, 5].map((index) => wordOf(answer, index))
+  return {
+    sqrtPriceX96: BigInt.asUintN(160, slot0 ?? 0n),
+    liquidity: BigInt.asUintN(128, liquidity ?? 0n),
+    inside: { growth0: growth0 ?? 0n, growth1: growth1 ?? 0n },
+  }
+}
+
+function word(value: bigint): string {
+  return BigInt.asUintN(256, value).toString(16).padStart(64, '0')
+}

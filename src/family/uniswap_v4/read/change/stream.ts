@@ -1,0 +1,36 @@
+import { type Hex, padHex } from 'viem'
+import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import type { Stream, StreamPlace } from '../../../../history/stream.ts'
+import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
+import type { UniswapV4Deployment } from '../../table/deployments.ts'
+
+/** Where changes are logged: by the pool manager, for one position manager, which names the place. */
+export interface ChangePlace extends StreamPlace {
+  /** Lower case. */
+  readonly poolManager: Hex
+}
+
+/**
+ * What changed positions. A log names the pool and the manager in its topics and the token id in its data alone, so a
+ * subject is a pool: its changes serve all who hold positions in it.
+ */
+export const CHANGE_STREAM: Stream<LiquidityChange, ChangePlace> = {
+  name: 'uniswap_v4_change',
+  table: LIQUIDITY_CHANGES,
+  filters: ({ contract, poolManager }, subjects) => [
+    { addresses: [poolManager], topics: [[CHANGE_TOPIC], subjects, [padHex(contract, { size: 32 })]] },
+  ],
+  decode: (_, logs) => ({ rows: changesOf(logs), unsettled: [] }),
+}
+
+/** Where history follows a deployment. */
+export function changePlaceOf(
+  chainId: number,
+  { positionManager, poolManager, startBlock }: UniswapV4Deployment,
+): ChangePlace {
+  return { chainId, contract: lower(positionManager), poolManager: lower(poolManager), startBlock }
+}
+
+function lower(address: Hex): Hex {
+  return address.toLowerCase() as Hex
+}

@@ -1,0 +1,96 @@
+import { type Address, encodeAbiParameters, type Hex, keccak256, padHex, toFunctionSelector, zeroAddress } from 'viem'
+import { readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { addressOf, encodeCall, uintIn, wordOf } from '../../../../chain/call/words.ts'
+import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { readLatestBlock } from '../../../../chain/read_block.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
+import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import { DECIMALS_MAX } from '../../../../finance/token/token.ts'
+import { createLogSource } from '../../../../history/logs/source.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
+import type { ChangePlace } from '../change/stream.ts'
+
+/** A position that was burned: only its birth tells what it was. */
+interface BirthQuestion {
+  readonly client: ChainClient
+  readonly place: ChangePlace
+  readonly tokenId: bigint
+  /** The block of its mint. */
+  readonly block: number
+  readonly clock: Clock
+}
+
+/** What a position was made in. */
+export interface BornPosition {
+  readonly pool: Hex
+  readonly subject: PnlSubject
+  readonly hooks: Address
+}
+
+/** `bytes25` of a pool's id → its key, which the position manager keeps for ever. */
+const POOL_KEYS = toFunctionSelector('poolKeys(bytes25)')
+const DECIMALS = toFunctionSelector('decimals()')
+const KEY_WORDS = 5
+const KEY_PARAMETERS = [
+  { type: 'address' },
+  { type: 'address' },
+  { type: 'uint24' },
+  { type: 'int24' },
+  { type: 'address' },
+] as const
+/** The chain's own token, which no contract describes. */
+const NATIVE_DECIMALS = 18
+
+/**
+ * Pool, range and tokens of a position, from the first change of its liquidity. Two endpoints are asked. Throws as
+ * `readByQuorum`, with an `UpstreamError` as its cause if the block does not show it.
+ */
+export async function readBirth(question: BirthQuestion, signal: AbortSignal): Promise<Agreed<BornPosition>> {
+  const { client, tokenId } = question
+  return await readByQuorum(client, (endpoint, within) => birthBy(endpoint, question, within), {
+    signal,
+    what: `the pool of position ${tokenId}`,
+    textOf: JSON.stringify,
+  })
+}
+
+async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: AbortSignal): Promise<BornPosition> {
+  const { client, place, tokenId, block, clock } = question
+  const { contract, poolManager } = place
+  const filter = { addresses: [poolManager], topics: [[CHANGE_TOPIC], null, [padHex(contract, { size: 32 })]] }
+  const source = createLogSource(endpoint, client.chain.id)
+  const changes = changesOf(await source.logs(filter, { fromBlock: block, toBlock: block }, signal))
+  const first = changes.find((change) => change.tokenId === tokenId)
+  if (first === undefined) throw new UpstreamError(`Block ${block} does not show the pool of position ${tokenId}`)
+  const newest = await readLatestBlock(endpoint, client.chain.id, signal)
+  const ask = async (calls: readonly { readonly to: Address; readonly data: Hex }[]) =>
+    (await readCalls(endpoint, { calls, block: newest, clock }, signal)).results
+  const shortId = padHex(first.pool.slice(0, 52) as Hex, { dir: 'right', size: 32 })
+  const [key] = await ask([{ to: contract, data: encodeCall(POOL_KEYS, shortId) }])
+  const { tokens, hooks } = keyIn(key, first)
+  const decimals = await ask(tokens.map((to) => ({ to, data: DECIMALS })))
+  const tokenAt = (index: 0 | 1) => ({ address: tokens[index], decimals: decimalsOf(tokens[index], decimals[index]) })
+  const { pool, tickLower, tickUpper } = first
+  return { pool, hooks, subject: { tokens: [tokenAt(0), tokenAt(1)], tickLower, tickUpper } }
+}
+
+/** The key of a pool. Throws `UpstreamError` unless the pool's id is its hash. */
+function keyIn(answer: Hex | undefined, { pool, tokenId }: LiquidityChange) {
+  if (answer !== undefined && answer.length === 2 + 64 * KEY_WORDS) {
+    const [token0, token1, hooks] = [addressOf(answer, 0), addressOf(answer, 1), addressOf(answer, 4)]
+    const numbers = [Number(wordOf(answer, 2)), Number(BigInt.asIntN(24, wordOf(answer, 3)))] as const
+    const id = keccak256(encodeAbiParameters(KEY_PARAMETERS, [token0, token1, ...numbers, hooks]))
+    if (id === pool) return { tokens: [token0, token1] as const, hooks }
+  }
+  throw new UpstreamError(`The position manager does not know the pool of position ${tokenId}`)
+}
+
+function decimalsOf(token: Address, answer: Hex | undefined): number {
+  if (token === zeroAddress) return NATIVE_DECIMALS
+  const count = uintIn(answer)
+  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${token} has no usable decimals`)
+  return Number(count)
+}

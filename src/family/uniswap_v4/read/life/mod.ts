@@ -1,0 +1,156 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import { lifeMsOf } from '../../../../chain/past/quorum.ts'
+import type { Database } from '../../../../db/database.ts'
+import type { FinanceClient } from '../../../../finance/chain.ts'
+import type { PnlToken } from '../../../../finance/liquidity/flow_price.ts'
+import {
+  createLifeReader,
+  keyOf,
+  type LifeQuestion,
+  type LifeReader,
+} from '../../../../finance/liquidity/lives/life_reader.ts'
+import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import { type FoundChange, readChanges } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
+import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
+import type { History } from '../../../../history/stream.ts'
+import { createCache } from '../../../../lib/cache.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { CodedError, UnavailableError } from '../../../../lib/error.ts'
+import { flowsOf } from '../../event/flow.ts'
+import { mayChangePayment } from '../../math/hooks.ts'
+import type { UniswapV4Deployment } from '../../table/deployments.ts'
+import { createAmountsFinder } from '../change/amounts.ts'
+import { CHANGE_STREAM, type ChangePlace, changePlaceOf } from '../change/stream.ts'
+import { type BornPosition, readBirth } from './birth.ts'
+import { isUnminted } from './unminted.ts'
+
+/** Whose life is read. */
+export interface UniswapV4LifeQuestion extends LifeQuestion {
+  readonly deployment: UniswapV4Deployment
+  /** As it is at a block; undefined once it is burned. */
+  readonly position: LivingPosition | undefined
+}
+
+/** What a life needs to know about a position that is there. */
+interface LivingPosition {
+  readonly tickLower: number
+  readonly tickUpper: number
+  readonly token0: PnlToken
+  readonly token1: PnlToken
+  readonly pool: { readonly id: Hex; readonly hooks: Address }
+  /** Undefined without liquidity. */
+  readonly growth: { readonly insideLast: FeeGrowth } | undefined
+}
+
+export type UniswapV4LifeReader = LifeReader<UniswapV4LifeQuestion>
+
+/** Burned positions that are remembered. */
+const BIRTHS_MAX = 10_000
+/** A change that is missing may be there soon. */
+const RETRY_SEC = 5
+
+/**
+ * Makes a reader over stored history. Its `read` also throws `CodedError` NOT_FOUND for a position whose hook may change
+ * what is paid when liquidity is added or removed: neither logs nor state tell what its owner paid and got.
+ */
+export function createUniswapV4LifeReader(services: {
+  readonly db: Database
+  readonly history: History
+  readonly clock: Clock
+}): UniswapV4LifeReader {
+  const { db, clock } = services
+  const findMint = createMintFinder()
+  const findAmounts = createAmountsFinder(services)
+  const births = createCache<BornPosition>({ clock, entriesMax: BIRTHS_MAX })
+
+  /** What a burned position was never changes; its mint is far older than what may be replaced, or is read again. */
+  function birthOf(
+    { client, manager, deployment, tokenId }: UniswapV4LifeQuestion,
+    block: number,
+    signal: AbortSignal,
+  ): Promise<BornPosition> {
+    const place = changePlaceOf(client.chain.id, deployment)
+    const read = async (shared: AbortSignal) => {
+      const { value, endpoints } = await readBirth({ client, place, tokenId, block, clock }, shared)
+      return { value, lifeMs: lifeMsOf(client, endpoints.length) }
+    }
+    return births.get({ key: `${keyOf({ client, manager, tokenId })}:${block}`, read }, signal)
+  }
+
+  /** When it was minted; undefined if it never was, or later. */
+  async function mintOf(question: UniswapV4LifeQuestion, toBlock: bigint, signal: AbortSignal) {
+    const { client, manager, deployment, tokenId, position } = question
+    if (position === undefined && (await isUnminted({ client, manager, tokenId, clock }, signal))) return undefined
+    const { startBlock } = deployment
+    return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, signal)
+  }
+
+  const bornOf = async (question: UniswapV4LifeQuestion, block: number, signal: AbortSignal): Promise<BornPosition> => {
+    const { position } = question
+    const birth = position === undefined ? await birthOf(question, block, signal) : birthIn(position)
+    if (mayChangePayment(birth.hooks)) throw untellable(question)
+    return birth
+  }
+
+  return createLifeReader<UniswapV4LifeQuestion, LiquidityChange, ChangePlace>(services, {
+    stream: CHANGE_STREAM,
+    async locate(question, toBlock, signal) {
+      const { client, deployment, position } = question
+      if (position !== undefined && mayChangePayment(position.pool.hooks)) throw untellable(question)
+      const startBlock = await mintOf(question, toBlock, signal)
+      if (startBlock === undefined) return undefined
+      const { pool } = await bornOf(question, startBlock, signal)
+      return { place: changePlaceOf(client.chain.id, deployment), subject: pool, startBlock }
+    },
+    async flows(question, { at, fromBlock, storedTo, tail, end, max }, signal) {
+      const { client, tokenId } = question
+      const { place, subject: pool, startBlock } = at
+      const asked = { place, stream: CHANGE_STREAM.name, pool, tokenId, fromBlock: startBlock, toBlock: storedTo, max }
+      const stored = storedTo < startBlock ? [] : await readChanges(db, asked)
+      if (stored === undefined) return undefined
+      const young = tail.filter((change) => change.tokenId === tokenId)
+      const changes = await findAmounts({ client, place, changes: [...stored, ...young], finalTo: storedTo }, signal)
+      if (question.block === undefined || end.number >= question.block) checkLast(question, changes)
+      return {
+        stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(flowsOf),
+        young: changes.filter(({ block }) => block > storedTo).flatMap(flowsOf),
+      }
+    },
+    async born(question, { first }, signal) {
+      const { client } = question
+      const { subject } = await bornOf(question, first.block, signal)
+      const [token0, token1] = subject.tokens
+      return { subject: { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] } }
+    },
+  })
+}
+
+function birthIn({ pool, token0, token1, tickLower, tickUpper }: LivingPosition): BornPosition {
+  return { pool: pool.id, hooks: pool.hooks, subject: { tokens: [token0, token1], tickLower, tickUpper } }
+}
+
+/** The native token costs what its wrapper costs. */
+function asPriced({ chain: { nativeCurrency } }: FinanceClient, { address, decimals }: PnlToken): PnlToken {
+  const pricedAs = address === zeroAddress ? nativeCurrency?.wrapped : undefined
+  return pricedAs === undefined ? { address, decimals } : { address, decimals, pricedAs }
+}
+
+/** The growth at the last change must be that of the position now. Throws `UnavailableError`. */
+function checkLast({ client, position, tokenId, block }: UniswapV4LifeQuestion, changes: readonly FoundChange[]): void {
+  const last = changes.findLast((change) => block === undefined || change.block <= Number(block))
+  const [then, now] = [last?.found.inside, position?.growth?.insideLast]
+  if (then === undefined || now === undefined) return
+  if (then.growth0 === now.growth0 && then.growth1 === now.growth1) return
+  const { id, name } = client.chain
+  const message = `The history of position ${tokenId} on chain ${id} (${name}) is not complete: it lacks its last change`
+  throw new UnavailableError(message, { retryAfterSec: RETRY_SEC })
+}
+
+function untellable({ client: { chain }, tokenId }: UniswapV4LifeQuestion): CodedError {
+  return new CodedError(
+    'NOT_FOUND',
+    `Position ${tokenId} on chain ${chain.id} (${chain.name}) has no profit and loss: the hook of its pool may change ` +
+      'what is paid when liquidity is added or removed, which no log says',
+  )
+}

@@ -1,0 +1,191 @@
+import type { Hex } from 'viem'
+import { liquidityChangeStore } from '../../../../sql/functions.ts'
+import listSql from '../../../../sql/queries/liquidity_change_list.sql' with { type: 'text' }
+import updateSql from '../../../../sql/queries/liquidity_change_update_amounts.sql' with { type: 'text' }
+import type { Database } from '../../../db/database.ts'
+import { query } from '../../../db/query.ts'
+import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../../history/part.ts'
+import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
+import type { FeeGrowth, TokenAmounts } from '../../math/liquidity.ts'
+
+const list = query(listSql, 'read')
+const update = query(updateSql, 'read')
+
+/**
+ * One change of a position's liquidity, as the manager of its pool logged it: without amounts. Every change also pays all
+ * fees.
+ */
+export interface LiquidityChange {
+  /** The position's pool, 32 bytes. */
+  readonly pool: Hex
+  readonly tokenId: bigint
+  readonly block: number
+  readonly logIndex: number
+  readonly tickLower: number
+  readonly tickUpper: number
+  /** Added; removed if it is negative; 0 if fees alone were paid. */
+  readonly liquidity: bigint
+  readonly transactionHash: Hex
+  /** Unix seconds; null if no endpoint gave it with the log. */
+  readonly timestampSec: number | null
+}
+
+/** What a change was worth, raw units. */
+export interface ChangeAmounts {
+  /** What went into the pool, or out of it, without fees. */
+  readonly principal: TokenAmounts
+  readonly fees: TokenAmounts
+  /** The square root of the pool's price at it, in Q96. */
+  readonly sqrtPriceX96: bigint
+}
+
+/** What a change was worth, and what that rests on. */
+export interface FoundAmounts extends ChangeAmounts {
+  /** The growth of fees within the range at the change; undefined if nobody was asked. */
+  readonly inside: FeeGrowth | undefined
+  /** How many different endpoints gave it. */
+  readonly witnesses: number
+}
+
+/** A change with its amounts, if they were found. */
+export interface StoredChange extends LiquidityChange {
+  readonly found?: FoundAmounts
+}
+
+/** Changes of positions as a stream stores them; whose they are is which pool's. */
+export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
+  subjectOf: ({ pool }) => pool,
+  store: inPieces((db, part) => {
+    const { rows } = part
+    const columns = {
+      tokenIds: rows.map(({ tokenId }) => String(tokenId)),
+      blocks: rows.map(({ block }) => block),
+      logIndexes: rows.map(({ logIndex }) => logIndex),
+      pools: rows.map(({ pool }) => toDigits(pool)),
+      ticksLower: rows.map(({ tickLower }) => tickLower),
+      ticksUpper: rows.map(({ tickUpper }) => tickUpper),
+      liquidities: rows.map(({ liquidity }) => String(liquidity)),
+      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
+    }
+    return liquidityChangeStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+  }),
+}
+
+/** Whose changes. */
+interface NamedPosition {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly tokenId: bigint
+}
+
+/** Which of them are wanted: those from `fromBlock` to `toBlock`, at most `max`. */
+interface ChangesQuestion extends NamedPosition {
+  readonly stream: string
+  readonly pool: Hex
+  readonly fromBlock: number
+  readonly toBlock: number
+  readonly max: number
+}
+
+/** Changes of one statement: reading more of them holds the event loop for long. */
+const PAGE_MAX = 1_000
+
+/**
+ * All stored changes of a position in these blocks, oldest first, page by page. Undefined if not all of them are stored.
+ * Throws as `Database.run`.
+ */
+export async function readChanges(
+  db: Database,
+  question: ChangesQuestion,
+): Promise<readonly StoredChange[] | undefined> {
+  const changes: StoredChange[] = []
+  for (;;) {
+    const max = Math.min(PAGE_MAX, question.max - changes.length)
+    const page = await readPage(db, { ...question, max }, changes.at(-1))
+    if (page === undefined) return undefined
+    changes.push(...page)
+    if (page.length < PAGE_MAX) return changes
+  }
+}
+
+async function readPage(
+  db: Database,
+  { place, stream, pool, tokenId, fromBlock, toBlock, max }: ChangesQuestion,
+  after: Pick<LiquidityChange, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
+): Promise<readonly StoredChange[] | undefined> {
+  const blocks = [fromBlock, Math.max(fromBlock, toBlock)] as const
+  const name = nameParams({ place, stream })
+  const page = [...blocks, max, after.block, after.logIndex] as const
+  const rows = await list(db, [...name, toDigits(pool), String(tokenId), ...page])
+  if (rows[0]?.covered !== true) return undefined
+  return rows.flatMap((row): StoredChange[] => {
+    const { block, log_index, tick_lower, tick_upper, liquidity, tx_hash, time } = row
+    if (
+      block === null ||
+      log_index === null ||
+      tick_lower === null ||
+      tick_upper === null ||
+      liquidity === null ||
+      tx_hash === null
+    ) {
+      return []
+    }
+    const change = {
+      pool,
+      tokenId,
+      block: Number(block),
+      logIndex: log_index,
+      tickLower: tick_lower,
+      tickUpper: tick_upper,
+      liquidity: BigInt(liquidity),
+      transactionHash: fromBytes(tx_hash),
+      timestampSec: time === null ? null : Number(time),
+    }
+    const found = foundIn(row)
+    return [found === undefined ? change : { ...change, found }]
+  })
+}
+
+function foundIn(row: Awaited<ReturnType<typeof list>>[number]): FoundAmounts | undefined {
+  const { amount0, amount1, fees0, fees1, sqrt_price, inside0, inside1, witnesses } = row
+  if (amount0 === null || amount1 === null || fees0 === null || fees1 === null) return undefined
+  if (sqrt_price === null || witnesses === null) return undefined
+  return {
+    principal: { amount0: BigInt(amount0), amount1: BigInt(amount1) },
+    fees: { amount0: BigInt(fees0), amount1: BigInt(fees1) },
+    sqrtPriceX96: BigInt(sqrt_price),
+    inside: inside0 === null || inside1 === null ? undefined : { growth0: BigInt(inside0), growth1: BigInt(inside1) },
+    witnesses,
+  }
+}
+
+/** A change whose amounts are to be kept. */
+export interface FoundChange extends LiquidityChange {
+  readonly found: FoundAmounts
+}
+
+/** Keeps amounts of final changes of one position. Throws as `Database.run`. */
+export async function keepAmounts(
+  db: Database,
+  { place, tokenId }: NamedPosition,
+  changes: readonly FoundChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  const digits = (of: (found: FoundAmounts) => bigint | undefined) =>
+    changes.map(({ found }) => String(of(found) ?? -1n))
+  await update(db, [
+    place.chainId,
+    toDigits(place.contract),
+    String(tokenId),
+    changes.map(({ block }) => block),
+    changes.map(({ logIndex }) => logIndex),
+    digits(({ principal }) => principal.amount0),
+    digits(({ principal }) => principal.amount1),
+    digits(({ fees }) => fees.amount0),
+    digits(({ fees }) => fees.amount1),
+    digits(({ sqrtPriceX96 }) => sqrtPriceX96),
+    digits(({ inside }) => inside?.growth0),
+    digits(({ inside }) => inside?.growth1),
+    changes.map(({ found }) => found.witnesses),
+  ])
+}
