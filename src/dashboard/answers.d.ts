@@ -111,6 +111,92 @@ export interface Answers {
     }[]
     request_id: string
   }
+  'GET /v1/lending/kamino': {
+    data: {
+      chain_id: number
+      wallet: string
+      positions: {
+        marketId: string
+        obligation_address: string
+        slot?: string
+        marketName: string
+        healthFactor: string
+        totalCollateralUSD: string
+        totalDebtUSD: string
+        netWorthUSD: string
+        suppliedAssets: {
+          symbol: string
+          amountSuppliedUSD: string
+          supplyAPY: string
+          isCollateral: boolean
+        }[]
+        borrowedAssets: {
+          symbol: string
+          amountBorrowedUSD: string
+          borrowAPY: string
+        }[]
+      }[]
+      calculations: {
+        targetHealthFactor: number
+        healthFactor: string
+        dailySupplyInterestUSD: string
+        dailyBorrowInterestUSD: string
+        netDailyInterestUSD: string
+        safeBorrowAmountUSD: string
+        safeWithdrawAmountUSD: string
+        currentLtvPercentage: string
+        netAPY: string
+        positionLeverage: string
+        weightedSupplyAPY: string
+        weightedBorrowAPY: string
+        borrowUtilizationRate: string
+      }[]
+    }[]
+    coverage: {
+      complete: boolean
+      by: 'program_accounts' | 'derived_addresses'
+      markets?: number
+    }
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /v1/lending/kamino/batch': {
+    data: {
+      chain_id: number
+      wallet: string
+      positions: {
+        marketId: string
+        obligation_address: string
+        slot?: string
+        healthFactor: string
+        netWorthUSD: string
+      }[]
+      calculations: {
+        healthFactor: string
+        netAPY: string
+        targetHealthFactor: number
+      }[]
+    }[]
+    coverage: {
+      complete: boolean
+      by: 'program_accounts' | 'derived_addresses'
+      markets?: number
+    }
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
   'GET /v1/lending/kamino/position/{obligation_address}/risk': {
     data: {
       chain_id: number

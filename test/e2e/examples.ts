@@ -116,6 +116,12 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
       '/v1/lending/morpho-blue/position/{chain_id}/yield',
       `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,
     ),
+    get('/v1/lending/kamino', `/v1/lending/kamino?wallet=${WALLET}`),
+    {
+      operation: 'POST /v1/lending/kamino/batch',
+      target: '/v1/lending/kamino/batch',
+      body: { wallets: [WALLET, MARKET] },
+    },
     get(
       '/v1/lending/kamino/position/{obligation_address}/yield',
       `/v1/lending/kamino/position/${OBLIGATION}/yield?${kamino}`,

@@ -16,7 +16,8 @@ const tools = toolsOf(routes)
 
 test('every route is a tool with a short name of its own', () => {
   expect([...tools.keys()].sort()).toEqual([
-    ...['aave_batch', 'aave_events', 'aave_positions', 'aave_snapshots', 'kamino_risk', 'kamino_yield'],
+    ...['aave_batch', 'aave_events', 'aave_positions', 'aave_snapshots'],
+    ...['kamino_batch', 'kamino_positions', 'kamino_risk', 'kamino_yield'],
     ...['morpho_positions', 'morpho_yield', 'orca_position', 'orca_positions', 'portfolio_assets', 'portfolio_balance'],
     'portfolio_snapshots',
     ...['uniswap_events', 'uniswap_pnl', 'uniswap_position', 'uniswap_positions', 'usage_logs'],

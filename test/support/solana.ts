@@ -65,6 +65,8 @@ export interface SolanaDouble {
   latencyMs: number
   /** Slots that go by with every answer. */
   slotsPerRead: number
+  /** Requests that are answered in each window of time; further ones get 429. */
+  limit: { readonly requests: number; readonly windowMs: number } | undefined
   stop(): Promise<void>
 }
 
@@ -82,6 +84,7 @@ export function startSolanaDouble(
   } = {},
 ): SolanaDouble {
   const startedMs = performance.now()
+  let taken: readonly number[] = []
   const server = Bun.serve({ port: options.port ?? 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: handle })
   const double: SolanaDouble = {
     url: `http://127.0.0.1:${server.port}/?api-key=solana-secret`,
@@ -95,6 +98,7 @@ export function startSolanaDouble(
     clockSlot: undefined,
     latencyMs: 0,
     slotsPerRead: 0,
+    limit: undefined,
     stop: () => server.stop(true),
   }
 
@@ -107,12 +111,23 @@ export function startSolanaDouble(
     const { minContextSlot } = config
     const seen: Seen = { method, addresses, minContextSlot, atMs: performance.now(), filter }
     double.seen.push(seen)
+    if (isOverLimit()) return new Response('upstream text', { status: 429 })
     const fault = double.ofMethod.get(method) ?? double.faults.shift() ?? double.always
     const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
     if (double.latencyMs > 0) await Bun.sleep(double.latencyMs)
     seen.endMs = performance.now()
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
+  }
+
+  function isOverLimit(): boolean {
+    const { limit } = double
+    if (limit === undefined) return false
+    const nowMs = performance.now()
+    const since = taken.filter((atMs) => nowMs - atMs < limit.windowMs)
+    if (since.length >= limit.requests) return true
+    taken = [...since, nowMs]
+    return false
   }
 
   function slotNow(): number {

@@ -2,11 +2,12 @@ import { type Deadline, withinDeadline } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
-import { UnableError } from '../rpc/error.ts'
+import { BusyError, UnableError } from '../rpc/error.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import {
   createRotation,
   type EndpointReport,
+  type Exhaustion,
   type RotatingEndpoint,
   type RotationPolicy,
 } from '../rpc/rotation/rotation.ts'
@@ -19,7 +20,7 @@ import {
   type SolanaAccounts,
 } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
-import { RefusedMethodError, SOLANA_MEANINGS } from './error.ts'
+import { LimitedError, RefusedMethodError, SOLANA_MEANINGS } from './error.ts'
 import { type AccountGroup, readGroups } from './groups.ts'
 import { createSolanaHeads } from './heads.ts'
 import { createMethods } from './methods.ts'
@@ -152,7 +153,11 @@ export function createSolanaClient(
   }))
   const heads = createSolanaHeads({ clock, slotMs })
   const methods = createMethods(clock)
-  const unread = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
+  const unread = ({ errors, busyMs }: Exhaustion): UpstreamError => {
+    const message = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
+    const isLimited = busyMs > 0 || errors.some((error) => error instanceof BusyError)
+    return new (isLimited ? LimitedError : UpstreamError)(message, { cause: errors.at(-1) })
+  }
   const rotation = createRotation({
     endpoints,
     chainId: SOLANA_CHAIN_ID,
@@ -162,7 +167,7 @@ export function createSolanaClient(
     random,
     isBehind: heads.isBehind,
     look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
-    exhausted: ({ errors }) => new UpstreamError(unread, { cause: errors.at(-1) }),
+    exhausted: unread,
   })
 
   async function ask({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
@@ -211,14 +216,16 @@ export function createSolanaClient(
     const { method, what, whole } = asked
     return rotation.ask((endpoint, { signal }) => find(endpoint, asked, signal), deadline, {
       rankOf: (index) => (methods.offers(index, method) === false ? undefined : 0),
-      exhausted({ errors }) {
+      exhausted(exhaustion) {
+        const { errors } = exhaustion
         const cause = errors.at(-1)
         if (endpoints.every(({ index }) => methods.offers(index, method) === false)) {
           const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
           return new RefusedMethodError(`Cannot read Solana: ${advice}`, { cause })
         }
         const isLong = errors.some((error) => error instanceof LongSearchError)
-        return new UpstreamError(isLong ? `Cannot read Solana: ${whole} are too many to be read` : unread, { cause })
+        if (isLong) return new UpstreamError(`Cannot read Solana: ${whole} are too many to be read`, { cause })
+        return unread(exhaustion)
       },
       blames: true,
     })

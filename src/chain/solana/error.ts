@@ -15,6 +15,9 @@ const NOT_REACHED = -32016
 /** The node has not reached the slot that was asked for. Behind one address there are nodes that differ by some slots. */
 export class BehindError extends BlamelessError {}
 
+/** Nothing was wrong but the endpoints' limits of requests: the same may be asked again. */
+export class LimitedError extends UpstreamError {}
+
 /** Every endpoint refuses the method that an answer needs; the message says so, and the way out. */
 export class RefusedMethodError extends UpstreamError {}
 

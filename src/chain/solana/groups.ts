@@ -16,6 +16,9 @@ interface GroupsRead {
   readonly ask: AskGroup
 }
 
+/** The last requests, which are looked at for room: of thousands of items the first ones are full. */
+const PACKS_TRIED = 8
+
 /** Addresses of one request. */
 interface Pack {
   readonly addresses: Set<string>
@@ -59,7 +62,8 @@ function packed(
   const packOf = items.map((item) => {
     const own = new Set(item)
     if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
-    const found = packs.findIndex(({ addresses }) => {
+    const found = packs.findIndex(({ addresses }, at) => {
+      if (at < packs.length - PACKS_TRIED) return false
       const added = [...own].filter((address) => !addresses.has(address))
       return addresses.size + added.length <= max
     })

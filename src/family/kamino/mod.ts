@@ -4,7 +4,9 @@ import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { kaminoEntries } from '../setting.ts'
 import { createKaminoReader } from './read/read.ts'
-import { createRoutes } from './routes.ts'
+import { batchRoute } from './routes/batch.ts'
+import { listRoute } from './routes/list.ts'
+import { obligationRoutes } from './routes/obligation.ts'
 import { withMarkets } from './table/markets.ts'
 
 /** Where obligations are, and in which markets they are looked for if no endpoint can search. */
@@ -15,7 +17,7 @@ interface KaminoSetting {
 
 const BUILT_IN: KaminoSetting = { program: KAMINO_MAINNET, rows: withMarkets([]) }
 
-/** Kamino Lend: yield and risk of one obligation. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
+/** Kamino Lend: obligations of wallets, yield and risk of one. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const KAMINO = defineFamily({
   name: 'kamino',
   aliases: ['lending_c'],
@@ -36,6 +38,6 @@ export const KAMINO = defineFamily({
       if (solana === undefined || setting === undefined) return undefined
       return createKaminoReader({ solana, ...setting, clock, log })
     })
-    return createRoutes(reader)
+    return [listRoute(reader), batchRoute(reader), ...obligationRoutes(reader)]
   },
 })

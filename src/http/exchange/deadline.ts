@@ -13,33 +13,20 @@ interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
 export type Deadlines = ReturnType<typeof createDeadlines>
 
 /**
- * Runs reads under a budget of `budgetMs` each, and can end all that are under way. All budgets are equal, so reads end in the order in which they began, and one
- * timer for the oldest is enough: a timer for each would cost more than a whole read from memory.
+ * Runs reads, each under a budget, `budgetMs` unless its route has one of its own, and can end all that are under way.
+ * Reads of one budget end in the order in which they began, so one timer for the oldest of them is enough: a timer for
+ * each would cost more than a whole read from memory.
  */
 export function createDeadlines(options: { readonly budgetMs: number; readonly clock: Clock }) {
-  const { budgetMs, clock } = options
-  // A Set keeps the order of insertion.
-  const running = new Set<Run>()
-  let armed = false
+  const { clock } = options
+  const queues = new Map<number, Queue>()
 
-  function arm(waitMs: number): void {
-    armed = true
-    // It must not keep a process alive that has nothing else to do.
-    setTimeout(sweep, waitMs).unref()
+  function queueOf(budgetMs: number): Queue {
+    const queue = queues.get(budgetMs) ?? new Queue(budgetMs, clock)
+    queues.set(budgetMs, queue)
+    return queue
   }
-
-  function sweep(): void {
-    armed = false
-    const nowMs = clock.monotonicMs()
-    for (const run of running) {
-      if (run.untilMs > nowMs) {
-        arm(run.untilMs - nowMs)
-        return
-      }
-      running.delete(run)
-      run.end(run.late ?? new UnavailableError(`Cannot answer within ${budgetMs / 1000} s`))
-    }
-  }
+  const usual = queueOf(options.budgetMs)
 
   return {
     /**
@@ -47,21 +34,63 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
      * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
      * `AbortedError` when the caller leaves a read that has asked for its signal.
      */
-    async read(call: Call, reader: Reader): Promise<Answer> {
-      const run = new Run(reader, clock.monotonicMs() + budgetMs)
-      running.add(run)
-      if (!armed) arm(budgetMs)
-      try {
-        return await run.read(call)
-      } finally {
-        running.delete(run)
-        run.leaveSignal()
-      }
+    read(call: Call, reader: Reader): Promise<Answer> {
+      const queue = call.budgetMs === undefined ? usual : queueOf(call.budgetMs)
+      return queue.read(call, reader)
     },
     /** Ends every read under way, for a stop that cannot wait. */
     cancel(): void {
-      for (const run of running) run.end(new UnavailableError('Cannot answer: the service stops'))
+      for (const queue of queues.values()) queue.cancel()
     },
+  }
+}
+
+/** Reads under way that have the same budget. */
+class Queue {
+  readonly #budgetMs: number
+  readonly #clock: Clock
+  // A Set keeps the order of insertion.
+  readonly #running = new Set<Run>()
+  #armed = false
+
+  constructor(budgetMs: number, clock: Clock) {
+    this.#budgetMs = budgetMs
+    this.#clock = clock
+  }
+
+  async read(call: Call, reader: Reader): Promise<Answer> {
+    const run = new Run(reader, this.#clock.monotonicMs() + this.#budgetMs)
+    this.#running.add(run)
+    if (!this.#armed) this.#arm(this.#budgetMs)
+    try {
+      return await run.read(call)
+    } finally {
+      this.#running.delete(run)
+      run.leaveSignal()
+    }
+  }
+
+  cancel(): void {
+    for (const run of this.#running) run.end(new UnavailableError('Cannot answer: the service stops'))
+  }
+
+  #arm(waitMs: number): void {
+    this.#armed = true
+    // It must not keep a process alive that has nothing else to do.
+    setTimeout(() => this.#sweep(), waitMs).unref()
+  }
+
+  #sweep(): void {
+    this.#armed = false
+    const nowMs = this.#clock.monotonicMs()
+    for (const run of this.#running) {
+      if (run.untilMs > nowMs) {
+        this.#arm(run.untilMs - nowMs)
+        return
+      }
+      this.#running.delete(run)
+      run.end(run.late ?? new UnavailableError(`Cannot answer within ${this.#budgetMs / 1000} s`))
+    }
   }
 }
 

@@ -38,6 +38,8 @@ export interface PresentContext {
 /** A success: `request_id` is added by the app. */
 export interface Reply {
   readonly data: unknown
+  /** How complete `data` is, if that is not always the same. */
+  readonly coverage?: unknown
   readonly pagination?: Pagination
   readonly counts?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
@@ -88,6 +90,8 @@ interface ChargedFacts extends RouteFacts {
   readonly description?: string
   /** Headers of its own, by name, with what they say, for OpenAPI. */
   readonly headers?: Readonly<Record<string, string>>
+  /** How long its work may take, if that is more than usual, milliseconds. */
+  readonly budgetMs?: number
   /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */
   readonly feature?: Feature
 }
@@ -156,6 +160,8 @@ export interface Call {
    * finds nothing may cost less, but reading is not free for the operator.
    */
   readonly creditsMin: number
+  /** How long the work may take, milliseconds; undefined: as usual. */
+  readonly budgetMs: number | undefined
   read(context: ReadContext): Promise<Answer>
 }
 
@@ -227,6 +233,7 @@ function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, 
   const { charge, untilMs, count = () => 1 } = work
   return {
     creditsMin: creditsEach(charge, input),
+    budgetMs: work.budgetMs,
     async read(context) {
       const result = await work.read(input, context)
       const credits = creditsOf(charge, input, count(result, input))

@@ -28,7 +28,7 @@ import {
   WALLET,
 } from '../../support/kamino_scene.ts'
 import { type Fault, rowOf, startSolanaDouble } from '../../support/solana.ts'
-import { readerStage } from './stage.ts'
+import { kaminoStage } from './stage.ts'
 
 const OTHER_MARKET = addressOf('another market')
 const OTHER_USDC = addressOf('USDC reserve of another market')
@@ -87,7 +87,7 @@ function chain(obligations: ServedAccounts): ServedAccounts {
 
 const inOther = { market: OTHER_MARKET, deposits: [{ reserve: OTHER_USDC, collateralAmount: 5n }] }
 
-async function found(stage: ReturnType<typeof readerStage>, market?: string) {
+async function found(stage: ReturnType<typeof kaminoStage>, market?: string) {
   const { obligations, by } = await stage.wallet(WALLET, market)
   return { addresses: obligations.map(({ address }) => address), by }
 }
@@ -118,7 +118,7 @@ describe('an endpoint that searches the program’s accounts', () => {
       [addressFrom(0, 1, MARKET)]: obligation({ deposits: [] }),
       [addressFrom(0, 2, MARKET)]: obligation({ owner: addressOf('somebody else') }),
     })
-    const stage = readerStage([double])
+    const stage = kaminoStage([double])
     const expected = sorted([
       [MARKET, anywhere],
       [OTHER_MARKET, fixed],
@@ -134,7 +134,7 @@ describe('an endpoint that searches the program’s accounts', () => {
       [addressFrom(0, 0, MARKET)]: obligation(),
       [addressOf('the same of another wallet')]: obligation({ owner: addressOf('another wallet') }),
     })
-    const stage = readerStage([double])
+    const stage = kaminoStage([double])
     await stage.wallet(addressOf('another wallet'))
     expect(rowOf(double)).toBe(3)
     double.seen.length = 0
@@ -150,7 +150,7 @@ describe('an endpoint that searches the program’s accounts', () => {
   test('finds what was opened since the wallet was asked before, and forgets what was closed', async () => {
     const [first, second] = [addressOf('first'), addressOf('second')]
     double.accounts = chain({ [first]: obligation() })
-    const stage = readerStage([double])
+    const stage = kaminoStage([double])
     expect((await found(stage)).addresses).toEqual([first])
     stage.pass()
     double.accounts = chain({ [second]: obligation() })
@@ -163,9 +163,9 @@ describe('an endpoint that searches the program’s accounts', () => {
   test('tells that there is nothing as of a slot whose clock was looked at', async () => {
     double.accounts = chain({})
     double.clockSec = Math.floor(Date.now() / 1_000) - 61
-    await expect(found(readerStage([double]))).rejects.toThrow('Cannot read Solana')
+    await expect(found(kaminoStage([double]))).rejects.toThrow('Cannot read Solana')
     double.clockSec = undefined
-    expect(await found(readerStage([double]))).toEqual({ addresses: [], by: 'search' })
+    expect(await found(kaminoStage([double]))).toEqual({ addresses: [], by: 'search' })
   })
 
   test('that lists those of another wallet is not believed', async () => {
@@ -181,7 +181,7 @@ describe('an endpoint that searches the program’s accounts', () => {
         },
       }),
     })
-    const stage = readerStage([double])
+    const stage = kaminoStage([double])
     await expect(found(stage)).rejects.toThrow('Cannot read Solana')
   })
 
@@ -190,7 +190,7 @@ describe('an endpoint that searches the program’s accounts', () => {
       [addressFrom(0, 0, MARKET)]: obligation(),
       [addressFrom(0, 0, OTHER_MARKET)]: obligation({ ...inOther, elevationGroup: 9 }),
     })
-    const stage = readerStage([double])
+    const stage = kaminoStage([double])
     const message = `Cannot read Kamino obligation ${addressFrom(0, 0, OTHER_MARKET)}: its elevation group is unknown`
     await expect(found(stage)).rejects.toThrow(message)
     stage.pass()
@@ -226,17 +226,17 @@ describe('endpoints that search nothing', () => {
     async (_, fault) => {
       refuse(fault)
       double.accounts = chain({ ...derivable, ...hidden })
-      const stage = readerStage([double], { rows: ROWS })
+      const stage = kaminoStage([double], { rows: ROWS })
       expect(await found(stage)).toEqual({ addresses, by: { markets: 2 } })
       expect(stage.solana.report().map(({ state }) => state)).toEqual(['ready'])
-      expect(stage.lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
+      expect(stage.leaks()).toEqual([])
     },
   )
 
   test('are asked one request in a row for a wallet that was asked about before', async () => {
     refuse()
     double.accounts = chain({ ...derivable, ...hidden })
-    const stage = readerStage([double], { rows: ROWS })
+    const stage = kaminoStage([double], { rows: ROWS })
     await found(stage)
     stage.pass()
     double.seen.length = 0
@@ -258,7 +258,7 @@ describe('endpoints that search nothing', () => {
         [later]: obligation(),
       })
     double.accounts = withTable([named])
-    const stage = readerStage([double], { rows: ROWS })
+    const stage = kaminoStage([double], { rows: ROWS })
     expect((await found(stage)).addresses).toEqual([named])
     stage.pass()
     double.accounts = withTable([named, later])
@@ -273,7 +273,7 @@ describe('endpoints that search nothing', () => {
   test('show an obligation of other seeds once it was asked about', async () => {
     refuse()
     double.accounts = scene()
-    const stage = readerStage([double], { rows: ROWS })
+    const stage = kaminoStage([double], { rows: ROWS })
     expect((await found(stage)).addresses).toEqual([])
     const target = { address: OBLIGATION, market: MARKET, wallet: WALLET }
     await stage.reader.readObligation(target, new AbortController().signal)
@@ -287,7 +287,7 @@ describe('endpoints that search nothing', () => {
     const keys = [FEED, USDC, addressOf('nothing'), SOL, OTHER_USDC]
     double.accounts = { ...chain(derivable), [table]: tableAccount(keys) }
     const rows = [{ market: MARKET, lookupTable: table, reserves: [] }]
-    const stage = readerStage([double], { rows })
+    const stage = kaminoStage([double], { rows })
     const own = addresses.filter((each) => each !== addressFrom(0, 4, OTHER_MARKET))
     expect(await found(stage)).toEqual({ addresses: own, by: { markets: 1 } })
   })
@@ -301,7 +301,7 @@ describe('endpoints that search nothing', () => {
       { market: SOL, reserves: [MARKET] },
       { market: addressOf('nothing'), lookupTable: USDC, reserves: [] },
     ]
-    expect(await found(readerStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
+    expect(await found(kaminoStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
   })
 
   test('look in one market alone if it is named, known or not', async () => {
@@ -311,7 +311,7 @@ describe('endpoints that search nothing', () => {
       [addressFrom(0, 2, UNKNOWN_MARKET)]: obligation({ market: UNKNOWN_MARKET, deposits: [], borrows: [] }),
     }
     double.accounts = chain({ ...derivable, ...accounts })
-    const stage = readerStage([double], { rows: ROWS })
+    const stage = kaminoStage([double], { rows: ROWS })
     expect(await found(stage, OTHER_MARKET)).toEqual({
       addresses: [addressFrom(0, 4, OTHER_MARKET)],
       by: { markets: 1 },
@@ -325,7 +325,7 @@ test('one endpoint that searches is enough, whichever it is', async () => {
   double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 403 })
   double.accounts = chain({ [OBLIGATION]: obligation() })
   second.accounts = double.accounts
-  const stage = readerStage([double, second])
+  const stage = kaminoStage([double, second])
   expect(await found(stage)).toEqual({ addresses: [OBLIGATION], by: 'search' })
   await second.stop()
 })

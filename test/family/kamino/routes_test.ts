@@ -540,12 +540,6 @@ describe('404', () => {
     expect(await ask('risk')).toMatchObject({ status: 404, code: 'NOT_FOUND' })
     expect((await ask('risk', {}, newFamily({ programId: addressOf('another program') }).routes)).status).toBe(502)
   })
-
-  test('an obligation of another size', async () => {
-    const { data } = served(obligationBytes({ market: MARKET, owner: WALLET }))
-    double.accounts = { ...scene(), [OBLIGATION]: served(data.subarray(0, 3_000)) }
-    expect(await ask('risk')).toMatchObject({ status: 404, code: 'NOT_FOUND' })
-  })
 })
 
 describe('502 of what an obligation names', () => {

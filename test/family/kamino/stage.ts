@@ -1,34 +1,87 @@
-import { createSolanaClient } from '../../../src/chain/solana/client.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
+import { KAMINO } from '../../../src/family/kamino/mod.ts'
 import { createKaminoReader } from '../../../src/family/kamino/read/read.ts'
 import { KAMINO_MAINNET, type KaminoMarket } from '../../../src/finance/price/table/kamino.ts'
+import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { askRoute, failureOfRoute, type RouteQuestion } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
 
+export const LIST = '/v1/lending/kamino'
+export const BATCH = `${LIST}/batch`
+const OBLIGATION_ROUTE = `${LIST}/position/:obligation_address`
 export const SLOT_MS = 400
+/** What no answer and no log line may show. */
+const SECRET = /solana-secret|127\.0\.0\.1|upstream text/
 
-/** A reader over doubles, with time that can be moved. */
-export function readerStage(
-  doubles: readonly SolanaDouble[],
-  options: { readonly rows?: readonly KaminoMarket[] } = {},
-) {
+/** What a route answers, from the parameters to the body. */
+export interface KaminoAnswer {
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly reply?: Reply
+  readonly credits?: number
+}
+
+interface StageOptions {
+  /** Markets to look in, and what a `CHAINS_FILE` says of them. */
+  readonly rows?: readonly KaminoMarket[]
+  /** How many times as fast as real time goes by. */
+  readonly pace?: number
+}
+
+/** The family over doubles, and a reader of its own, with time that can be moved. */
+export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], { rows = [], pace = 1 }: StageOptions = {}) {
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const rpcUrls = doubles.map(({ url }) => url)
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
-  const reader = createKaminoReader({ solana, program: KAMINO_MAINNET, rows: options.rows ?? [], clock, log })
+  const reader = createKaminoReader({ solana, program: KAMINO_MAINNET, rows, clock, log })
+  const row = { kaminoMarkets: rows.map((each) => ({ ...each, reserves: [...each.reserves] })) }
+  const routes = familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log })
+
+  function routeAt(path: string): Route {
+    const found = routes.find((each) => each.path === path)
+    if (found === undefined) throw new Error(`There is no route ${path}`)
+    return found
+  }
+
+  async function ask(path: string, question: RouteQuestion): Promise<KaminoAnswer> {
+    const route = routeAt(path)
+    try {
+      const { reply, credits } = await askRoute(route, question)
+      return { status: 200, reply, credits }
+    } catch (error) {
+      const { status, code, message } = failureOfRoute(error, route)
+      if (SECRET.test(message)) throw new Error(`A secret is in "${message}"`)
+      return { status, code, message }
+    }
+  }
+
+  const queryOf = (query: object) =>
+    new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    ).toString()
+
   return {
     lines,
     solana,
     reader,
-    clock,
-    log,
     /** Nothing that was read lives longer than a slot. */
     pass(ms = SLOT_MS) {
       passedMs += ms
     },
+    /** What the reader of its own finds, without routes. */
     wallet: (wallet: string, market?: string) => reader.readWallet({ wallet, market }, new AbortController().signal),
+    list: (query: object) => ask(LIST, { query: queryOf(query) }),
+    batch: (body: object, query: object = {}) => ask(BATCH, { body, query: queryOf(query) }),
+    single: (figures: 'yield' | 'risk', obligation: string, query: object) =>
+      ask(`${OBLIGATION_ROUTE}/${figures}`, { params: { obligation_address: obligation }, query: queryOf(query) }),
+    /** Lines of the log that show a secret. */
+    leaks: () => lines.filter((line) => SECRET.test(line)),
   }
 }

@@ -8,6 +8,9 @@ const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
 const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 const FEED = '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6'
 
+const SYSVAR = 'SysvarC1ock11111111111111111111111111111111'
+const WRAPPED_SOL = 'So11111111111111111111111111111111111111112'
+
 function noFile(): string {
   throw new Error('no such file')
 }
@@ -281,9 +284,29 @@ describe('readConfig()', () => {
     const scope = 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ'
     const file = JSON.stringify({ solana: { klendProgram: scope, scopeProgram: klend } })
     const programsOf = (config: Config) => settingsOf(config, 'kamino').get(101)
-    expect(programsOf(readConfig({}, noFile))).toEqual({ programId: klend, scopeProgramId: scope })
+    expect(programsOf(readConfig({}, noFile))).toMatchObject({ program: { programId: klend, scopeProgramId: scope } })
     const fromFile = readConfig({ CHAINS_FILE: 'f' }, () => file)
-    expect(programsOf(fromFile)).toEqual({ programId: scope, scopeProgramId: klend })
+    expect(programsOf(fromFile)).toMatchObject({ program: { programId: scope, scopeProgramId: klend } })
+  })
+
+  test('markets of Kamino in the file, with reserves and lookup table, are looked at besides those built in', () => {
+    const main = '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF'
+    const [market, table, reserve] = ['d4A2prbA2whesmvHaL88BH6Ewn5N4bTSU2Ze8P6Bc4Q', SYSVAR, WRAPPED_SOL]
+    const rowsOf = (kaminoMarkets: readonly object[]) => {
+      const file = JSON.stringify({ solana: { kaminoMarkets } })
+      const setting = settingsOf(
+        readConfig({ CHAINS_FILE: 'f' }, () => file),
+        'kamino',
+      ).get(101)
+      return (setting as { readonly rows: readonly { market: string; reserves: readonly string[] }[] }).rows
+    }
+    const builtIn = rowsOf([])
+    expect(builtIn.length).toBe(8)
+    const row = { market, lookupTable: table, reserves: [reserve] }
+    expect(rowsOf([row])).toEqual([...builtIn, row])
+    const [first, ...others] = rowsOf([{ market: main, reserves: [reserve, reserve] }])
+    expect(others).toEqual(builtIn.slice(1))
+    expect(first).toEqual({ ...(builtIn[0] as object), reserves: [...(builtIn[0]?.reserves ?? []), reserve] } as never)
   })
 
   test('lists every mistake at once and shows no value', () => {

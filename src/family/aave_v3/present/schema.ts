@@ -1,22 +1,13 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
+import { positionFigures } from '../../../finance/lending/position.ts'
 import { chainId, evmAddress } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 
 const place = { chain_id: chainId, wallet: evmAddress }
 
-const position = v.strictObject({
-  marketId: v.string(),
-  healthFactor,
-  totalCollateralUSD: usd,
-  totalDebtUSD: usd,
-  netWorthUSD: v.pipe(usd, v.description('Everything supplied less everything owed')),
-  suppliedAssets: v.array(
-    v.strictObject({ symbol: v.string(), amountSuppliedUSD: usd, supplyAPY: ratio, isCollateral: v.boolean() }),
-  ),
-  borrowedAssets: v.array(v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio })),
-})
+const position = v.strictObject({ marketId: v.string(), ...positionFigures })
 
 const calculations = calculationsSchema({
   safeBorrow:

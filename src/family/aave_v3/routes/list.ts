@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
+import { chainNumberIn, targetNumber, walletsOf } from '../../../http/request/batch.ts'
 import {
   chainIdIn,
-  documented,
   evmAddress,
   limit,
   moment,
@@ -14,7 +14,7 @@ import {
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
-import { EVM_ADDRESS, textSchema } from '../../../lib/text/text_format.ts'
+import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
 import { asOf, isNow, type Moment, readAt, untilNext } from '../../place.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
@@ -23,7 +23,6 @@ import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketIdIn, notConfigured } from './market.ts'
 
-const WALLETS_MAX = 500
 /** A price that is missing now will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
@@ -75,10 +74,10 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
 function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
   const body = v.pipe(
     v.strictObject({
-      wallets,
+      wallets: walletsOf(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
       chain_id: v.optional(chainNumberIn(chainIds)),
       market_id: v.optional(marketIdIn(markets)),
-      target_health_factor: v.optional(targetNumber, 1.5),
+      target_health_factor: targetNumber,
       ...momentFields,
     }),
     momentRule(),
@@ -102,44 +101,6 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
       asOf: asOf(reads),
     }),
   })
-}
-
-const EXPECTED_WALLETS = `expected 1 to ${WALLETS_MAX} EVM addresses`
-
-/** Addresses without repetitions, in the order of their first appearance. */
-const wallets = v.pipe(
-  v.array(evmAddress, EXPECTED_WALLETS),
-  v.transform((addresses) => [...new Set(addresses)]),
-  v.minLength(1, EXPECTED_WALLETS),
-  v.maxLength(WALLETS_MAX, EXPECTED_WALLETS),
-  documented({
-    type: 'array',
-    items: textSchema(EVM_ADDRESS),
-    minItems: 1,
-    description: `At most ${WALLETS_MAX} EVM addresses once repetitions are left out.`,
-  }),
-)
-
-const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
-
-/** A target health factor as a JSON number; returns its digits. */
-const targetNumber = v.pipe(
-  v.number(EXPECTED_TARGET),
-  v.gtValue(1, EXPECTED_TARGET),
-  v.maxValue(100, EXPECTED_TARGET),
-  v.transform(String),
-  documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
-)
-
-/** One of the configured chains as a JSON number. */
-function chainNumberIn(chainIds: readonly number[]) {
-  const ids = [...chainIds].sort((a, b) => a - b)
-  const expected = `expected the id of a configured chain (${ids.join(', ')})`
-  return v.pipe(
-    v.number(expected),
-    v.check((id) => ids.includes(id), expected),
-    documented({ type: 'integer', enum: ids }),
-  )
 }
 
 interface Filter extends Moment {

@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base'
-import { bytesIn } from '../../../chain/solana/bytes.ts'
+import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
 import { type AccountKind, decodePricedReserve, isOfKind, RESERVE_KIND } from '../../../finance/price/scope/layout.ts'
 import { shownText } from '../../../finance/token/text.ts'
 
@@ -49,6 +49,13 @@ const KEY_NONE = base58.encode(new Uint8Array(32))
 /** True if the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
   return isOfKind(ACCOUNT_KINDS[kind], data)
+}
+
+/** True for an account of one of the kinds that has another size. */
+export function isCut(data: Uint8Array): boolean {
+  return Object.values(ACCOUNT_KINDS).some(
+    ({ size, discriminator }) => data.length !== size && beginsWith(data, discriminator),
+  )
 }
 
 /**

@@ -4,7 +4,7 @@ import { turn } from '../../../lib/async/turns.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
 import type { Known, ObligationTarget } from './known.ts'
-import type { createSlotCheck, Snapshots } from './snapshot.ts'
+import type { AnswerCheck, Snapshots } from './snapshot.ts'
 
 /** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
 const READS_MAX = 3
@@ -32,7 +32,7 @@ export interface ObligationsRead {
 export function createObligationsReader(options: {
   readonly known: Known
   readonly snapshots: Snapshots
-  readonly check: ReturnType<typeof createSlotCheck>
+  readonly check: AnswerCheck
 }) {
   const { known, snapshots, check } = options
 

@@ -1,18 +1,23 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import { turn } from '../../../lib/async/turns.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { type ObligationPosition, positionOf } from '../math/position.ts'
+import { type BatchQuery, createBatchReader, type ObligationBatch } from './batch.ts'
 import { createFinder } from './find/find.ts'
 import { createKnown, type ObligationTarget } from './known.ts'
 import { type AbsentReason, createObligationsReader } from './obligations.ts'
-import { createSlotCheck, createSnapshots } from './snapshot.ts'
+import { createCheck, createSnapshots } from './snapshot.ts'
 import { createWalletReader, type HeldObligation, type ObligationList, type WalletQuery } from './wallet.ts'
 
-/** Time for a list over all its steps and tries. */
-const LIST_BUDGET_MS = 6_000
+/** Time for a list, and for a batch, over all its steps and tries. */
+export const LIST_BUDGET_MS = 6_000
+export const BATCH_BUDGET_MS = 15_000
+/** Obligations that are valued in one turn of the event loop. */
+const VALUED_IN_TURN = 20
 /** Readings that are kept until the next slot. */
 const CACHE_ENTRIES_MAX = 10_000
 
@@ -39,6 +44,11 @@ export interface WalletObligations extends ObligationList {
   readonly obligations: readonly ListedObligation[]
 }
 
+/** Obligations of many wallets, with their figures. */
+export interface BatchObligations extends ObligationBatch {
+  readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly ListedObligation[] }[]
+}
+
 /** Reads obligations with everything their figures need. Callers that ask within the duration of a slot share one reading. */
 export interface KaminoReader {
   /**
@@ -52,6 +62,11 @@ export interface KaminoReader {
    * changed meanwhile; `CodedError` INVALID_PARAMETER if they are too many.
    */
   readWallet(query: WalletQuery, signal: AbortSignal): Promise<Dated<WalletObligations>>
+  /**
+   * The same for many wallets, of fewer seeds if they are derived. Throws `CodedError` GATEWAY_TIMEOUT after 15 s; what
+   * was found until then is remembered for two minutes.
+   */
+  readWallets(query: BatchQuery, signal: AbortSignal): Promise<Dated<BatchObligations>>
 }
 
 /** Makes a reader. It remembers wallets' obligations, the reserves of obligations and the feeds of reserves. */
@@ -66,11 +81,12 @@ export function createKaminoReader(options: {
   const { solana, program, rows, clock } = options
   const { slotMs, maxSlotAgeSec } = solana
   const known = createKnown(program)
-  const check = createSlotCheck(program)
+  const check = createCheck(program)
   const read = createObligationsReader({ known, snapshots: createSnapshots(options), check })
   const finder = createFinder({ program: program.programId, rows, known, check, clock })
   const slotsApartMax = BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
   const readList = createWalletReader({ finder, read, known, slotsApartMax })
+  const readMany = createBatchReader({ finder, read, clock, slotsApartMax })
   const single = createCache<Dated<ObligationReading>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   const lists = createCache<Dated<WalletObligations>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
@@ -97,10 +113,31 @@ export function createKaminoReader(options: {
     return { kind: 'found', slot: snapshot.slot, position: positionOf(snapshot, { slotMs }) }
   }
 
+  async function valued(held: readonly HeldObligation[]): Promise<ListedObligation[]> {
+    const obligations: ListedObligation[] = []
+    for (const [index, each] of held.entries()) {
+      if (index % VALUED_IN_TURN === VALUED_IN_TURN - 1) await turn()
+      obligations.push({ ...each, position: positionOf(each.snapshot, { slotMs }) })
+    }
+    return obligations
+  }
+
   async function readFigures(session: SolanaSession, query: WalletQuery): Promise<WalletObligations> {
     const list = await readList(session, query)
-    const figured = (each: HeldObligation) => ({ ...each, position: positionOf(each.snapshot, { slotMs }) })
-    return { ...list, obligations: list.obligations.map(figured) }
+    return { ...list, obligations: await valued(list.obligations) }
+  }
+
+  async function readBatch(query: BatchQuery, signal: AbortSignal): Promise<Dated<BatchObligations>> {
+    const startedMs = clock.monotonicMs()
+    const limits = { signal, untilMs: startedMs + BATCH_BUDGET_MS }
+    const read = (session: SolanaSession) => readMany(session, query, limits)
+    const batch = await solana.read(read, { signal, budgetMs: BATCH_BUDGET_MS })
+    const wallets: BatchObligations['wallets'][number][] = []
+    for (const [index, { wallet, obligations }] of batch.wallets.entries()) {
+      if (index % VALUED_IN_TURN === VALUED_IN_TURN - 1) await turn()
+      wallets.push({ wallet, obligations: await valued(obligations) })
+    }
+    return { ...batch, wallets, untilMs: startedMs + slotMs }
   }
 
   return {
@@ -116,5 +153,6 @@ export function createKaminoReader(options: {
         dated((session) => readFigures(session, query), { signal: shared, budgetMs: LIST_BUDGET_MS })
       return lists.get({ key: `${wallet}:${market}`, read: readOnce, joinMs: slotMs }, signal)
     },
+    readWallets: readBatch,
   }
 }

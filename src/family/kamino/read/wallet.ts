@@ -5,7 +5,7 @@ import type { Snapshot } from '../math/position.ts'
 import type { Finder } from './find/find.ts'
 import type { FoundBy } from './find/found.ts'
 import type { Known, ObligationTarget } from './known.ts'
-import type { ObligationsRead, ObligationsReader } from './obligations.ts'
+import type { ObligationRead, ObligationsRead, ObligationsReader } from './obligations.ts'
 
 /** So often a wallet is read again because what was found and what was read are of slots far apart. */
 const TRIES_MAX = 3
@@ -47,7 +47,7 @@ export function createWalletReader(options: {
   async function readEarly(session: SolanaSession, { wallet, market }: WalletQuery): Promise<Early | undefined> {
     const before = known.obligationsOf(wallet)
     if (before === undefined) return undefined
-    const targets = targetsIn(before, market)
+    const targets = inMarket(before, market)
     return { targets, read: await read(session, targets, 0n) }
   }
 
@@ -56,13 +56,13 @@ export function createWalletReader(options: {
     const [first, early] = await Promise.all([finder.find(session, query, 0n), readEarly(session, query)])
     let found = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const targets = targetsIn(found.targets, market)
+      const targets = inMarket(found.targets, market)
       const isEarly = tries === 0 && early !== undefined && isSame(targets, early.targets)
       const asked = isEarly ? early.targets : targets
       const done = isEarly ? early.read : await read(session, targets, found.newest)
       if (done.newest - found.oldest <= slotsApartMax && found.newest - done.newest <= slotsApartMax) {
         note(found.targets, query, found.by)
-        return { ...listOf(asked, done), by: found.by }
+        return { ...slotOf(done.slots), obligations: heldIn(asked, done.reads), by: found.by }
       }
       found = await finder.find(session, query, done.newest)
     }
@@ -80,19 +80,21 @@ export function createWalletReader(options: {
  * Those that have a deposit or a debt, in the order of answers. Throws `UpstreamError` naming the first whose figures
  * cannot be given.
  */
-export function listOf(
-  targets: readonly ObligationTarget[],
-  { reads, slots }: ObligationsRead,
-): Omit<ObligationList, 'by'> {
-  const obligations = targets.flatMap((target, index): HeldObligation[] => {
+export function heldIn(targets: readonly ObligationTarget[], reads: readonly ObligationRead[]): HeldObligation[] {
+  const held = targets.flatMap((target, index): HeldObligation[] => {
     const each = reads[index]
     if (each === undefined || each.kind === 'absent') return []
     if (each.kind === 'broken') throw unreadable(target, each.problem)
     const { deposits, borrows } = each.snapshot.obligation
     return deposits.length + borrows.length === 0 ? [] : [{ ...target, snapshot: each.snapshot }]
   })
+  return held.sort(inOrder)
+}
+
+/** The slot of an answer: the lowest that anything was read at. */
+export function slotOf(slots: readonly bigint[]): Pick<ObligationList, 'slot' | 'isMixed'> {
   const slot = slots.reduce(minOf)
-  return { slot, isMixed: slots.some((each) => each !== slot), obligations: obligations.sort(inOrder) }
+  return { slot, isMixed: slots.some((each) => each !== slot) }
 }
 
 /** The failure of an answer that needs an obligation which cannot be read. */
@@ -107,7 +109,11 @@ interface Early {
   readonly read: ObligationsRead
 }
 
-function targetsIn(targets: readonly ObligationTarget[], market: string | undefined): readonly ObligationTarget[] {
+/** Those of one market, or all. */
+export function inMarket(
+  targets: readonly ObligationTarget[],
+  market: string | undefined,
+): readonly ObligationTarget[] {
   return market === undefined ? targets : targets.filter((each) => each.market === market)
 }
 

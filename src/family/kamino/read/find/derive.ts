@@ -1,11 +1,13 @@
-import type { SolanaAccount, SolanaAccounts } from '../../../../chain/solana/accounts.ts'
+import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
+import { turn } from '../../../../lib/async/turns.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { maxOf, minOf } from '../../../../lib/number/fixed_point.ts'
 import { createRecent } from '../../../../lib/recent.ts'
 import { type Accounts, decoded, type Known, type KnownMarket, type ObligationTarget } from '../known.ts'
+import type { AnswerCheck } from '../snapshot.ts'
 import { addressesOf, type Breadth, userAddress } from './address.ts'
 import type { FoundObligations } from './found.ts'
 import { keysIn, userTableIn } from './table.ts'
@@ -39,7 +41,7 @@ export function createDeriver(options: {
   readonly program: string
   readonly rows: readonly KaminoMarket[]
   readonly known: Known
-  readonly check: (answer: SolanaAccounts) => void
+  readonly check: AnswerCheck
   readonly clock: Clock
 }) {
   const { program, rows, known, check, clock } = options
@@ -93,6 +95,7 @@ export function createDeriver(options: {
     const before = derivations.get(key)
     if (before?.version === known.version) return before
     const { version } = known
+    await turn()
     const addresses = await addressesOf(program, wallet, { markets: marketsOf(only), breadth })
     const made = { version, addresses, user: before?.user ?? userAddress(program, wallet) }
     derivations.set(key, made)

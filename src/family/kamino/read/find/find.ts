@@ -1,10 +1,10 @@
-import type { SolanaAccounts } from '../../../../chain/solana/accounts.ts'
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { RefusedMethodError } from '../../../../chain/solana/error.ts'
 import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError } from '../../../../lib/error.ts'
 import type { Known } from '../known.ts'
+import type { AnswerCheck } from '../snapshot.ts'
 import { createDeriver } from './derive.ts'
 import type { FoundObligations } from './found.ts'
 import { createSearch } from './search.ts'
@@ -17,7 +17,7 @@ interface FinderOptions {
   readonly program: string
   readonly rows: readonly KaminoMarket[]
   readonly known: Known
-  readonly check: (answer: SolanaAccounts) => void
+  readonly check: AnswerCheck
   readonly clock: Clock
 }
 
@@ -26,22 +26,38 @@ export function createFinder(options: FinderOptions) {
   const search = createSearch(options)
   const derive = createDeriver(options)
 
-  /** Those of one wallet, found at a slot not before `minSlot`. A named market narrows what is derived. */
-  async function find(
-    session: SolanaSession,
-    { wallet, market }: { readonly wallet: string; readonly market: string | undefined },
-    minSlot: bigint,
-  ): Promise<FoundObligations> {
+  /** Those of one wallet, by a search; undefined if no endpoint offers it. */
+  async function searchOne(session: SolanaSession, wallet: string, minSlot: bigint) {
     try {
       return checked(wallet, await search(session, wallet, minSlot))
     } catch (error) {
-      if (!(error instanceof RefusedMethodError)) throw error
+      if (error instanceof RefusedMethodError) return undefined
+      throw error
     }
-    const [found] = await derive(session, [wallet], { breadth: 'whole', market, minSlot })
-    return checked(wallet, found as FoundObligations)
   }
 
-  return { find }
+  return {
+    search: searchOne,
+    /** Those of many wallets, in their order, of the most usual seeds alone. */
+    derive: (session: SolanaSession, wallets: readonly string[], asked: Narrowing & { readonly minSlot: bigint }) =>
+      derive(session, wallets, { breadth: 'brief', ...asked }),
+    /** Those of one wallet, by a search if there is one, at a slot not before `minSlot`. */
+    async find(
+      session: SolanaSession,
+      { wallet, market }: Narrowing & { readonly wallet: string },
+      minSlot: bigint,
+    ): Promise<FoundObligations> {
+      const found = await searchOne(session, wallet, minSlot)
+      if (found !== undefined) return found
+      const [derived] = await derive(session, [wallet], { breadth: 'whole', market, minSlot })
+      return checked(wallet, derived as FoundObligations)
+    },
+  }
+}
+
+/** Where obligations are derived: in this market alone, or in all that are known. A search finds those of all. */
+interface Narrowing {
+  readonly market: string | undefined
 }
 
 function checked(wallet: string, found: FoundObligations): FoundObligations {

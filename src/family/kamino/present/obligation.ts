@@ -9,8 +9,8 @@ import {
   ratioText,
   usdFigure,
   usdText,
-} from '../../finance/figure.ts'
-import { presentYieldFigures, yieldFigures } from '../../finance/lending/yield.ts'
+} from '../../../finance/figure.ts'
+import { presentYieldFigures, yieldFigures } from '../../../finance/lending/yield.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -19,11 +19,11 @@ import {
   liquidationThreshold,
   safeBorrowUsd,
   safeWithdrawUsd,
-} from '../../finance/math/lending.ts'
-import { chainId } from '../../finance/schema.ts'
-import { formatExact } from '../../lib/number/decimal.ts'
-import { parseRational } from '../../lib/number/rational.ts'
-import { DECIMAL, text } from '../../lib/text/text_format.ts'
+} from '../../../finance/math/lending.ts'
+import { chainId } from '../../../finance/schema.ts'
+import { formatExact } from '../../../lib/number/decimal.ts'
+import { parseRational } from '../../../lib/number/rational.ts'
+import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 
 const named = v.strictObject({
   chain_id: chainId,

@@ -1,14 +1,12 @@
 import * as v from 'valibot'
-import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { noMoment, solanaAddress, targetHealthFactor } from '../../http/request/input.ts'
-import { CALL, type Charge } from '../../http/route/charge.ts'
-import { type Route, route } from '../../http/route/route.ts'
-import { CodedError } from '../../lib/error.ts'
-import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
-import type { KaminoReader, ObligationReading } from './read/read.ts'
-
-/** What yield and risk of an obligation cost, each. */
-const CHARGE: Charge = { credits: 8, per: CALL }
+import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
+import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from '../present/obligation.ts'
+import type { KaminoReader, ObligationReading } from '../read/read.ts'
+import { CHARGES } from './credits.ts'
+import { asOf, type ConnectedKamino, connectedOr } from './reader.ts'
 
 const input = v.object({
   ...noMoment,
@@ -23,14 +21,10 @@ type Found = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind
 
 type Input = v.InferOutput<typeof input>
 
-/** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
-export function createRoutes(connected: () => KaminoReader | undefined): readonly Route[] {
+/** Yield and risk of one obligation. */
+export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
   async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Found> {
-    const reader = connected()
-    if (reader === undefined) {
-      throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
-    }
-    const reading = await reader.readObligation(asked(query), signal)
+    const reading = await connectedOr(reader).readObligation(asked(query), signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
     return reading
   }
@@ -39,7 +33,7 @@ export function createRoutes(connected: () => KaminoReader | undefined): readonl
     method: 'GET',
     input,
     errors: [404, 502],
-    charge: CHARGE,
+    charge: CHARGES.obligation,
     read,
     untilMs: ({ untilMs }: Found) => untilMs,
   } as const
@@ -73,10 +67,6 @@ function asked({ obligation_address, market_address, wallet }: Input) {
 
 function names({ wallet, market_address, obligation_address }: Input): Named {
   return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
-}
-
-function asOf(slot: bigint) {
-  return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
 }
 
 function notFound(

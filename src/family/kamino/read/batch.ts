@@ -1,0 +1,175 @@
+import type { SolanaSession } from '../../../chain/solana/client.ts'
+import { LimitedError } from '../../../chain/solana/error.ts'
+import { pause } from '../../../lib/async/abort.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { maxOf } from '../../../lib/number/fixed_point.ts'
+import type { Finder } from './find/find.ts'
+import type { FoundBy, FoundObligations } from './find/found.ts'
+import { createLately } from './find/lately.ts'
+import type { ObligationsReader } from './obligations.ts'
+import { type HeldObligation, heldIn, inMarket, slotOf } from './wallet.ts'
+
+/** Obligations of one batch. */
+const OBLIGATIONS_MAX = 5_000
+/** Wallets that are searched for at once, and addresses of so many wallets in one request if they are derived. */
+const AT_ONCE = 16
+const DERIVED_TOGETHER = 10
+/** Pause after an endpoint has limited its rate. */
+const LIMITED_MS = 200
+/** A failure so shortly before the end is one for want of time. */
+const END_MS = 300
+
+/** Whose obligations to read. */
+export interface BatchQuery {
+  /** Each once. */
+  readonly wallets: readonly string[]
+  /** Those in this market alone. */
+  readonly market: string | undefined
+}
+
+/** How long a batch may take. */
+interface BatchLimits {
+  /** Milliseconds of the monotonic clock. */
+  readonly untilMs: number
+  readonly signal: AbortSignal
+}
+
+/** Obligations of many wallets as of a slot. */
+export interface ObligationBatch {
+  /** The lowest that anything was read at. */
+  readonly slot: bigint
+  /** True if not all was read at that slot. */
+  readonly isMixed: boolean
+  /** Wallets that have obligations with a deposit or a debt, in the order they were asked for. */
+  readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly HeldObligation[] }[]
+  readonly by: FoundBy
+}
+
+/** Makes a reader of many wallets' obligations, which remembers for a while what it has found. */
+export function createBatchReader(options: {
+  readonly finder: Finder
+  readonly read: ObligationsReader
+  readonly clock: Clock
+  /** How many slots may be between finding and reading. */
+  readonly slotsApartMax: bigint
+}) {
+  const { finder, read, clock, slotsApartMax } = options
+  const lately = createLately(clock)
+
+  /** The same again and again while endpoints limit their rate and there is time. */
+  async function patiently<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!(error instanceof LimitedError) || clock.monotonicMs() + LIMITED_MS >= untilMs) throw error
+        await pause(LIMITED_MS, signal)
+      }
+    }
+  }
+
+  /** Adds to `found` what wallets have, as far as it was not found lately. */
+  async function findAll(
+    session: SolanaSession,
+    { wallets, market }: BatchQuery,
+    { found, ...limits }: BatchLimits & { readonly found: Map<string, FoundObligations> },
+  ): Promise<void> {
+    const note = (wallet: string, each: FoundObligations) => {
+      found.set(wallet, each)
+      lately.note(wallet, market, each)
+    }
+    for (const wallet of wallets) {
+      const before = lately.of(wallet, market)
+      if (before !== undefined) found.set(wallet, before)
+    }
+    const [first, ...others] = wallets.filter((wallet) => !found.has(wallet))
+    if (first === undefined) return
+    const { slot } = await patiently(() => session.accounts([]), limits)
+    const minSlot = slot > slotsApartMax ? slot - slotsApartMax : 0n
+    const derive = async (some: readonly string[]) => {
+      const derived = await patiently(() => finder.derive(session, some, { market, minSlot }), limits)
+      for (const [index, wallet] of some.entries()) note(wallet, derived[index] as FoundObligations)
+    }
+    const search = async (wallet: string): Promise<boolean> => {
+      const searched = await patiently(() => finder.search(session, wallet, minSlot), limits)
+      if (searched !== undefined) note(wallet, searched)
+      return searched !== undefined
+    }
+
+    // The first shows whether there is a search and, if not, what to derive from.
+    if (await search(first)) {
+      await eachOf(others, async (wallet) => {
+        if (!(await search(wallet))) await derive([wallet])
+      })
+    } else {
+      await derive([first])
+      await eachOf(together(others), derive)
+    }
+  }
+
+  async function readFound(
+    session: SolanaSession,
+    { market }: BatchQuery,
+    { found, ...limits }: BatchLimits & { readonly found: ReadonlyMap<string, FoundObligations> },
+  ): Promise<ObligationBatch> {
+    const each = [...found].map(([wallet, { targets }]) => ({ wallet, targets: inMarket(targets, market) }))
+    const targets = each.flatMap((own) => own.targets)
+    if (targets.length > OBLIGATIONS_MAX) {
+      const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
+      throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
+    }
+    const newest = [...found.values()].map((one) => one.newest).reduce(maxOf)
+    const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
+    let at = 0
+    const wallets = each.map(({ wallet, targets: own }) => {
+      const from = at
+      at += own.length
+      return { wallet, obligations: heldIn(own, reads.slice(from, at)) }
+    })
+    return {
+      ...slotOf(slots),
+      wallets: wallets.filter(({ obligations }) => obligations.length > 0),
+      by: [...found.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
+    }
+  }
+
+  /** Throws `CodedError` GATEWAY_TIMEOUT if the time is over. */
+  return async (session: SolanaSession, query: BatchQuery, limits: BatchLimits): Promise<ObligationBatch> => {
+    const found = new Map<string, FoundObligations>()
+    const total = query.wallets.length
+    try {
+      await findAll(session, query, { ...limits, found })
+      const inOrder = new Map(query.wallets.map((wallet) => [wallet, found.get(wallet) as FoundObligations]))
+      return await readFound(session, query, { ...limits, found: inOrder })
+    } catch (error) {
+      if (limits.signal.aborted || clock.monotonicMs() + END_MS < limits.untilMs) throw error
+      const message = `Cannot answer: read ${found.size} of ${total} wallets in time; retry with fewer wallets`
+      throw new CodedError('GATEWAY_TIMEOUT', message, { cause: error })
+    }
+  }
+}
+
+/** Works on all items, so many at once. After a failure no further item is begun. */
+async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    while (next < items.length) {
+      const item = items[next++] as T
+      try {
+        await work(item)
+      } catch (error) {
+        next = items.length
+        throw error
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
+}
+
+function together(wallets: readonly string[]): string[][] {
+  const count = Math.ceil(wallets.length / DERIVED_TOGETHER)
+  return Array.from({ length: count }, (_, index) =>
+    wallets.slice(index * DERIVED_TOGETHER, (index + 1) * DERIVED_TOGETHER),
+  )
+}

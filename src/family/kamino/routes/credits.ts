@@ -1,0 +1,13 @@
+import { CALL, type Charge } from '../../../http/route/charge.ts'
+
+/** What the family's routes cost. */
+export const CHARGES = {
+  list: { credits: 15, per: 'wallet with an obligation' },
+  batch: {
+    credits: 15,
+    per: 'wallet with an obligation',
+    many: { from: 100, credits: 12 },
+    terms: 'counted before pagination',
+  },
+  obligation: { credits: 8, per: CALL },
+} satisfies Record<string, Charge>

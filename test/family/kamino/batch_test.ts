@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { base58 } from '@scure/base'
+import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
+import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
+import { startSolanaDouble } from '../../support/solana.ts'
+import { kaminoStage } from './stage.ts'
+
+const ROWS = [{ market: MARKET, reserves: [SOL, USDC] }]
+/** Real time goes by so many times as fast for the service, so that its 15 seconds are one and a half. */
+const PACE = 10
+
+const double = startSolanaDouble({ slot: SLOT })
+let stage = kaminoStage([double], { rows: ROWS })
+afterAll(() => double.stop(), 60_000)
+
+beforeEach(() => {
+  double.faults.length = 0
+  double.seen.length = 0
+  double.always = undefined
+  double.ofMethod.clear()
+  double.limit = undefined
+  double.latencyMs = 0
+  double.slot = SLOT
+  double.slotsPerRead = 0
+  stage = kaminoStage([double], { rows: ROWS })
+})
+
+afterEach(() => expect(stage.leaks()).toEqual([]))
+
+const walletOf = (index: number) => addressOf(`wallet ${index}`)
+
+/** The plain obligation of a wallet, or one of other seeds. */
+function addressFrom(wallet: string, number = 0): string {
+  const keys = [base58.decode(wallet), base58.decode(MARKET), new Uint8Array(32), new Uint8Array(32)]
+  return derivedAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(number), ...keys])
+}
+
+function chain(count: number, isHolder: (index: number) => boolean = () => true): ServedAccounts {
+  const { [OBLIGATION]: _, ...rest } = scene()
+  const own = Array.from({ length: count }, (_, index) => index)
+    .filter(isHolder)
+    .map((index) => {
+      const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
+      const borrows = index % 2 === 0 ? [] : [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]
+      const bytes = obligationBytes({ market: MARKET, owner: walletOf(index), deposits, borrows })
+      return [addressFrom(walletOf(index)), served(bytes)] as const
+    })
+  return { ...rest, ...Object.fromEntries(own) }
+}
+
+const walletsUpTo = (count: number) => Array.from({ length: count }, (_, index) => walletOf(index))
+
+function entriesOf({ reply, message }: Awaited<ReturnType<typeof stage.batch>>): readonly Entry[] {
+  if (reply === undefined) throw new Error(message)
+  return reply.data as readonly Entry[]
+}
+
+interface Entry {
+  readonly wallet: string
+  readonly positions: readonly { readonly obligation_address: string }[]
+}
+
+describe('POST /v1/lending/kamino/batch', () => {
+  test.each([
+    ['search', false],
+    ['refuse to search', true],
+  ])('over endpoints that %s answers what each list does, in the order of the wallets', async (_, refuses) => {
+    if (refuses) double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32601 })
+    double.accounts = chain(12, (index) => index % 3 !== 0)
+    const wallets = walletsUpTo(12).reverse()
+    const answer = await stage.batch({ wallets: [...wallets, wallets[0]], target_health_factor: 2 })
+    const { reply, credits } = answer
+    const entries = entriesOf(answer)
+    expect(entries.map(({ wallet }) => wallet)).toEqual(wallets.filter((_, index) => (11 - index) % 3 !== 0))
+    expect(credits).toBe(15 * 8)
+    for (const entry of entries) {
+      const listed = await stage.list({ wallet: entry.wallet, target_health_factor: 2 })
+      expect(entriesOf(listed)[0]).toMatchObject(entry)
+    }
+    const derived = { complete: false, by: 'derived_addresses', markets: 1 }
+    expect(reply).toMatchObject({
+      coverage: refuses ? derived : { complete: true, by: 'program_accounts' },
+      pagination: { total: 8, page: 1 },
+      asOf: [{ chainId: 101, blockNumber: BigInt(SLOT) }],
+    })
+  })
+
+  test('costs less for each of 100 wallets or more, counted before the page', async () => {
+    double.accounts = chain(101)
+    const query = { limit: 5, page: 3 }
+    const of = async (count: number) => stage.batch({ wallets: walletsUpTo(count) }, query)
+    const [few, many] = [await of(99), await of(101)]
+    expect([few.credits, many.credits]).toEqual([99 * 15, 101 * 12])
+    expect(entriesOf(many).map(({ wallet }) => wallet)).toEqual(walletsUpTo(101).slice(10, 15))
+  })
+
+  test('of derived addresses tries number 0 alone, and what was asked about before', async () => {
+    double.ofMethod.set('getProgramAccounts', { kind: 'http', status: 410 })
+    const wallet = walletOf(1)
+    const second = addressFrom(wallet, 1)
+    const bytes = obligationBytes({ market: MARKET, owner: wallet, deposits: [{ reserve: SOL, collateralAmount: 1n }] })
+    double.accounts = { ...chain(2), [second]: served(bytes) }
+    const found = async () => {
+      return entriesOf(await stage.batch({ wallets: [wallet] }))[0]?.positions.map((each) => each.obligation_address)
+    }
+    expect(await found()).toEqual([addressFrom(wallet)])
+    await stage.single('risk', second, { wallet, market_address: MARKET })
+    stage.pass(180_000)
+    expect(await found()).toEqual([addressFrom(wallet), second].sort())
+  })
+
+  test.each([
+    ['no wallets', { wallets: [] }],
+    ['an EVM wallet', { wallets: ['0x0000000000000000000000000000000000000001'] }],
+    ['501 wallets', { wallets: walletsUpTo(501) }],
+    ['a past block', { wallets: [walletOf(1)], at_block: 7 }],
+    ['a past time', { wallets: [walletOf(1)], at_time: 1_700_000_000 }],
+    ['another chain', { wallets: [walletOf(1)], chain_id: 1 }],
+    ['a target of 1', { wallets: [walletOf(1)], target_health_factor: 1 }],
+    ['an unknown field', { wallets: [walletOf(1)], market_id: MARKET }],
+  ])('with %s is refused before anything is read', async (_, body) => {
+    expect(await stage.batch(body)).toMatchObject({ status: 400, code: 'INVALID_PARAMETER' })
+    expect(double.seen).toEqual([])
+  })
+
+  test('fails whole if one obligation cannot be read, and names it', async () => {
+    double.accounts = {
+      ...chain(3),
+      [addressFrom(walletOf(1))]: served(
+        obligationBytes({
+          market: MARKET,
+          owner: walletOf(1),
+          deposits: [{ reserve: addressOf('no reserve'), collateralAmount: 1n }],
+        }),
+      ),
+    }
+    const answer = await stage.batch({ wallets: walletsUpTo(3) })
+    expect(answer).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    expect(answer.message).toContain(addressFrom(walletOf(1)))
+  })
+
+  test('fails as an upstream error, long before its time is over, if the endpoint does', async () => {
+    double.always = { kind: 'http', status: 500 }
+    expect(await stage.batch({ wallets: walletsUpTo(20) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    expect(double.seen.length).toBeLessThan(10)
+  })
+})
+
+describe('500 wallets and an endpoint of five requests a second', () => {
+  const wallets = walletsUpTo(500)
+
+  test.each([
+    ['that searches', false],
+    ['that searches nothing', true],
+  ])(
+    '%s end in 504, and each try gets further than the one before',
+    async (_, refuses) => {
+      if (refuses) double.ofMethod.set('getProgramAccounts', { kind: 'rpc', code: -32601 })
+      double.accounts = chain(500)
+      // A rate at which even 50 requests for derived addresses are late.
+      double.limit = { requests: refuses ? 2 : 5, windowMs: 1_000 / PACE }
+      stage = kaminoStage([double], { rows: ROWS, pace: PACE })
+      const tries: number[] = []
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const { status, code, message, credits } = await stage.batch({ wallets })
+        expect([status, code, credits]).toEqual([504, 'GATEWAY_TIMEOUT', undefined])
+        expect(message).toMatch(/^Cannot answer: read \d+ of 500 wallets in time; retry with fewer wallets$/)
+        tries.push(Number(message?.match(/read (\d+)/)?.[1]))
+      }
+      const [first = 0, second = 0] = tries
+      expect(first).toBeGreaterThan(0)
+      expect(second).toBeGreaterThan(first)
+      expect(second).toBeLessThan(500)
+      double.limit = undefined
+      double.seen.length = 0
+      let last = await stage.batch({ wallets })
+      // On a slow machine even the rest takes more than one try.
+      for (let attempt = 0; attempt < 8 && last.status === 504; attempt++) last = await stage.batch({ wallets })
+      expect([last.status, last.credits]).toEqual([200, 500 * 12])
+      const searches = double.seen.filter(({ method }) => method === 'getProgramAccounts').length
+      if (!refuses) expect(searches).toBeLessThan(500)
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { createDeadlines } from '../../../src/http/exchange/deadline.ts'
+import type { Call } from '../../../src/http/route/route.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+
+const reader = () => ({ callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 })
+
+/** A read that never ends by itself. */
+function endless(budgetMs?: number): Call {
+  return { creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
+}
+
+const failureOf = (read: Promise<unknown>) => read.catch((error: Error) => error.message)
+
+test('a route with a budget of its own is ended by it, and holds up no other', async () => {
+  const deadlines = createDeadlines({ budgetMs: 20, clock: systemClock })
+  const ended: unknown[] = []
+  const reads = [endless(60), endless(), endless(40)].map(async (call) =>
+    ended.push(await failureOf(deadlines.read(call, reader()))),
+  )
+  await Promise.all(reads)
+  expect(ended).toEqual([0.02, 0.04, 0.06].map((sec) => `Cannot answer within ${sec} s`))
+})
+
+test('a stop ends all of them', async () => {
+  const deadlines = createDeadlines({ budgetMs: 60_000, clock: systemClock })
+  const reads = [endless(), endless(90_000)].map((call) => failureOf(deadlines.read(call, reader())))
+  deadlines.cancel()
+  expect(await Promise.all(reads)).toEqual(Array(2).fill('Cannot answer: the service stops'))
+})
