@@ -1,0 +1,36 @@
+import { WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
+import { eventShapes, fieldsOf, topicOf } from '../../../../history/logs/event_shapes.ts'
+import type { HistoryLog, Stream } from '../../../../history/stream.ts'
+
+const TRANSFERS = eventShapes({ transfer: 'Transfer(address indexed, address indexed, uint256 indexed)' })
+
+/**
+ * What history follows of a position manager: which positions wallets were ever sent. There is no check of its own: every
+ * list is proved by the number that the manager says.
+ */
+export const TRANSFER_STREAM: Stream<WalletEntry> = {
+  name: 'uniswap_v4_transfer',
+  table: WALLET_ENTRIES,
+  filters: ({ contract }, subjects) => [
+    {
+      addresses: [contract],
+      topics: [[TRANSFERS.topics.transfer], ...(subjects === null ? [] : [null, subjects.map(topicOf)])],
+    },
+  ],
+  decode({ contract }, logs) {
+    const entries = new Map<string, WalletEntry>()
+    for (const log of logs) {
+      const entry = log.address === contract ? entryOf(log) : undefined
+      if (entry === undefined) continue
+      const key = `${entry.wallet}${entry.entry}`
+      if (!entries.has(key)) entries.set(key, entry)
+    }
+    return { rows: [...entries.values()], unsettled: [] }
+  },
+}
+
+function entryOf(log: HistoryLog): WalletEntry | undefined {
+  if (TRANSFERS.nameOf(log) === undefined) return undefined
+  const { topics, blockNumber: block } = log
+  return { wallet: fieldsOf(log).address(2), entry: topics[3] ?? '0x', block }
+}
