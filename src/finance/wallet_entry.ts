@@ -32,6 +32,16 @@ export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
   }),
 }
 
+/** In their order, of each wallet and entry the first. */
+export function firstEntries(all: readonly WalletEntry[]): WalletEntry[] {
+  const first = new Map<string, WalletEntry>()
+  for (const each of all) {
+    const key = `${each.wallet}${each.entry}`
+    if (!first.has(key)) first.set(key, each)
+  }
+  return [...first.values()]
+}
+
 /** Which entries are wanted. */
 interface EntriesQuestion {
   readonly place: StreamPlace

@@ -1,5 +1,5 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
-import type { WalletEntry } from '../../../finance/wallet_entry.ts'
+import { firstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
 import { fieldsOf, topicOf } from '../../../history/logs/event_shapes.ts'
 import type { HistoryLog, LogFilter, StreamPlace } from '../../../history/stream.ts'
 import { MORPHO_EVENTS } from './abi.ts'
@@ -28,14 +28,7 @@ export function filtersOf({ contract }: StreamPlace, subjects: readonly Hex[] | 
  * topic of an event, but not its shape.
  */
 export function entriesOf({ contract }: StreamPlace, logs: readonly HistoryLog[]): WalletEntry[] {
-  const entries = new Map<string, WalletEntry>()
-  for (const log of logs) {
-    const entry = log.address === contract ? entryOf(log) : undefined
-    if (entry === undefined) continue
-    const key = `${entry.wallet}${entry.entry}`
-    if (!entries.has(key)) entries.set(key, entry)
-  }
-  return [...entries.values()]
+  return firstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
 }
 
 function entryOf(log: HistoryLog): WalletEntry | undefined {

@@ -138,7 +138,12 @@ async function readRange(
 async function readPage(
   endpoint: Endpoint,
   { wallet, manager, block }: Scan,
-  asked: { readonly from: bigint; readonly count: bigint; readonly foundMax: bigint; readonly known: readonly bigint[] },
+  asked: {
+    readonly from: bigint
+    readonly count: bigint
+    readonly foundMax: bigint
+    readonly known: readonly bigint[]
+  },
   signal: AbortSignal,
 ): Promise<ScanPage> {
   const { from, foundMax, known } = asked

@@ -1,4 +1,4 @@
-import { WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
+import { firstEntries, WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
 import { eventShapes, fieldsOf, topicOf } from '../../../../history/logs/event_shapes.ts'
 import type { HistoryLog, Stream } from '../../../../history/stream.ts'
 
@@ -18,14 +18,8 @@ export const TRANSFER_STREAM: Stream<WalletEntry> = {
     },
   ],
   decode({ contract }, logs) {
-    const entries = new Map<string, WalletEntry>()
-    for (const log of logs) {
-      const entry = log.address === contract ? entryOf(log) : undefined
-      if (entry === undefined) continue
-      const key = `${entry.wallet}${entry.entry}`
-      if (!entries.has(key)) entries.set(key, entry)
-    }
-    return { rows: [...entries.values()], unsettled: [] }
+    const entries = logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : []))
+    return { rows: firstEntries(entries), unsettled: [] }
   },
 }
 
