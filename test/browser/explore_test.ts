@@ -227,13 +227,29 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
+  test('the Kamino obligations of a Solana wallet, found from it, in the pictures that Aave has', async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}`)
+    const card = page.getByRole('article', { name: `Kamino, obligation ${OBLIGATION}` })
+    await card.waitFor()
+    expect(await card.locator('.gauge-value').textContent()).toBe('2.0000')
+    const { data } = await call(`v1/lending/kamino?wallet=${SOLANA_WALLET}`)
+    const [position] = data[0].positions
+    const exact = await card.locator('.figure-all').allTextContents()
+    expect(exact).toContain(`${position.netWorthUSD} USD`)
+    expect(exact).toContain(`${position.suppliedAssets[0].amountSuppliedUSD} USD`)
+    const part = page.getByRole('region', { name: 'Kamino' })
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    expect(await page.getByText('Kamino: add an obligation').count()).toBe(0)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
   test('a Kamino obligation from a link', async () => {
     const page = await look(`#wallet=${SOLANA_WALLET}&kamino=${OBLIGATION}:${MARKET}`)
     await page.getByText('Net in a year').waitFor()
-    expect(await page.locator('.gauge-value').textContent()).toBe('2.0000')
-    expect(await page.getByRole('region', { name: 'Kamino' }).locator('.proof').first().innerText()).toMatch(
-      /Solana slot [\d,]+\s+8 credits/,
-    )
+    const part = page.getByRole('region', { name: 'Kamino, added' })
+    expect(await part.locator('.gauge-value').textContent()).toBe('2.0000')
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+8 credits/)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
     await page.getByRole('button', { name: 'Remove' }).click()

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { untilEmpty } from '../e2e/processes.ts'
-import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
@@ -228,15 +228,15 @@ Its three markets of Aave V3:
   ${curl(`lending/aave-v3?wallet=${aave.wallets.everywhere}`)}
 A borrower on Morpho Blue:
   ${curl(`lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
-An obligation on Kamino, its accounts made up and served by a stand-in for Solana:
-  ${curl(`lending/kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
+Obligations on Kamino, their accounts made up and served by a stand-in for Solana:
+  ${curl(`lending/kamino?wallet=${WALLET}`)}
 The same wallet's liquidity on Orca:
   ${curl(`positions/orca-whirlpool?wallet=${WALLET}&full=true`)}
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}
   ${url}/#wallet=${morpho.wallets.borrower}&morpho=1:${morpho.markets.wethUsdc.id}
-  ${url}/#wallet=${WALLET}&kamino=${OBLIGATION}:${MARKET}
+  ${url}/#wallet=${WALLET}
 `
 }
 

@@ -42,14 +42,14 @@ test(
     expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
     expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-    const [portfolio, aave, morpho, kamino, orca] = lending as [SingleBody, AaveBody, SingleBody, SingleBody, ListBody]
+    const [portfolio, aave, morpho, kamino, orca] = lending as [SingleBody, AaveBody, SingleBody, AaveBody, ListBody]
     expect(portfolio.data).toMatchObject({ complete: true, net_worth_usd: expect.stringMatching(/^[1-9]\d*\./) })
     expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
     expect(morpho.data).toMatchObject({
       wallet: MORPHO_WALLETS.borrower,
       net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/),
     })
-    expect(kamino.data).toMatchObject({ obligation_address: OBLIGATION, health_factor: '2.0000' })
+    expect(kamino.data).toMatchObject([{ positions: [{ obligation_address: OBLIGATION, healthFactor: '2.0000' }] }])
     expect(orca.data).toMatchObject([{ token_id: ORCA_MINT, in_range: true, usd: { token0_price: '150.000000' } }])
 
     const shown = [

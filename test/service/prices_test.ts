@@ -73,6 +73,7 @@ test('one number makes the charge, the document, the tool, README and the pages'
     row: 2,
     days: 5,
     events: 1,
+    kaminoList: 15,
     kamino: 16,
   })
 })

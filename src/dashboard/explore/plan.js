@@ -4,7 +4,7 @@ import { SOLANA } from '../lib/catalog.js'
 /**
  * One request of a view.
  * @typedef {object} Part
- * @property {'liquidity' | 'closed' | 'aave' | 'kamino'} family
+ * @property {'liquidity' | 'closed' | 'aave' | 'kamino' | 'obligation'} family
  * @property {number} chainId
  * @property {string} path
  * @property {string} [id] obligation
@@ -23,7 +23,8 @@ export const PAGE_SIZE = 10
 export function planOf(view, catalog, pages) {
   const kind = walletKind(view.wallet)
   // Solana keeps no past: nothing there is asked about one.
-  if (kind === 'solana') return view.asOf === '' ? [...orcaParts(view, catalog, pages), ...kaminoParts(view)] : []
+  if (kind === 'solana')
+    return view.asOf === '' ? [...orcaParts(view, catalog, pages), ...kaminoParts(view, catalog)] : []
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
@@ -64,14 +65,20 @@ function orcaParts({ wallet }, { orca }, pages) {
   return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
 }
 
-/** @param {import('../lib/link.js').View} view @returns {Part[]} */
-function kaminoParts({ wallet, kamino, target }) {
-  return kamino.flatMap((pair) => {
+/** The list, and each obligation that was added. @param {import('../lib/link.js').View} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */
+function kaminoParts({ wallet, kamino, target }, catalog) {
+  if (!catalog.kamino) return []
+  const list = part('kamino', SOLANA, `v1/lending/kamino?${queryOf({ wallet, target_health_factor: target })}`)
+  const added = kamino.flatMap((pair) => {
     const [obligation = '', market = ''] = pair.split(':')
     const query = queryOf({ wallet, market_address: market, target_health_factor: target })
     const base = `v1/lending/kamino/position/${encodeURIComponent(obligation)}`
-    return ['risk', 'yield'].map((name) => ({ ...part('kamino', SOLANA, `${base}/${name}?${query}`), id: obligation }))
+    return ['risk', 'yield'].map((name) => ({
+      ...part('obligation', SOLANA, `${base}/${name}?${query}`),
+      id: obligation,
+    }))
   })
+  return [list, ...added]
 }
 
 /**

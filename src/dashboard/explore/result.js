@@ -1,14 +1,13 @@
-import { BASE58_ADDRESS, walletKind } from '../lib/address.js'
+import { walletKind } from '../lib/address.js'
 import { chainName } from '../lib/catalog.js'
 import { html, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
 import { Empty, Trouble } from '../part/notice.js'
 import { Proof } from '../part/proof.js'
 import { useAnswers } from './asking.js'
-import { AddForm } from './form.js'
 import { AavePart } from './lending/aave.js'
+import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { Morpho } from './lending/morpho.js'
-import { KaminoCard } from './lending/other.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
@@ -58,7 +57,7 @@ export function Result({ context, setView, spent }) {
         ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
       <//>`
     }
-    ${!evm && (catalog.kamino ? html`<${Kamino} parts=${of('kamino')} context=${context} setView=${setView} again=${again} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
+    ${!evm && (catalog.kamino ? html`<${Kamino} of=${of} context=${context} setView=${setView} again=${again} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
   `
 }
 
@@ -97,12 +96,10 @@ function Target({ context: { view }, setView }) {
   return html`<${Choice} label="Safe amounts keep a health factor of" place="target-choice" value=${view.target} options=${options} onValue=${(target) => setView({ ...view, target })} />`
 }
 
-/** @typedef {{ parts: readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, again: (path: string) => void }} MoreProps */
-
-const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
-
-/** @param {MoreProps} props */
-function Kamino({ parts, context, setView, again }) {
+/**
+ * @param {{ of: (family: AskedPart['family']) => readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, again: (path: string) => void }} props
+ */
+function Kamino({ of, context, setView, again }) {
   const { view, catalog } = context
   if (view.asOf !== '')
     return html`<section class="family" aria-label="Kamino">
@@ -110,24 +107,9 @@ function Kamino({ parts, context, setView, again }) {
       <${Empty} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
         <p class="more"><button type="button" onClick=${() => setView({ ...view, asOf: '' })}>Look at now</button></p><//>
     </section>`
-  return html`<section class="family" aria-label="Kamino">
-    <div class="family-head"><h2>Kamino</h2><${Target} context=${context} setView=${setView} /></div>
-    <div class="stack">
-      ${view.kamino.map((pair) => {
-        const mine = parts.filter(({ id }) => id === pair.split(':')[0])
-        return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} again=${again} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
-      })}
-      <${AddForm} title="Kamino: add an obligation" credits=${catalog.credits.kamino} intro="On Kamino a wallet's loans are obligations, each in one market, and it is asked about one at a time. Add those that you know of; the link keeps them."
-        fields=${[
-          {
-            name: 'obligation',
-            label: 'Obligation',
-            form: BASE58_ADDRESS,
-            fault: `An obligation is ${SOLANA_ADDRESS}`,
-          },
-          { name: 'market', label: 'Market', form: BASE58_ADDRESS, fault: `A market is ${SOLANA_ADDRESS}` },
-        ]}
-        onAdd=${(/** @type {Record<string, string>} */ { obligation, market }) => setView({ ...view, kamino: [...view.kamino, `${obligation}:${market}`] })} />
-    </div>
-  </section>`
+  const lists = of('kamino')
+  return html`<${Section} title="Kamino" parts=${lists} again=${again} catalog=${catalog} nothing="No obligations" aside=${html`<${Target} context=${context} setView=${setView} />`}>
+      ${(part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`}
+    <//>
+    <${KaminoAdded} lists=${lists} parts=${of('obligation')} context=${context} setView=${setView} again=${again} />`
 }

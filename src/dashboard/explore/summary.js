@@ -9,20 +9,18 @@ import { Facts, Usd } from '../part/figure.js'
  * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props
  */
 export function Summary({ parts, catalog, spent }) {
-  const { liquidity, fees, withdrawn, mixed, netWorths, unpriced, unseen } = figuresOf(parts)
+  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
-  const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave'].includes(family) || wasRead(family))
+  const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
   const evm = parts.some(({ chainId }) => chainId !== SOLANA)
-  const obligations = new Set(parts.flatMap(({ family, id }) => (family === 'kamino' ? [id] : []))).size
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   return html`<section class="summary" aria-label="Summary">
     <div class="total">
-      ${evm && html`<p class="total-name">Liquidity and Aave, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} known=${wasAllRead} /></p>`}
-      ${!evm && html`<p class="total-name">Liquidity</p><p class="total-value"><${Sum} values=${liquidity} known=${wasRead('liquidity')} /></p>`}
+      <p class="total-name">Liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} known=${wasAllRead} /></p>
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
@@ -48,7 +46,9 @@ export function Summary({ parts, catalog, spent }) {
     ${
       !evm &&
       html`<${Facts} rows=${[
+        ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
         ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
+        ['Kamino collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('kamino')} />`],
         ['Kamino obligations', obligations],
       ]} />`
     }
@@ -66,7 +66,8 @@ function figuresOf(parts) {
   const bodies = (/** @type {string} */ family) =>
     parts.flatMap((part) => (part.family === family && part.answer?.ok ? [part.answer.body] : []))
   const lists = /** @type {import('../lib/shapes.d.ts').PositionList[]} */ (bodies('liquidity'))
-  const markets = /** @type {import('../lib/shapes.d.ts').AaveList[]} */ (bodies('aave'))
+  const markets = /** @type {import('../lib/shapes.d.ts').AaveList[]} */ ([...bodies('aave'), ...bodies('kamino')])
+  const lent = markets.flatMap(({ data }) => data.flatMap((each) => each.positions))
   const positions = /** @type {import('../lib/shapes.d.ts').FullPosition[]} */ (lists.flatMap(({ data }) => data))
   const priced = positions.filter(({ usd }) => usd.total !== null)
   const firstPages = lists.flatMap(({ pagination }) => (pagination.page === 1 ? [pagination.total] : []))
@@ -79,7 +80,8 @@ function figuresOf(parts) {
     mixed: priced.flatMap(({ usd, uncollected_fees: fees }) =>
       fees === null ? [usd.total ?? '0', `-${usd.amounts}`] : [],
     ),
-    netWorths: markets.flatMap(({ data }) => data.flatMap((each) => each.positions.map((one) => one.netWorthUSD))),
+    netWorths: lent.map(({ netWorthUSD }) => netWorthUSD),
+    obligations: lent.length,
     unpriced: positions.length - priced.length,
   }
 }
@@ -90,6 +92,7 @@ const FAMILY_NAMES = {
   closed: 'Closed',
   aave: 'Aave V3',
   kamino: 'Kamino',
+  obligation: 'Kamino, added',
 }
 
 /**
@@ -119,9 +122,9 @@ function Progress({ parts, catalog, answered }) {
 
 /** Positions of an answer. @param {import('./plan.js').Part['family']} family @param {unknown} body */
 function countOf(family, body) {
-  if (family === 'kamino') return 1
+  if (family === 'obligation') return 1
   const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
-  if (family !== 'aave') return list.pagination.total
+  if (family !== 'aave' && family !== 'kamino') return list.pagination.total
   return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length
 }
 

@@ -30,7 +30,8 @@ const LIQUIDITY = '/v1/positions/uniswap-v3'
 const ORCA = '/v1/positions/orca-whirlpool'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
-const KAMINO = '/v1/lending/kamino/position/{obligation_address}'
+const KAMINO_LIST = '/v1/lending/kamino'
+const KAMINO = `${KAMINO_LIST}/position/{obligation_address}`
 export const SOLANA = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
@@ -49,7 +50,7 @@ export async function readCatalog() {
     morphoChains: chainsOf(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
     orca: paths[ORCA] !== undefined,
-    kamino: paths[`${KAMINO}/risk`] !== undefined,
+    kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
     pnl: paths[`${LIQUIDITY}/{id}/pnl`] !== undefined,
@@ -74,6 +75,7 @@ function creditsIn(paths) {
     row: creditsOf(paths['/v1/portfolio/assets']),
     days: creditsOf(paths['/v1/portfolio/snapshots']),
     events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
+    kaminoList: creditsOf(paths[KAMINO_LIST]),
     kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
   }
 }

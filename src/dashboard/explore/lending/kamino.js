@@ -1,0 +1,73 @@
+import { BASE58_ADDRESS, shortened } from '../../lib/address.js'
+import { chainName } from '../../lib/catalog.js'
+import { html } from '../../lib/view.js'
+import { Copy } from '../../part/copy.js'
+import { Proof } from '../../part/proof.js'
+import { AddForm } from '../form.js'
+import { LendingCard } from './card.js'
+import { KaminoCard } from './other.js'
+
+/** @typedef {import('../asking.js').AskedPart} AskedPart */
+
+/**
+ * The obligations on Kamino that were found from the wallet.
+ * @param {{ part: AskedPart, context: import('../page.js').Context }} props
+ */
+export function KaminoPart({ part: { answer, chainId }, context }) {
+  if (answer === undefined || answer.ok === false) return null
+  const { data } = /** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)
+  return html`<div class="part">
+    <h3>${chainName(context.catalog, chainId)}</h3>
+    <div class="stack">
+      ${data.map((result) =>
+        result.positions.map(
+          (position, index) =>
+            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} position=${position} figures=${result.calculations[index]} />`,
+        ),
+      )}
+    </div>
+    <${Proof} answer=${answer} catalog=${context.catalog} />
+  </div>`
+}
+
+/** @param {{ id: string }} props */
+function Address({ id }) {
+  return html`<p class="soft"><code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" /></p>`
+}
+
+const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
+
+/**
+ * Obligations that a caller knows of, for when not all can be found: those of the link, and a form for further ones.
+ * @param {{ lists: readonly AskedPart[], parts: readonly AskedPart[], context: import('../page.js').Context, setView: (view: import('../../lib/link.js').View) => void, again: (path: string) => void }} props
+ */
+export function KaminoAdded({ lists, parts, context, setView, again }) {
+  const { view, catalog } = context
+  const found = lists.flatMap(({ answer }) =>
+    answer?.ok ? [/** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)] : [],
+  )
+  const markets = found.find(({ coverage }) => !coverage.complete)?.coverage.markets
+  if (markets === undefined && view.kamino.length === 0) return null
+  return html`<section class="family" aria-label="Kamino, added">
+    <div class="stack">
+      ${view.kamino.map((pair) => {
+        const mine = parts.filter(({ id }) => id === pair.split(':')[0])
+        return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} again=${again} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
+      })}
+      ${
+        markets !== undefined &&
+        html`<${AddForm} title="Kamino: add an obligation" credits=${catalog.credits.kamino} intro=${`No endpoint of this service searches Kamino's accounts: usual obligations in ${markets} markets were looked for, and others may be missing. Add those that you know of; the link keeps them.`}
+        fields=${[
+          {
+            name: 'obligation',
+            label: 'Obligation',
+            form: BASE58_ADDRESS,
+            fault: `An obligation is ${SOLANA_ADDRESS}`,
+          },
+          { name: 'market', label: 'Market', form: BASE58_ADDRESS, fault: `A market is ${SOLANA_ADDRESS}` },
+        ]}
+        onAdd=${(/** @type {Record<string, string>} */ { obligation, market }) => setView({ ...view, kamino: [...view.kamino, `${obligation}:${market}`] })} />`
+      }
+    </div>
+  </section>`
+}
