@@ -48,7 +48,10 @@ export async function readHeader(
   return header === undefined ? undefined : { chainId, ...header }
 }
 
-function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock, 'chainId'> | undefined {
+/**
+ * What readings need of a header. Undefined if there is none; throws `TypeError` if it is another than was asked for.
+ */
+export function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock, 'chainId'> | undefined {
   if (result === null && asked !== 'latest') return undefined
   const { number, timestamp, parentHash, hash } = (result ?? {}) as Readonly<Record<string, unknown>>
   const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)

@@ -55,7 +55,14 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly aliases: readonly string[]
   /** Which rows of `CHAINS_FILE` describe the family: those of EVM chains or that of Solana. */
   readonly network: 'evm' | 'solana'
-  /** What such a row may say about the family, all of it optional. */
+  /**
+   * Of its formulas and its presentation: it rises if the same readings come to another answer. `test/receipt/golden`
+   * notices. @default {1}
+   */
+  readonly revision?: number
+  /** True if its contracts name the sources of its prices: those of the chain decide no figure. @default false */
+  readonly hasOwnPrices?: boolean
+  /** What such a row may say about the family, all of it optional; one entry. */
   readonly entries: Entries
   /** Settings that need no file, by chain id. */
   readonly builtIn: ReadonlyMap<number, Setting>
@@ -121,6 +128,11 @@ export interface Family {
 export interface ConfiguredFamily {
   readonly name: string
   readonly aliases: readonly string[]
+  readonly network: 'evm' | 'solana'
+  readonly revision: number
+  readonly hasOwnPrices: boolean
+  /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
+  rowOf(chainId: number): Readonly<Record<string, unknown>>
   /** What is known about it on each chain, served or not, by chain id. */
   readonly settings: ReadonlyMap<number, unknown>
   /** What is wrong with the rows. */
@@ -145,6 +157,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   definition: FamilyDefinition<Entries, Setting>,
 ): Family {
   const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
+  const { revision = 1, hasOwnPrices = false } = definition
   const rowSchema = v.object(entries)
 
   return {
@@ -168,8 +181,12 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
       return {
         name,
         aliases,
+        network,
+        revision,
+        hasOwnPrices,
         settings,
         mistakes,
+        rowOf: (chainId) => Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
         routes: (setup) => definition.routes(here(setup)),
         holdings: (setup) => definition.holdings?.(here(setup)),
         histories: (setup) => definition.histories?.(here(setup)) ?? [],

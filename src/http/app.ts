@@ -27,6 +27,7 @@ import { bearerKey } from './request/key.ts'
 import { readParameters } from './request/parameters.ts'
 import { isRead, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
+import type { Notary } from './route/receipt.ts'
 import type { Route, RouteRequest } from './route/route.ts'
 import { createRouteTable, type Found } from './route/route_table.ts'
 
@@ -37,6 +38,8 @@ interface AppOptions {
   readonly gate: Gate
   /** Tools for agents at `/mcp`; without it that path is unknown. */
   readonly gateway?: Gateway
+  /** Makes receipts; without it none is given. */
+  readonly notary?: Notary
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -109,9 +112,9 @@ export function createApp(options: AppOptions): App {
   const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const { gate } = options
+  const { gate, notary } = options
   const openings = createOpenings(clock)
-  const services = { gate, clock, log, deadlines, openings, slots, full: () => inFlight.count() > inFlightMax }
+  const services = { gate, notary, clock, log, deadlines, openings, slots, full: () => inFlight.count() > inFlightMax }
   const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,

@@ -51,6 +51,23 @@ function deploylessCode(runtime: Hex, data: Hex): Hex {
   return concatHex([program({ creationBytes, dataBytes }), copy, runtime, data])
 }
 
+/** What a call of `deploylessCode` runs and asks; undefined for any other init code. */
+export function openDeployless(code: Hex): Pick<LensCall, 'runtime' | 'data'> | undefined {
+  const creationBytes = Number.parseInt(code.slice(4, 10), 16)
+  const [start, end] = [PROGRAM_BYTES + COPY_BYTES, PROGRAM_BYTES + creationBytes]
+  if (!(start < end && end <= size(code))) return undefined
+  const opened: Pick<LensCall, 'runtime' | 'data'> = {
+    runtime: slice(code, start, end),
+    data: `0x${code.slice(2 + 2 * end)}`,
+  }
+  return deploylessCode(opened.runtime, opened.data) === code ? opened : undefined
+}
+
+/** What `deploylessCode` reverts with if the lens returns this answer. */
+export function sealDeployless(answer: Hex): Hex {
+  return `${slice(MARK, 0, 31)}01${answer.slice(2)}`
+}
+
 /** Bytes of call data for which there is room beside the code in one call. */
 export function deploylessRoom(runtime: Hex): number {
   return INIT_CODE_BYTES_MAX - PROGRAM_BYTES - COPY_BYTES - size(runtime)
@@ -60,7 +77,7 @@ export function deploylessRoom(runtime: Hex): number {
  * What the deployed code returned, taken from the revert data of `deploylessCode`. Throws `RevertError` if the code
  * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.
  */
-function readDeploylessAnswer(revertData: Hex): Hex {
+export function readDeploylessAnswer(revertData: Hex): Hex {
   // 2 characters of "0x", 31 bytes of mark, 1 byte of outcome.
   const head = revertData.slice(0, 64).toLowerCase()
   const outcome = revertData.slice(64, 66)

@@ -71,6 +71,17 @@ export interface EthCall {
   readonly code?: Hex
   /** The same at further addresses. */
   readonly others?: Readonly<Record<Hex, Hex>>
+  /** Gas that the call may use. @default what the endpoint grants */
+  readonly gas?: number
+  /** What the call sees in place of the block's own. Few endpoints take it. */
+  readonly surroundings?: Surroundings
+}
+
+/** What a call sees of its block and of those before. */
+export interface Surroundings {
+  readonly baseFeePerGas: Hex
+  /** By height, in decimal digits. */
+  readonly blockHash: Readonly<Record<string, Hex>>
 }
 
 /** Reads of one chain over its endpoints. Whoever makes it may describe the chain in more detail. */

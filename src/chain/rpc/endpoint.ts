@@ -159,12 +159,15 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 }
 
-function callParams({ to, data, block, code, others }: EthCall): unknown[] {
-  const transaction = to === undefined ? { data } : { to, data }
+function callParams({ to, data, block, code, others, gas, surroundings }: EthCall): unknown[] {
+  const asked = to === undefined ? { data } : { to, data }
+  const transaction = gas === undefined ? asked : { ...asked, gas: toHex(gas) }
+  const around = surroundings === undefined ? [] : [surroundings]
   const at = tagOf(block)
-  if (to === undefined || code === undefined) return [transaction, at]
+  if (to === undefined || code === undefined)
+    return around.length === 0 ? [transaction, at] : [transaction, at, {}, ...around]
   const codes = Object.entries({ [to]: code, ...others }).map(([address, each]) => [address, { code: each }])
-  return [transaction, at, Object.fromEntries(codes)]
+  return [transaction, at, Object.fromEntries(codes), ...around]
 }
 
 /** A block as a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */

@@ -27,6 +27,7 @@ export const AAVE_V3 = defineFamily({
   name: 'aave-v3',
   aliases: ['lending_a'],
   network: 'evm',
+  hasOwnPrices: true,
   entries: {
     aaveV3: v.optional(
       v.array(

@@ -4,7 +4,8 @@ import type { Log } from '../../lib/log.ts'
 import { failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Call, RouteRequest } from '../route/route.ts'
+import type { Notary } from '../route/receipt.ts'
+import type { Accepted, Call, RouteRequest } from '../route/route.ts'
 import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Caller, Gate, Principal, SessionAsked } from './gate.ts'
@@ -26,6 +27,8 @@ export interface Invocation {
   readonly session?: SessionAsked
   /** Throws what is wrong with the session, once the input is valid. */
   readonly checkSession?: (caller: Caller) => void
+  /** True if the answer says what it was read from, where that can be said. */
+  readonly isCited?: true
 }
 
 /** One request between its arrival and its answer: who asks for what. */
@@ -67,6 +70,8 @@ export interface ExchangeServices {
   readonly log: Log
   readonly deadlines: Deadlines
   readonly openings: Openings
+  /** Without one no answer has a receipt or says what it was read from. */
+  readonly notary?: Notary | undefined
   /** By organization. */
   readonly slots: OwnerSlots
   /** True if no more requests can be taken. */
@@ -164,11 +169,32 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
     const answer = await services.deadlines.read(call, { callerSignal: signal, organizationId, requestedAtMs })
     return services.openings.make(sent, { answer, creditsMin })
   }
-  const { text, headers, credits } = 'read' in call ? await services.slots(organizationId, () => read(call)) : call
+  const made = 'read' in call ? witnessed(call, { exchange, accepted, services }) : call
+  const { text, headers, credits } = 'read' in made ? await services.slots(organizationId, () => read(made)) : made
   const body = `${text},"request_id":${JSON.stringify(requestId)}}`
   // Checked last: an answer to a closed connection is not charged.
   return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }
 }
+
+/** The call made so that its answer has a receipt, or says what it was read from, if it is to. */
+function witnessed(
+  call: Call,
+  { exchange, accepted, services }: { exchange: Exchange; accepted: Accepted; services: ExchangeServices },
+): Call {
+  const { isReceipted } = call
+  if (!isReceipted && exchange.isCited !== true) return call
+  const { method, path, query, base, settlementId } = exchange
+  const { notary } = services
+  const statement = { method, path, query, body: accepted.value() }
+  if (isReceipted && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
+  return (
+    (isReceipted
+      ? notary?.receipted(statement, { id: settlementId, base })
+      : notary?.cited(statement, { base })) ?? call
+  )
+}
+
+const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'
 
 /** Charges and logs. An answer that cannot be paid does not leave; one that cannot be settled throws. */
 async function settle(

@@ -85,9 +85,9 @@ function openingOf(
   { address, creditsMin }: { readonly address: string; readonly creditsMin: number },
 ): Opening {
   const reply = answer.present(new RequestAddress(address))
-  const { data, coverage, pagination, counts } = reply
+  const { data, coverage, pagination, counts, receipt, citation } = reply
   if (data === undefined) throw new Error('Cannot answer without data')
-  const text = JSON.stringify({ data, coverage, pagination, counts }).slice(0, -1)
+  const text = JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
   return { text, headers: { ...reply.headers, ...asOf(reply) }, credits: answer.credits, creditsMin }
 }
 

@@ -1,6 +1,7 @@
 import type { GenericSchema } from 'valibot'
 import { type Parameters, validated } from '../request/parameters.ts'
 import { type Charge, creditsEach, creditsOf } from './charge.ts'
+import { asksReceipt, receiptCredits } from './receipt.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -42,6 +43,10 @@ export interface Reply {
   readonly coverage?: unknown
   readonly pagination?: Pagination
   readonly counts?: unknown
+  /** With which anybody can count the figures again, if it was asked for. */
+  readonly receipt?: unknown
+  /** What the figures were read from, for agents. */
+  readonly citation?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
   /** Headers of this route's own, by name in lower case. */
@@ -149,6 +154,8 @@ interface RequestBody {
 export interface Accepted {
   /** Bytes of the body, if the route takes one and they are known. */
   readonly bytes: Buffer | undefined
+  /** The body as JSON, if the route takes one. Throws as `RequestBody.value`. */
+  value(): unknown
   /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `RequestBody.value` does. */
   call(): Call
 }
@@ -162,6 +169,8 @@ export interface Call {
   readonly creditsMin: number
   /** How long the work may take, milliseconds; undefined: as usual. */
   readonly budgetMs: number | undefined
+  /** True if the answer is to have a receipt. */
+  readonly isReceipted: boolean
   read(context: ReadContext): Promise<Answer>
 }
 
@@ -211,8 +220,8 @@ export function route<Input extends object, Body extends object, Result>(
   return {
     ...facts,
     async accept(asked) {
-      const { bytes, check } = await given(definition, asked)
-      return { bytes, call: () => callOf(definition, check()) }
+      const { check, ...sent } = await given(definition, asked)
+      return { ...sent, call: () => callOf(definition, check()) }
     },
   }
 }
@@ -221,22 +230,26 @@ export function route<Input extends object, Body extends object, Result>(
 async function given<Input extends object, Body extends object>(
   { input, body }: Schemas<Input, Body>,
   asked: RouteRequest,
-): Promise<{ readonly bytes: Buffer | undefined; readonly check: () => Input & Body }> {
+): Promise<Pick<Accepted, 'bytes' | 'value'> & { readonly check: () => Input & Body }> {
   const parameters = () => validated(input, asked.parameters())
-  if (body === undefined) return { bytes: undefined, check: () => parameters() as Input & Body }
+  if (body === undefined) {
+    return { bytes: undefined, value: () => undefined, check: () => parameters() as Input & Body }
+  }
   const valid = parameters()
   const { bytes, value } = await asked.body()
-  return { bytes, check: () => ({ ...valid, ...validated(body, { values: value() }) }) }
+  return { bytes, value, check: () => ({ ...valid, ...validated(body, { values: value() }) }) }
 }
 
 function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
   const { charge, untilMs, count = () => 1 } = work
+  const extra = receiptCredits(input)
   return {
-    creditsMin: creditsEach(charge, input),
+    creditsMin: creditsEach(charge, input) + extra,
     budgetMs: work.budgetMs,
+    isReceipted: asksReceipt(input),
     async read(context) {
       const result = await work.read(input, context)
-      const credits = creditsOf(charge, input, count(result, input))
+      const credits = creditsOf(charge, input, count(result, input)) + extra
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
       const present = (presenting: PresentContext) => work.present(result, input, presenting)
       return { credits, untilMs: untilMs?.(result, input) ?? 0, present }

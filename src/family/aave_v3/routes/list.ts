@@ -12,6 +12,7 @@ import {
   targetHealthFactor,
 } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
@@ -46,6 +47,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
       chain_id: v.optional(chainIdIn(chainIds)),
       target_health_factor: targetHealthFactor,
       ...moment,
+      ...receipt,
       page,
       limit,
     }),
@@ -87,7 +89,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     path: '/v1/lending/aave-v3/batch',
     tool: 'aave_batch',
     summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
-    input: v.object({ page, limit }),
+    input: v.object({ page, limit, ...receipt }),
     body,
     output: batchOutput,
     errors: [503],

@@ -8,6 +8,7 @@ import {
   targetHealthFactor,
   wholeNumber,
 } from '../../../http/request/input.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { isNow } from '../../place.ts'
@@ -33,6 +34,7 @@ export function yieldRoute(options: {
       market_id: marketId,
       target_health_factor: targetHealthFactor,
       ...moment,
+      ...receipt,
     }),
     momentRule(),
   )

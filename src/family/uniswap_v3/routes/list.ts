@@ -3,6 +3,7 @@ import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
@@ -22,6 +23,7 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
       full: v.optional(flag, 'false'),
       chain_id: v.optional(chainIdIn(chainIds)),
       ...moment,
+      ...receipt,
       page,
       limit,
     }),

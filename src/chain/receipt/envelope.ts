@@ -1,0 +1,116 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import * as v from 'valibot'
+
+/** A signed text as DSSE has it: https://github.com/secure-systems-lab/dsse, protocol.md. */
+export interface Envelope {
+  readonly payloadType: string
+  /** The bytes that were signed, in base64. */
+  readonly payload: string
+  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[]
+}
+
+/** Who signs. */
+export interface Signer {
+  readonly keyId: string
+  readonly key: KeyObject
+}
+
+/** Nothing of ours nests deeper. */
+const DEPTH_MAX = 40
+const KEY_ID_DIGITS = 16
+
+const base64 = v.pipe(v.string(), v.check(isCanonical))
+
+const schema = v.strictObject({
+  payloadType: v.string(),
+  payload: base64,
+  signatures: v.pipe(v.array(v.strictObject({ keyid: v.string(), sig: base64 })), v.length(1)),
+})
+
+/** Signs a text. */
+export function seal(payloadType: string, text: string, { keyId, key }: Signer): Envelope {
+  const bytes = Buffer.from(text)
+  const sig = sign(null, preAuthentication(payloadType, bytes), key).toString('base64')
+  return { payloadType, payload: bytes.toString('base64'), signatures: [{ keyid: keyId, sig }] }
+}
+
+/** The envelope that a text is; undefined if it is none of this type, of one signature, written in the one way. */
+export function parseEnvelope(text: string, payloadType: string): Envelope | undefined {
+  const parsed = v.safeParse(schema, parseJson(text))
+  return parsed.success && parsed.output.payloadType === payloadType ? parsed.output : undefined
+}
+
+/** The text that was signed; undefined if it is not UTF-8. */
+export function textIn({ payload }: Envelope): string | undefined {
+  const bytes = Buffer.from(payload, 'base64')
+  const text = bytes.toString()
+  return Buffer.from(text).equals(bytes) ? text : undefined
+}
+
+/** True if the holder of a public key signed it. */
+export function isSignedBy({ payloadType, payload, signatures: [signature] }: Envelope, key: KeyObject): boolean {
+  if (signature === undefined) return false
+  const signed = preAuthentication(payloadType, Buffer.from(payload, 'base64'))
+  return verify(null, signed, key, Buffer.from(signature.sig, 'base64'))
+}
+
+/** Who signs with an Ed25519 key in PKCS #8, DER or PEM. Throws if it is none. */
+export function signerOf(pkcs8: Buffer | string): Signer {
+  const key = createPrivateKey(
+    typeof pkcs8 === 'string' ? pkcs8 : { key: pkcs8, format: 'der', type: 'pkcs8' },
+  )
+  if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('Expected an Ed25519 key')
+  return { key, keyId: keyIdOf(createPublicKey(key)) }
+}
+
+/** The first digits of the SHA-256 of the 32 bytes of a public key. */
+export function keyIdOf(key: KeyObject): string {
+  const { x = '' } = key.export({ format: 'jwk' })
+  return createHash('sha256').update(Buffer.from(x, 'base64url')).digest('hex').slice(0, KEY_ID_DIGITS)
+}
+
+/** JSON that nests no deeper than ours; undefined for anything else. */
+export function parseJson(text: string): unknown {
+  if (depthOf(text) > DEPTH_MAX) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What is signed: it binds the type, so that no text can be taken for one of another type. */
+function preAuthentication(payloadType: string, bytes: Buffer): Buffer {
+  const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${bytes.length} `
+  return Buffer.concat([Buffer.from(head), bytes])
+}
+
+/** True if no other text has the same bytes in base64. */
+function isCanonical(text: string): boolean {
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && Buffer.from(text, 'base64').toString('base64') === text
+}
+
+/** How deep brackets nest outside of texts; no more than one above the most that we allow is counted. */
+function depthOf(text: string): number {
+  let depth = 0
+  for (let at = 0; at < text.length && depth <= DEPTH_MAX; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfText(text, at)
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
+    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
+  }
+  return depth
+}
+
+/** Index of the quote that ends the text which begins at `start`. */
+function endOfText(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH) at++
+    else if (code === QUOTE) return at
+  }
+  return text.length
+}
+
+const [QUOTE, BACKSLASH] = [34, 92]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [123, 125, 91, 93]

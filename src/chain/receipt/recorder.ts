@@ -1,0 +1,211 @@
+import type { Hex } from 'viem'
+import { UpstreamError } from '../../lib/error.ts'
+import type { PinnedBlock } from '../block.ts'
+import { openLensPage } from '../call/cursor.ts'
+import { sealDeployless } from '../call/deployless.ts'
+import type { Chain } from '../chain.ts'
+import { parseHeader } from '../read_block.ts'
+import { type ChainClient, type Endpoint, type EthCall, type Read, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import {
+  answerOf,
+  asksNewest,
+  isHeaderMethod,
+  type ChainRecord,
+  lensHashOf,
+  nameOfCall,
+  nameOfResult,
+  questionOf,
+  RECORDED_GAS,
+  type RecordedCall,
+  type RecordedResult,
+  usedOf,
+} from './record.ts'
+import { differenceOf, otherSurroundings, SECOND_GAS } from './second_look.ts'
+
+/** A client that notes what is read through it, for one answer. */
+export interface Recorder<Row extends Chain> {
+  readonly client: ChainClient<Row>
+  /** What was read; undefined if nothing was. Throws `UnrecordableError` if nobody else would read the same. */
+  record(): ChainRecord | undefined
+}
+
+/** What was read says nothing to anybody else; the message is the end of a sentence: `a contract answers by its gas`. */
+export class UnrecordableError extends Error {
+  override readonly name = 'UnrecordableError'
+}
+
+/** The newest block, as the first reading of an answer saw it. */
+interface Head {
+  readonly raw: unknown
+  readonly block: PinnedBlock
+}
+
+/** A call that was made, to be made again in other surroundings. */
+interface Look {
+  readonly endpoint: Endpoint
+  readonly sent: EthCall
+  readonly way: 'override' | 'deployless'
+  /** Height of its block, if it is known. */
+  readonly number: bigint | undefined
+}
+
+/** What one attempt of a reading has read so far. */
+interface Draft {
+  readonly calls: Map<string, RecordedCall>
+  readonly results: Map<string, RecordedResult>
+  /** Blocks of its calls by hash. */
+  readonly blocks: Map<Hex, PinnedBlock>
+  readonly faults: string[]
+}
+
+/**
+ * Makes a client for one answer over the client of a chain. All that asks for the newest block sees one, pinned by its
+ * hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and each is asked a second time beside
+ * the first with other gas, base fee and hashes of blocks: what then differs would differ elsewhere. A failed attempt
+ * leaves no trace. What is no call, header or code is passed on and not noted.
+ */
+export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Recorder<Row> {
+  const { chain } = client
+  const kept = newDraft()
+  /** Of all headers that were read, by hash. */
+  const heights = new Map<Hex, bigint>()
+  let head: Promise<Head> | undefined
+
+  /** The newest block, which the first asker reads. Throws as its request. */
+  async function newest(endpoint: Endpoint, signal: AbortSignal): Promise<Head> {
+    const before = await head?.catch(() => undefined)
+    if (before !== undefined) return before
+    head = readHead(endpoint, chain.id, signal)
+    const { block } = await head
+    heights.set(block.hash, block.number)
+    return await head
+  }
+
+  function noting(endpoint: Endpoint, draft: Draft): Endpoint {
+    const { index, priority } = endpoint
+    // Those who leave together are known by what they have learned, which therefore is a copy.
+    const learned: Endpoint['learned'] = new Map(endpoint.learned)
+
+    async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
+      const question = questionOf(request)
+      if (question === undefined || typeof request.block === 'bigint') return await endpoint.call(request, signal)
+      const { hash } = request.block === 'latest' ? (await newest(endpoint, signal)).block : request.block
+      const sent = { ...request, block: { hash } }
+      const { way } = question
+      const [answer, second] = await Promise.all([
+        answerOf(way, () => endpoint.call({ ...sent, gas: RECORDED_GAS }, signal)),
+        lookAgain({ endpoint, sent, way, number: heights.get(hash) }, signal),
+      ])
+      const lens = lensHashOf(question.runtime)
+      const { block } = openLensPage(answer)
+      if (block.number !== (heights.get(hash) ?? block.number)) {
+        throw new UpstreamError('The endpoint answers from another block than it was asked')
+      }
+      draft.blocks.set(hash, { ...block, hash })
+      const noted = { lens, data: question.data, gas: RECORDED_GAS, answer }
+      draft.calls.set(nameOfCall(noted), noted)
+      const difference = differenceOf(answer, second)
+      if (difference !== undefined) draft.faults.push(difference)
+      if (way === 'deployless') throw new RevertError(sealDeployless(answer))
+      return answer
+    }
+    return {
+      index,
+      priority,
+      learned,
+      together: false,
+      call,
+      async request<T>(asked: Read<T>, signal: AbortSignal): Promise<T> {
+        const { method, params, parse } = asked
+        const note = (result: unknown) => {
+          const used = usedOf(method, result)
+          const noted = { method, params, result: used }
+          if (used !== undefined) draft.results.set(nameOfResult(noted), noted)
+          if (!isHeaderMethod(method) || result === null) return
+          const header = parseHeader(result, 'latest')
+          if (header !== undefined) heights.set(header.hash, header.number)
+        }
+        if (asksNewest(asked)) {
+          const { raw } = await newest(endpoint, signal)
+          const value = parse(raw)
+          note(raw)
+          return value
+        }
+        const noting = (result: unknown) => {
+          const value = parse(result)
+          note(result)
+          return value
+        }
+        return await endpoint.request({ ...asked, parse: noting }, signal)
+      },
+      observeBlock: (block) => endpoint.observeBlock(block),
+    }
+  }
+
+  const read: ChainClient['read'] = (attempt, options) =>
+    client.read(async (endpoint, signal) => {
+      const draft = newDraft()
+      const value = await attempt(noting(endpoint, draft), signal)
+      for (const [name, each] of draft.calls) kept.calls.set(name, each)
+      for (const [name, each] of draft.results) kept.results.set(name, each)
+      for (const [hash, each] of draft.blocks) kept.blocks.set(hash, each)
+      kept.faults.push(...draft.faults)
+      return value
+    }, options)
+
+  return {
+    client: { chain, log: client.log, background: client.background, read },
+    record() {
+      const [block, ...others] = kept.blocks.values()
+      if (block === undefined) return undefined
+      const [fault = others.length > 0 ? 'it was read at several blocks' : undefined] = kept.faults
+      if (fault !== undefined) throw new UnrecordableError(fault)
+      const results = [...kept.results].filter(([, each]) => !asksNewest(each) || !isHeaderOf(each, block))
+      return { chainId: chain.id, block, calls: sorted(kept.calls), headers: sorted(results), agreed: 1 }
+    },
+  }
+}
+
+function newDraft(): Draft {
+  return { calls: new Map(), results: new Map(), blocks: new Map(), faults: [] }
+}
+
+async function readHead(endpoint: Endpoint, chainId: number, signal: AbortSignal): Promise<Head> {
+  const parse = (raw: unknown): Head => {
+    const header = parseHeader(raw, 'latest')
+    if (header === undefined) throw new TypeError('Expected the newest block')
+    return { raw, block: { chainId, ...header } }
+  }
+  const head = await endpoint.request({ method: 'eth_getBlockByNumber', params: ['latest', false], parse }, signal)
+  endpoint.observeBlock(head.block)
+  return head
+}
+
+/** What is learned about an endpoint that takes no surroundings. */
+const TOPIC = 'surroundings'
+
+/** The answer to a call with other gas, in other surroundings if the block is known and the endpoint takes them. */
+async function lookAgain(
+  { endpoint, sent, way, number }: Look,
+  signal: AbortSignal,
+): Promise<Hex> {
+  const look = (around: Pick<EthCall, 'surroundings'>) =>
+    answerOf(way, () => endpoint.call({ ...sent, gas: SECOND_GAS, ...around }, signal))
+  if (number === undefined || endpoint.learned.has(TOPIC)) return await look({})
+  try {
+    return await look({ surroundings: otherSurroundings({ number }) })
+  } catch (error) {
+    if (!(error instanceof RpcRefusedError)) throw error
+    const answer = await look({})
+    endpoint.learned.set(TOPIC, { value: 'none', untilMs: Number.POSITIVE_INFINITY })
+    return answer
+  }
+}
+
+function isHeaderOf({ result }: RecordedResult, { hash }: PinnedBlock): boolean {
+  return typeof result === 'object' && result !== null && 'hash' in result && result.hash === hash
+}
+
+function sorted<Item>(entries: Iterable<readonly [string, Item]>): readonly Item[] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item)
+}

@@ -1,0 +1,93 @@
+import type { Hex } from 'viem'
+import { silentLog } from '../../lib/log.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { Chain } from '../chain.ts'
+import { sealDeployless } from '../call/deployless.ts'
+import { type ChainClient, type Endpoint, type EthCall, type Read, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import {
+  asksNewest,
+  type ChainRecord,
+  isHeaderMethod,
+  type LensQuestion,
+  lensHashOf,
+  nameOfCall,
+  nameOfResult,
+  questionOf,
+  type RecordedCall,
+} from './record.ts'
+
+/** A client that answers from a record alone. */
+export interface Replayer<Row extends Chain> {
+  readonly client: ChainClient<Row>
+  /** Questions to lenses that were answered so far, with the code that was asked. */
+  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
+  /** What the record holds, or should hold, beside what was asked, as sentences. */
+  faults(): readonly string[]
+}
+
+/** Makes a client of a chain that has nothing but a record. What is not in it is refused. */
+export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecord): Replayer<Row> {
+  const { block } = record
+  const calls = new Map(record.calls.map((each) => [nameOfCall(each), each]))
+  const results = new Map(record.headers.map((each) => [nameOfResult(each), each.result]))
+  const asked = new Map<RecordedCall, LensQuestion>()
+  const used = new Set<string>()
+  const missing: string[] = []
+
+  function call(request: EthCall): Hex {
+    const question = questionOf(request)
+    if (question === undefined) throw new UpstreamError('The record has calls of lenses alone')
+    const at = request.block
+    const isThere = at === 'latest' || (typeof at === 'object' && at.hash === block.hash)
+    const found = calls.get(nameOfCall({ lens: lensHashOf(question.runtime), data: question.data }))
+    if (!isThere || found === undefined) {
+      if (missing.length === 0) missing.push('the route asks for what the record does not hold')
+      // Another way of reading may have been recorded.
+      throw new RpcRefusedError(0, 'The record does not hold this call')
+    }
+    asked.set(found, question)
+    if (question.way === 'deployless') throw new RevertError(sealDeployless(found.answer))
+    return found.answer
+  }
+
+  function request<T>({ method, params, parse }: Read<T>): T {
+    const name = nameOfResult({ method, params })
+    if (results.has(name)) {
+      used.add(name)
+      return parse(results.get(name))
+    }
+    const isOfBlock = asksNewest({ method, params }) || (isHeaderMethod(method) && params[0] === block.hash)
+    if (!isOfBlock) throw new RpcRefusedError(0, 'The record does not hold this result')
+    return parse({
+      hash: block.hash,
+      parentHash: block.parentHash,
+      number: `0x${block.number.toString(16)}`,
+      timestamp: `0x${block.timestampSec.toString(16)}`,
+    })
+  }
+
+  const endpoint: Endpoint = {
+    index: 0,
+    priority: 'caller',
+    together: false,
+    learned: new Map(),
+    call: async (asked) => call(asked),
+    request: async (asked) => request(asked),
+    observeBlock() {},
+  }
+  return {
+    client: { chain, log: silentLog, background: [], read: (attempt, { signal }) => attempt(endpoint, signal) },
+    asked,
+    faults() {
+      const unused = [
+        ...record.calls.filter((each) => !asked.has(each)),
+        ...record.headers.filter((each) => !used.has(nameOfResult(each))),
+      ]
+      const twice = calls.size + results.size < record.calls.length + record.headers.length
+      return [
+        ...(unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : []),
+        ...(asked.size === 0 ? missing : []),
+      ]
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import { documented } from '../request/input.ts'
+import type { Call } from './route.ts'
+
+/** What a receipt adds to a route's own price, once for an answer. */
+const RECEIPT_CREDITS = 2
+
+const RECEIPT =
+  'true: the answer also has `receipt`, with which anybody can count its figures again without this service: ' +
+  `\`walletscope verify\`. ${RECEIPT_CREDITS} credits more.`
+
+/** The parameter of a route whose answers can have a receipt. */
+export const receipt = {
+  receipt: v.optional(
+    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ type: 'string', enum: ['true'], description: RECEIPT })),
+  ),
+}
+
+/** What was asked, as a receipt states it. */
+export interface Statement {
+  readonly method: string
+  /** Canonical, with its parameters, without any host. */
+  readonly path: string
+  /** Without `?`. */
+  readonly query: string
+  /** JSON; absent without a body. */
+  readonly body?: unknown
+}
+
+/** Makes receipts of answers. What they hold of chains is not known here. */
+export interface Notary {
+  /** The same call, made so that its answer has a receipt. `id` is the settlement's. */
+  receipted(asked: Statement, made: { readonly id: string; readonly base: string }): Call
+  /** The same call, made so that its answer says what it was read from; undefined for one that reads no EVM state. */
+  cited(asked: Statement, made: { readonly base: string }): Call | undefined
+}
+
+/** True if a valid input asks for a receipt. */
+export function asksReceipt(input: object): boolean {
+  return 'receipt' in input && input.receipt !== undefined
+}
+
+/** Credits for the receipt that a valid input asks for. */
+export function receiptCredits(input: object): number {
+  return asksReceipt(input) ? RECEIPT_CREDITS : 0
+}

@@ -1,0 +1,87 @@
+import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
+import { createReplayer } from '../../chain/receipt/replayer.ts'
+import type { FamilyServices } from '../../family/family.ts'
+import { readParameters } from '../../http/request/parameters.ts'
+import type { Statement } from '../../http/route/receipt.ts'
+import type { Answer, Call, ReadContext, Route } from '../../http/route/route.ts'
+import { createRouteTable } from '../../http/route/route_table.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
+import { silentLog } from '../../lib/log.ts'
+import { neverConnect } from '../routes.ts'
+import { type StatedAnswer, statedOf } from './payload.ts'
+import type { ReadSettings } from './settings.ts'
+
+/** What came of a statement when it was answered from records alone. */
+export interface Again {
+  readonly answer: StatedAnswer
+  /** Why these are not the records of the answer, as sentences. */
+  readonly faults: readonly string[]
+  /** Calls of the records that were asked for, with the code that was asked. */
+  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
+}
+
+/** No answer states where it was asked for. */
+const NOWHERE = 'http://walletscope.invalid'
+const BUDGET_MS = 60_000
+
+/** The call that a statement is of these routes. Throws `CodedError` as the route does, or NOT_FOUND for no route. */
+export async function callOf(routes: readonly Route[], { method, path, query, body }: Statement): Promise<Call> {
+  const found = createRouteTable(routes, new Map()).find(method, path)
+  if (found.kind !== 'endpoint') throw new CodedError('NOT_FOUND', `There is no route ${method} ${path}`)
+  const { endpoint, params } = found
+  const { route } = endpoint
+  const accepted = await route.accept({
+    parameters: () => readParameters(route.input, { params, query }),
+    body: async () => ({ value: () => body }),
+  })
+  return accepted.call()
+}
+
+/** What an answer of a statement states. */
+export function statedBy({ present }: Answer, { path, query }: Statement): StatedAnswer {
+  return statedOf(present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
+}
+
+/** Runs the very route over records. Throws what the route throws. */
+export async function answerAgain(
+  { family, chains }: ReadSettings,
+  { statement, records, clock }: { statement: Statement; records: readonly ChainRecord[]; clock: Clock },
+): Promise<Again> {
+  const replayers = records.flatMap((record) => {
+    const chain = chains.get(record.chainId)
+    return chain === undefined ? [] : [createReplayer(chain, record)]
+  })
+  const clients = new Map(replayers.map(({ client }) => [client.chain.id, client]))
+  const nothing = { run: neverConnect, close: neverConnect, ensure: neverConnect }
+  const services: FamilyServices = {
+    clients,
+    solana: undefined,
+    db: nothing,
+    history: nothing,
+    holder: '',
+    clock,
+    log: silentLog,
+  }
+  const routes = family.routes({ chainIds: [...clients.keys()], servesSolana: false, connect: () => services })
+  const call = await callOf(routes, statement)
+  const answer = await call.read(contextOf(clock))
+  const stated = statedBy(answer, statement)
+  return {
+    answer: stated,
+    faults: [
+      ...(replayers.length < chains.size || chains.size < records.length ? ['its chains are not those that were read'] : []),
+      ...replayers.flatMap((each) => each.faults()),
+    ],
+    asked: new Map(replayers.flatMap((each) => [...each.asked])),
+  }
+}
+
+function contextOf(clock: Clock): ReadContext {
+  return {
+    signal: new AbortController().signal,
+    untilMs: clock.monotonicMs() + BUDGET_MS,
+    organizationId: '',
+    requestedAtMs: clock.now(),
+  }
+}

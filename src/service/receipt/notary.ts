@@ -1,0 +1,148 @@
+import packageJson from '../../../package.json' with { type: 'json' }
+import { seal, type Signer } from '../../chain/receipt/envelope.ts'
+import type { ChainRecord } from '../../chain/receipt/record.ts'
+import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
+import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
+import { FAMILIES } from '../../family/mod.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
+import type { Notary, Statement } from '../../http/route/receipt.ts'
+import type { Answer, Call, ReadContext } from '../../http/route/route.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { once } from '../../lib/once_each.ts'
+import type { Config } from '../config/config.ts'
+import { answerAgain, callOf, statedBy } from './again.ts'
+import { PAYLOAD_TYPE, type Payload, readOf } from './payload.ts'
+import { readSettings, settingsOf } from './settings.ts'
+
+interface NotaryOptions {
+  readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
+  readonly connect: () => FamilyServices
+  /** Who signs. Throws `UnavailableError` while the key cannot be read. */
+  readonly signer: () => Promise<Signer>
+  readonly clock: Clock
+  /** Those that the program knows. */
+  readonly known?: readonly Family[]
+}
+
+/**
+ * Makes receipts. The answer is made by routes of its own, over clients that note what they read; then by routes over
+ * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves.
+ */
+export function createNotary({ config, connect, signer, clock, known = FAMILIES }: NotaryOptions): Notary {
+  const { families, chains, solana } = config
+
+  function familyOf({ path }: Statement): ConfiguredFamily {
+    const family = families.find(({ name }) => name === path.split('/')[3])
+    if (family === undefined) throw new Error(`Cannot find the family of ${path}`)
+    return family
+  }
+
+  /** The same call over clients that note what they read. */
+  async function recording(statement: Statement, context: ReadContext) {
+    const services = connect()
+    const recorders = [...services.clients.values()].map((client) => createRecorder(client))
+    const clients = new Map(recorders.map(({ client }) => [client.chain.id, client]))
+    const routes = familyOf(statement).routes({
+      chainIds: chains.map(({ id }) => id),
+      servesSolana: solana.rpcUrls.length > 0,
+      connect: () => ({ ...services, clients }),
+    })
+    const call = await callOf(routes, statement)
+    const answer = await call.read(context)
+    const records = recorders.flatMap(({ client, record }) => recordOf(client.chain, record))
+    return { answer, records }
+  }
+
+  /** Settings of every chain as a receipt has them and as a verifier reads them, by family. */
+  const settled = new Map(
+    families.map((family) => [
+      family,
+      once(() => {
+        const mine = chains.filter(({ id }) => family.settings.has(id))
+        const definition = known.find(({ name }) => name === family.name)
+        const read = definition && readSettings(definition, settingsOf(family, mine))
+        if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
+        return read
+      }),
+    ]),
+  )
+
+  /** Throws `UnavailableError` if a verifier would not come to the same. */
+  async function verified(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
+    const family = familyOf(statement)
+    const stated = statedBy(answer, statement)
+    const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
+    const settings = settingsOf(family, read)
+    if (family.network === 'solana') return { family, stated, settings }
+    const all = settled.get(family)?.()
+    if (all === undefined) throw new Error(`Cannot find the settings of ${family.name}`)
+    const same = { ...all, chains: new Map([...all.chains].filter(([id]) => read.some((chain) => chain.id === id))) }
+    const again = await answerAgain(same, { statement, records, clock })
+    const [fault] = again.faults
+    if (fault !== undefined || JSON.stringify(again.answer) !== JSON.stringify(stated)) {
+      throw refused(read, fault ?? 'the answer depends on more than was read')
+    }
+    return { family, stated, settings }
+  }
+
+  return {
+    receipted: (statement, { id }) =>
+      inPlaceOf(async (context) => {
+        const { answer, records } = await recording(statement, context)
+        const { family, stated, settings } = await verified(statement, records, answer)
+        const { name, revision, network } = family
+        const payload: Payload = {
+          id: `rcp_${id}`,
+          issued_at: new Date(clock.now()).toISOString(),
+          version: packageJson.version,
+          level: network === 'solana' ? 'signed' : levelOf(records),
+          request: { method: statement.method === 'POST' ? 'POST' : 'GET', path: statement.path, query: statement.query, ...bodyOf(statement) },
+          family: { name, revision },
+          answer: stated,
+          uncovered: network === 'solana' ? ['data'] : [],
+          reads: records.map(readOf),
+          settings,
+        }
+        return { answer, added: { receipt: seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer()) } }
+      }),
+    cited: () => undefined,
+  }
+}
+
+function bodyOf({ body }: Statement): { readonly body?: unknown } {
+  return body === undefined ? {} : { body }
+}
+
+function levelOf(records: readonly ChainRecord[]): Payload['level'] {
+  return records.length > 0 && records.every(({ agreed }) => agreed > 1) ? 'agreed' : 'replayable'
+}
+
+/** Throws `UnavailableError` if nobody else would read the same. */
+function recordOf(chain: FinanceChain, record: () => ChainRecord | undefined): readonly ChainRecord[] {
+  try {
+    return [record()].filter((each) => each !== undefined)
+  } catch (error) {
+    if (error instanceof UnrecordableError) throw refused([chain], error.message)
+    throw error
+  }
+}
+
+function refused(chains: readonly FinanceChain[], because: string): UnavailableError {
+  const named = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
+  return new UnavailableError(`Cannot give a receipt for chain ${named} because ${because}`)
+}
+
+/** A call whose answer has something added to its body. */
+function inPlaceOf(
+  read: (context: ReadContext) => Promise<{ readonly answer: Answer; readonly added: object }>,
+): Call {
+  return {
+    creditsMin: 0,
+    isReceipted: true,
+    async read(context) {
+      const { answer, added } = await read(context)
+      return { credits: answer.credits, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), ...added }) }
+    },
+  }
+}

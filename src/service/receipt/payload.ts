@@ -1,0 +1,107 @@
+import * as v from 'valibot'
+import type { Hex } from 'viem'
+import type { ChainRecord } from '../../chain/receipt/record.ts'
+import type { Reply } from '../../http/route/route.ts'
+
+/** The type of a receipt's envelope. */
+export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
+
+/** What a verifier has to believe: whoever signed; any endpoint of its own choice; so many endpoints; a block's hash. */
+const LEVELS = ['signed', 'replayable', 'agreed', 'proven'] as const
+export type Level = (typeof LEVELS)[number]
+
+const hex = v.pipe(
+  v.string(),
+  v.regex(/^0x(?:[0-9a-f]{2})*$/),
+  v.transform((text) => text as Hex),
+)
+const word = v.pipe(
+  v.string(),
+  v.regex(/^0x[0-9a-f]{64}$/),
+  v.transform((text) => text as Hex),
+)
+const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+
+const read = v.strictObject({
+  chain_id: whole,
+  block: v.strictObject({ number: whole, hash: word, parent_hash: word, timestamp: whole }),
+  calls: v.array(v.strictObject({ lens: word, data: hex, gas: whole, answer: hex })),
+  headers: v.array(v.strictObject({ method: v.string(), params: v.array(v.unknown()), result: v.unknown() })),
+  agreed: v.pipe(whole, v.minValue(1)),
+})
+
+const schema = v.strictObject({
+  id: v.pipe(v.string(), v.regex(/^rcp_[0-9A-Z]{26}$/)),
+  issued_at: v.pipe(v.string(), v.isoTimestamp()),
+  version: v.string(),
+  level: v.picklist(LEVELS),
+  request: v.strictObject({
+    method: v.picklist(['GET', 'POST']),
+    path: v.string(),
+    query: v.string(),
+    body: v.optional(v.unknown()),
+  }),
+  family: v.strictObject({ name: v.string(), revision: whole }),
+  answer: v.strictObject({
+    data: v.unknown(),
+    pagination: v.exactOptional(v.unknown()),
+    counts: v.exactOptional(v.unknown()),
+  }),
+  uncovered: v.array(v.string()),
+  reads: v.array(read),
+  settings: v.strictObject({ chains: v.array(v.record(v.string(), v.unknown())) }),
+})
+
+/** What a receipt states. */
+export type Payload = v.InferOutput<typeof schema>
+
+/** What is covered of an answer: links have no host. */
+export type StatedAnswer = Payload['answer']
+
+/** The payload that this JSON is; undefined if it has not exactly the fields of this version. */
+export function parsePayload(json: unknown): Payload | undefined {
+  const parsed = v.safeParse(schema, json)
+  return parsed.success ? parsed.output : undefined
+}
+
+/** What a reply states, if links begin with `base`. */
+export function statedOf({ data, pagination, counts }: Reply, base: string): StatedAnswer {
+  const path = (link: string | null) => (link?.startsWith(base) ? link.slice(base.length) : link)
+  return {
+    data,
+    ...(pagination === undefined
+      ? {}
+      : { pagination: { ...pagination, next_page: path(pagination.next_page), prev_page: path(pagination.prev_page) } }),
+    ...(counts === undefined ? {} : { counts }),
+  }
+}
+
+/** A record as a receipt states it. */
+export function readOf({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
+  const { number, hash, parentHash, timestampSec } = block
+  return {
+    chain_id: chainId,
+    block: { number: Number(number), hash, parent_hash: parentHash, timestamp: Number(timestampSec) },
+    calls: calls.map((each) => ({ ...each })),
+    headers: headers.map(({ method, params, result }) => ({ method, params: [...params], result })),
+    agreed,
+  }
+}
+
+/** The record that a receipt states. */
+export function recordOf({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
+  const { number, hash, parent_hash, timestamp } = block
+  return {
+    chainId: chain_id,
+    block: {
+      chainId: chain_id,
+      number: BigInt(number),
+      hash,
+      parentHash: parent_hash,
+      timestampSec: BigInt(timestamp),
+    },
+    calls,
+    headers,
+    agreed,
+  }
+}

@@ -1,0 +1,56 @@
+import type { ConfiguredFamily, Family } from '../../family/family.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
+import { onceEach } from '../../lib/once_each.ts'
+import { chainFromRow, parseChainsFile } from '../config/chains_file.ts'
+
+/** The part of a configuration that decided figures: chains in the words of `CHAINS_FILE`, without URLs. */
+export interface Settings {
+  chains: Record<string, unknown>[]
+}
+
+/** What settings mean. */
+export interface ReadSettings {
+  readonly family: ConfiguredFamily
+  readonly chains: ReadonlyMap<number, FinanceChain>
+}
+
+/** In place of URLs, which settings never have: a port that nothing listens on, and nothing asks. */
+const NO_URL = 'http://127.0.0.1:9'
+
+/** The settings that decided what a family answers about these chains. */
+export function settingsOf(family: ConfiguredFamily, chains: readonly FinanceChain[]): Settings {
+  return {
+    chains: chains.map((chain) => ({
+      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : rowOf(chain)),
+      ...family.rowOf(chain.id),
+    })),
+  }
+}
+
+/** What settings mean for a family; the mistakes in them if they have any. */
+export function readSettings(family: Family, { chains }: Settings): ReadSettings | { readonly mistakes: readonly string[] } {
+  const text = JSON.stringify({ chains: chains.map((row) => ({ ...row, rpcUrls: [NO_URL] })) })
+  const { rows, mistakes } = parseChainsFile(text, [family])
+  const configured = family.configure(new Map(rows.map((row) => [row.id, row])))
+  const all = [...mistakes, ...configured.mistakes]
+  if (all.length > 0) return { mistakes: all }
+  return { family: configured, chains: new Map(rows.map((row) => [row.id, chainFromRow(row, undefined)])) }
+}
+
+/** A chain's row, which `chainFromRow` reads without a built-in one. */
+export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unknown>> => {
+  const { id, name, nativeCurrency: { symbol, wrapped } = {}, prices, spamTokens } = chain
+  const { wrappers = {}, ...plain } = prices
+  const wrapperRows = Object.entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
+  return {
+    id,
+    name,
+    ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
+    prices: {
+      ...plain,
+      ...(wrapped === undefined ? {} : { wrappedNative: wrapped }),
+      ...(wrapperRows.length === 0 ? {} : { wrappers: wrapperRows }),
+    },
+    ...(spamTokens.length === 0 ? {} : { spamTokens }),
+  }
+})

@@ -1,0 +1,84 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { type Signer, signerOf } from '../../src/chain/receipt/envelope.ts'
+import { familyAliases } from '../../src/family/mod.ts'
+import { createApp } from '../../src/http/app.ts'
+import { openapiDocument } from '../../src/http/openapi/document.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
+import { createRequestIds } from '../../src/lib/request_id.ts'
+import { readConfig } from '../../src/service/config/config.ts'
+import { createNotary } from '../../src/service/receipt/notary.ts'
+import { routesOf } from '../../src/service/routes.ts'
+import { DEVNET_ROW } from '../devnet/chain.ts'
+import { TOKENS } from '../devnet/addresses.ts'
+import { createMemoryGate, type MemoryGate } from '../http/exchange/memory_gate.ts'
+import { type Answer, createClient } from '../support/client.ts'
+import { servicesOf } from '../support/family.ts'
+
+/** A service without a database over some endpoints of one devnet. */
+export interface Stage {
+  readonly gate: MemoryGate
+  readonly signer: Signer
+  /** JSON-RPC requests so far, but for checks of the chain's id. */
+  readonly requests: string[]
+  get(path: string, key?: string): Promise<Answer>
+  post(path: string, body: unknown): Promise<Answer>
+}
+
+/** The row of the devnet, with a feed for every token. */
+export function rowOver(rpcUrls: readonly string[], more: object = {}) {
+  const usdFeeds = Object.fromEntries(
+    Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
+  )
+  return { ...DEVNET_ROW, rpcUrls, reuseMs: 0, prices: { usdFeeds, stablecoins: [], wrappers: [] }, ...more }
+}
+
+/** A key made anew. */
+export function newSigner(): Signer {
+  return signerOf(generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }))
+}
+
+/** Serves rows of a `CHAINS_FILE`. */
+export function stageOver(rows: readonly object[], signer: Signer = newSigner()): Stage {
+  const text = JSON.stringify({ chains: rows })
+  const ids = rows.map((row) => ('id' in row ? String(row.id) : ''))
+  const config = readConfig({ CHAINS_FILE: 'rows', CHAINS: ids.join() }, () => text)
+  const requests: string[] = []
+  const counting = (url: string, init: RequestInit): Promise<Response> => {
+    const { method } = JSON.parse(String(init.body)) as { readonly method: string }
+    if (method !== 'eth_chainId') requests.push(method)
+    return fetch(url, init)
+  }
+  const clients = config.chains.map((chain) =>
+    createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }),
+  )
+  const services = servicesOf({ clients })
+  const routes = routesOf(config, () => services)
+  const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
+  const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }
+  const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
+  const app = createApp({
+    routes,
+    aliases: familyAliases(config.families),
+    gate,
+    notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock }),
+    clock: systemClock,
+    log: silentLog,
+    metrics: createMetrics(),
+    hostNames: ['test.local'],
+    corsOrigins: [],
+    openapi: openapiDocument({ routes }),
+    probes: { database: async () => true, chains: new Map() },
+    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+  })
+  const call = createClient(app.handler)
+  return {
+    gate,
+    signer,
+    requests,
+    get: (path, key = 'rich') => call(path, { key }),
+    post: (path, body) => call(path, { key: 'rich', method: 'POST', body: JSON.stringify(body) }),
+  }
+}
