@@ -13,6 +13,7 @@ import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
+import { verifyCommand } from './command/verify.ts'
 import { readConfig } from './service/config/config.ts'
 import { readTextFile } from './service/config/read_file.ts'
 
@@ -23,6 +24,7 @@ const COMMANDS: readonly Command[] = [
   restoreCommand,
   doctorCommand,
   openapiCommand,
+  verifyCommand,
   indexCommand,
   ...organizationCommands,
   ...keyCommands,
@@ -34,7 +36,7 @@ const COMMANDS: readonly Command[] = [
 /** How long a stopping process waits for a slow reader of its output. */
 const FLUSH_MS = 500
 
-/** Exit statuses: 0 done, 1 failed, 2 wrong usage. Every failure is one line on standard error. */
+/** Exit statuses: 0 done, 1 failed, 2 wrong usage, others as a command says. Every failure is one line on standard error. */
 async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
@@ -53,8 +55,8 @@ async function main(stop: AbortController): Promise<number> {
   }
   try {
     const invocation = parseCommandLine(process.argv.slice(2), COMMANDS)
-    if (invocation.kind === 'help') io.out(invocation.text)
-    else await invocation.command.run(invocation.args, io)
+    if (invocation.kind === 'run') return (await invocation.command.run(invocation.args, io)) ?? 0
+    io.out(invocation.text)
     return 0
   } catch (error) {
     io.err(oneLine(error))

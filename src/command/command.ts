@@ -24,6 +24,8 @@ export interface CommandIo {
 export interface CommandArgs {
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, string | undefined>>
+  /** Values of options that may be repeated. */
+  readonly lists?: Readonly<Record<string, readonly string[]>>
   /** Options without a value that were given. */
   readonly flags: ReadonlySet<string>
   /** Answer as JSON, for programs. */
@@ -38,14 +40,18 @@ export interface Command {
   readonly positionals?: readonly string[]
   /** Options that take a value, with their meaning. */
   readonly options?: Readonly<Record<string, string>>
+  /** Options that take a value and may be repeated, with their meaning. */
+  readonly lists?: Readonly<Record<string, string>>
   /** Options that take no value, with their meaning. */
   readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
   /** Meaning of `--json`, if it is not the answer as JSON. */
   readonly json?: string
-  /** Does the work; a thrown error becomes one line on stderr and exit status 1. */
-  readonly run: (args: CommandArgs, io: CommandIo) => Promise<void>
+  /**
+   * Does the work; gives the exit status if it is not 0. A thrown error becomes one line on stderr and exit status 1.
+   */
+  readonly run: (args: CommandArgs, io: CommandIo) => Promise<number | void>
 }
 
 /** A wrong command line: exit status 2. */

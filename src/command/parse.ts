@@ -29,9 +29,13 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   }
   const given = Object.entries(values)
   const options = given.flatMap(([name, value]) => (typeof value === 'string' ? [[name, unshield(value)]] : []))
+  const lists = given.flatMap(([name, value]) =>
+    Array.isArray(value) ? [[name, value.map((each) => unshield(String(each)))]] : [],
+  )
   const args: CommandArgs = {
     positionals: positionals.map(unshield),
     options: Object.fromEntries(options),
+    lists: Object.fromEntries(lists),
     flags: new Set(Object.keys(command.flags ?? {}).filter((name) => values[name] === true)),
     json: values['json'] === true,
   }
@@ -42,14 +46,17 @@ function parseRest(
   rest: readonly string[],
   command: Command,
 ): { positionals: readonly string[]; values: Readonly<Record<string, unknown>> } {
-  const { options = {}, flags = {} } = command
+  const { options = {}, lists = {}, flags = {} } = command
+  const repeated = Object.fromEntries(
+    Object.keys(lists).map((name) => [name, { type: 'string' as const, multiple: true }]),
+  )
   const valued = Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' as const }]))
   const bare = Object.fromEntries(Object.keys(flags).map((name) => [name, { type: 'boolean' as const }]))
   try {
     return parseArgs({
       args: rest.map(shielded),
       allowPositionals: true,
-      options: { ...valued, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
+      options: { ...valued, ...repeated, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
@@ -66,9 +73,10 @@ function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
 }
 
-function usage({ name, positionals = [], options = {}, flags = {} }: Command): string {
+function usage({ name, positionals = [], options = {}, lists = {}, flags = {} }: Command): string {
   const words = [
     ...positionals.map((each) => ` <${each}>`),
+    ...Object.keys(lists).map((each) => ` [--${each} …]…`),
     ...Object.keys(options).map((each) => ` [--${each} …]`),
     ...Object.keys(flags).map((each) => ` [--${each}]`),
   ]
@@ -90,10 +98,10 @@ function overview(commands: readonly Command[]): string {
 }
 
 function detail(command: Command): string {
-  const { summary, options = {}, flags = {}, json = 'answers as JSON, for programs' } = command
+  const { summary, options = {}, lists = {}, flags = {}, json = 'answers as JSON, for programs' } = command
   return [
     ...[summary, '', `Usage: ${usage(command)}`, ''],
-    ...Object.entries(options).map(([name, meaning]) => `  --${name} …  ${meaning}`),
+    ...Object.entries({ ...lists, ...options }).map(([name, meaning]) => `  --${name} …  ${meaning}`),
     ...Object.entries(flags).map(([name, meaning]) => `  --${name}  ${meaning}`),
     `  --json  ${json}`,
   ].join('\n')

@@ -45,7 +45,7 @@ let account: Account
 let config: Config
 let shop: Address
 let url = ''
-let served: Promise<void> | undefined
+let served: Promise<number | void> | undefined
 const stop = new AbortController()
 const printed: string[] = []
 

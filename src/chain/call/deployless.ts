@@ -23,10 +23,10 @@ const PROGRAM_BYTES = 144
  * bytes in all), and after it if the endpoint loses the answer; `RevertError` as the lens does.
  */
 export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  const { runtime, data, block } = call
+  const { runtime, data, ...at } = call
   const code = deploylessCode(runtime, data)
   try {
-    await endpoint.call({ data: code, block }, signal)
+    await endpoint.call({ data: code, ...at }, signal)
   } catch (error) {
     if (error instanceof RevertError) return readDeploylessAnswer(error.data)
     throw error

@@ -34,9 +34,9 @@ export function seal(payloadType: string, text: string, { keyId, key }: Signer):
   return { payloadType, payload: bytes.toString('base64'), signatures: [{ keyid: keyId, sig }] }
 }
 
-/** The envelope that a text is; undefined if it is none of this type, of one signature, written in the one way. */
-export function parseEnvelope(text: string, payloadType: string): Envelope | undefined {
-  const parsed = v.safeParse(schema, parseJson(text))
+/** The envelope that this JSON is; undefined if it is none of this type, of one signature, written in the one way. */
+export function envelopeOf(json: unknown, payloadType: string): Envelope | undefined {
+  const parsed = v.safeParse(schema, json)
   return parsed.success && parsed.output.payloadType === payloadType ? parsed.output : undefined
 }
 

@@ -12,7 +12,7 @@ const QUOTES_MAX = 4
 /** Wrappers that `prices.sol` opens. */
 const WRAPPERS_MAX = 2
 /** Default: a day, the longest heartbeat that Chainlink uses. */
-const HEARTBEAT_SEC_DEFAULT = 86_400
+export const HEARTBEAT_SEC_DEFAULT = 86_400
 
 const rpcUrl = v.pipe(
   v.string(),

@@ -1,7 +1,7 @@
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { onceEach } from '../../lib/once_each.ts'
-import { chainFromRow, parseChainsFile } from '../config/chains_file.ts'
+import { chainFromRow, HEARTBEAT_SEC_DEFAULT, parseChainsFile } from '../config/chains_file.ts'
 
 /** The part of a configuration that decided figures: chains in the words of `CHAINS_FILE`, without URLs. */
 export interface Settings {
@@ -40,13 +40,18 @@ export function readSettings(family: Family, { chains }: Settings): ReadSettings
 /** A chain's row, which `chainFromRow` reads without a built-in one. */
 export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unknown>> => {
   const { id, name, nativeCurrency: { symbol, wrapped } = {}, prices, spamTokens } = chain
-  const { wrappers = {}, ...plain } = prices
+  const { wrappers = {}, usdFeeds, ...plain } = prices
+  const feeds = Object.entries(usdFeeds).map(([token, each]) => [
+    token,
+    each.heartbeatSec === HEARTBEAT_SEC_DEFAULT ? each.feed : each,
+  ])
   const wrapperRows = Object.entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
   return {
     id,
     name,
     ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
     prices: {
+      usdFeeds: Object.fromEntries(feeds),
       ...plain,
       ...(wrapped === undefined ? {} : { wrappedNative: wrapped }),
       ...(wrapperRows.length === 0 ? {} : { wrappers: wrapperRows }),

@@ -12,6 +12,8 @@ export interface LensCall {
   readonly runtime: Hex
   readonly data: Hex
   readonly block: BlockAt
+  /** @default what the endpoint grants */
+  readonly gas?: number
 }
 
 /**
@@ -60,8 +62,8 @@ const slow = createRecent<true>({ entriesMax: SLOW_MAX })
  * arguments and answer. Throws `RpcRefusedError` if the endpoint does not override, `RevertError` as the lens does.
  */
 export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  const { runtime, data, block } = call
-  return answered(await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal))
+  const { runtime, ...asked } = call
+  return answered(await endpoint.call({ to: LENS_ADDRESS, code: runtime, ...asked }, signal))
 }
 
 /** Throws `RpcRefusedError` for the answer of an address without code: a lens always answers some bytes. */

@@ -1,0 +1,80 @@
+import type { Hex } from 'viem'
+import { isAtBlock, type PinnedBlock } from '../block.ts'
+import { callByOverride } from '../call/bundle/bundle.ts'
+import { openLensPage } from '../call/cursor.ts'
+import { callDeployless } from '../call/deployless.ts'
+import { readHeader } from '../read_block.ts'
+import type { ChainClient } from '../rpc/client.ts'
+import type { LensQuestion, RecordedCall } from './record.ts'
+
+/** Whether something is so, and the end of a sentence that says why; `unknown` if that cannot be told. */
+export interface Verdict {
+  readonly is: 'true' | 'false' | 'unknown'
+  readonly because: string
+}
+
+const BUDGET_MS = 20_000
+
+/** Asks a call again and compares bytes. Never throws: an endpoint that does not answer says nothing. */
+export async function compareCall(
+  client: ChainClient,
+  { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuestion; readonly block: PinnedBlock },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const { runtime, data, way } = question
+  const ask = way === 'override' ? callByOverride : callDeployless
+  const asked = { runtime, data, block: { hash: block.hash }, gas: call.gas }
+  try {
+    const answer = await client.read((endpoint, within) => ask(endpoint, asked, within), {
+      signal,
+      budgetMs: BUDGET_MS,
+      past: block,
+    })
+    return verdictOn(answer, { call, block })
+  } catch {
+    return { is: 'unknown', because: 'the endpoint does not answer the call at that block' }
+  }
+}
+
+function verdictOn(answer: Hex, { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock }): Verdict {
+  if (answer.toLowerCase() === call.answer) return { is: 'true', because: 'the endpoint answers the same bytes' }
+  const [theirs, ours] = [pageOf(answer), pageOf(call.answer)]
+  if (theirs !== undefined && ours !== undefined) {
+    if (!isAtBlock(theirs.block, block)) return { is: 'unknown', because: 'the endpoint answers from another block' }
+    if (theirs.taken < ours.taken) return { is: 'unknown', because: 'the endpoint grants less gas' }
+  }
+  return { is: 'false', because: 'the endpoint answers other bytes' }
+}
+
+function pageOf(answer: Hex) {
+  try {
+    return openLensPage(answer)
+  } catch {
+    return undefined
+  }
+}
+
+/** Compares a block with an endpoint's. Never throws. */
+export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<Verdict> {
+  const { chainId, number, hash } = block
+  const header = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
+    client.read((endpoint, within) => readHeader(endpoint, { chainId, at }, within), {
+      signal,
+      budgetMs: BUDGET_MS,
+      past: 'header',
+    })
+  try {
+    const known = await header({ hash })
+    if (known === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
+    if (!isAtBlock(known, block) || known.parentHash !== block.parentHash) {
+      return { is: 'false', because: 'the endpoint knows another block by that hash' }
+    }
+    if ((await header(number))?.hash !== hash) return { is: 'false', because: `another block has replaced it at ${number}` }
+    const final = await header('finalized').catch(() => undefined)
+    const isFinal = final !== undefined && final.number >= number
+    return { is: 'true', because: isFinal ? 'it is on the chain, final' : 'it is on the chain, not known to be final' }
+  } catch {
+    return { is: 'unknown', because: 'the endpoint does not answer about the block' }
+  }
+}
+

@@ -1,0 +1,134 @@
+import { createReadStream } from 'node:fs'
+import { timeLimit } from '../lib/async/abort.ts'
+import { systemClock } from '../lib/clock.ts'
+import { systemCode } from '../lib/error.ts'
+import { isHttpUrl } from '../service/config/chains_file.ts'
+import { readTextFile } from '../service/config/read_file.ts'
+import { differencesOf } from '../service/receipt/differences.ts'
+import { parseKeys, type PublishedKey } from '../service/receipt/keys.ts'
+import type { Payload } from '../service/receipt/payload.ts'
+import { CHECKS, type Verdict, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
+import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
+import { print } from './print.ts'
+
+const INPUT_BYTES_MAX = 64 * 1024 * 1024
+const KEYS_BYTES_MAX = 1_000_000
+const KEYS_MS = 10_000
+/** For all endpoints together. */
+const LIMIT_MS = 600_000
+
+const STATUS: Readonly<Record<Verdict['is'], number>> = { true: 0, false: 1, unknown: 3 }
+const WORDS: Readonly<Record<Verdict['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
+
+/** `verify`: what is true of a receipt. Needs no database and no configuration. */
+export const verifyCommand: Command = {
+  name: 'verify',
+  positionals: ['receipt file or -'],
+  lists: {
+    rpc: 'endpoint of your own choice, asked whether it answers the same; may be repeated',
+    'block-hash': '<chain id>:<hash> of a block that you believe; may be repeated',
+  },
+  options: {
+    key: 'keys of the instance: a file, or the URL of its /.well-known/walletscope-keys.json',
+    'chains-file': 'CHAINS_FILE to compare its settings with, in place of what is built in',
+  },
+  flags: { 'print-header': 'prints the blocks that it was read at, and nothing else' },
+  summary: 'Check a receipt: exit status 0 true, 1 false, 3 cannot tell',
+  async run(args, io) {
+    const lists = args.lists ?? {}
+    const rpcUrls = lists['rpc'] ?? []
+    if (!rpcUrls.every(isHttpUrl)) throw new UsageError('Cannot read --rpc: expected an http or https URL')
+    const blockHashes = new Map((lists['block-hash'] ?? []).map(blockHashIn))
+    const chainsFile = args.options['chains-file']
+    const rows = chainsFile === undefined ? undefined : fileAt(chainsFile, '--chains-file')
+    const keys = await keysAt(args.options['key'])
+    const text = await inputOf(args.positionals[0] ?? '-', io)
+    const signal = AbortSignal.any([io.stop, timeLimit(LIMIT_MS)])
+    const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal })
+    report(verified, { args, io, rows })
+    return STATUS[verified.is]
+  },
+}
+
+function report(
+  { payload, verdicts, is }: Verified,
+  { args, io, rows }: { readonly args: CommandArgs; readonly io: CommandIo; readonly rows: string | undefined },
+): void {
+  if (args.flags.has('print-header')) {
+    const blocks = payload?.reads.map(({ chain_id, block }) => ({ chain_id, ...block })) ?? []
+    print(blocks, { args, io, text: blocks.map((block) => JSON.stringify(block)).join('\n') })
+    return
+  }
+  const differences = payload === undefined ? [] : differencesOf(payload, rows)
+  const named = payload && headOf(payload)
+  print(
+    { is, ...named, verdicts, differences },
+    {
+      args,
+      io,
+      text: [
+        ...(named === undefined ? [] : [`Receipt ${named.id}, ${named.level}, issued ${named.issued_at}: ${named.request}`]),
+        ...CHECKS.map((check) => `${check.padEnd(10)} ${WORDS[verdicts[check].is].padEnd(12)} ${verdicts[check].because}`),
+        differences.length === 0
+          ? 'settings   as built in'
+          : `settings   ${differences.length} differ from those built in:`,
+        ...differences.map((line) => `  ${line}`),
+        ...(payload?.uncovered.length ? [`Not covered: ${payload.uncovered.join(', ')}`] : []),
+      ].join('\n'),
+    },
+  )
+}
+
+function headOf({ id, level, version, issued_at, request: { method, path, query } }: Payload) {
+  return { id, level, version, issued_at, request: `${method} ${path}${query === '' ? '' : `?${query}`}` }
+}
+
+function blockHashIn(text: string): readonly [number, string] {
+  const [, chainId, hash] = /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{64})$/.exec(text) ?? []
+  if (chainId === undefined || hash === undefined) {
+    throw new UsageError('Cannot read --block-hash: expected <chain id>:<hash of a block>')
+  }
+  return [Number(chainId), hash]
+}
+
+async function keysAt(from: string | undefined): Promise<readonly PublishedKey[] | undefined> {
+  if (from === undefined) return undefined
+  const keys = parseKeys(isHttpUrl(from) ? await textAt(from) : fileAt(from, '--key'))
+  if (keys === undefined) throw new UsageError('Cannot read --key: expected keys as an instance publishes them')
+  return keys
+}
+
+async function textAt(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: timeLimit(KEYS_MS) })
+    const text = await response.text()
+    if (response.ok && text.length <= KEYS_BYTES_MAX) return text
+  } catch {
+    // The address may hold a secret: only that it did not work is told.
+  }
+  throw new UsageError('Cannot read --key: the address does not answer')
+}
+
+function fileAt(path: string, option: string): string {
+  try {
+    return readTextFile(path)
+  } catch (error) {
+    throw new UsageError(`Cannot read ${option}: ${systemCode(error)}`)
+  }
+}
+
+async function inputOf(path: string, io: CommandIo): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of path === '-' ? io.stdin() : createReadStream(path)) {
+      bytes += chunk.length
+      if (bytes > INPUT_BYTES_MAX) break
+      chunks.push(Buffer.from(chunk))
+    }
+  } catch (error) {
+    throw new UsageError(`Cannot read the receipt: ${systemCode(error)}`)
+  }
+  if (bytes > INPUT_BYTES_MAX) throw new UsageError('Cannot read the receipt: expected at most 64 MB')
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,77 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import * as v from 'valibot'
+import type { Verdict } from '../../chain/receipt/compare.ts'
+import { type Envelope, keyIdOf, parseJson } from '../../chain/receipt/envelope.ts'
+
+/** A public key of an instance, and when it signed, seconds since the epoch. */
+export interface PublishedKey {
+  readonly keyId: string
+  readonly key: KeyObject
+  readonly fromSec: number
+  /** Absent while it signs. */
+  readonly untilSec?: number | undefined
+}
+
+/** A retired key is used until every process has noticed; clocks differ. */
+const SLACK_SEC = 300
+
+const jwk = v.object({
+  kty: v.literal('OKP'),
+  crv: v.literal('Ed25519'),
+  x: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{43}$/)),
+  kid: v.string(),
+  iat: v.number(),
+  exp: v.optional(v.number()),
+})
+
+const schema = v.object({ keys: v.array(jwk) })
+
+/** Keys as an instance publishes them. */
+export function presentKeys(keys: readonly PublishedKey[]) {
+  return {
+    keys: keys.map(({ keyId, key, fromSec, untilSec }) => ({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      use: 'sig',
+      alg: 'EdDSA',
+      x: key.export({ format: 'jwk' }).x ?? '',
+      kid: keyId,
+      iat: fromSec,
+      ...(untilSec === undefined ? {} : { exp: untilSec }),
+    })),
+  }
+}
+
+/** The keys that a text publishes; undefined if it publishes none. */
+export function parseKeys(text: string): readonly PublishedKey[] | undefined {
+  const parsed = v.safeParse(schema, parseJson(text))
+  if (!parsed.success) return undefined
+  return parsed.output.keys.map(({ kty, crv, x, iat, exp }) => {
+    const key = createPublicKey({ key: { kty, crv, x }, format: 'jwk' })
+    return { keyId: keyIdOf(key), key, fromSec: iat, untilSec: exp }
+  })
+}
+
+/** Whether one of these keys, at its time, signed an envelope. */
+export function signatureOf(
+  envelope: Envelope,
+  {
+    keys,
+    issuedAt,
+    isSignedBy,
+  }: {
+    readonly keys: readonly PublishedKey[]
+    readonly issuedAt: string
+    readonly isSignedBy: (envelope: Envelope, key: KeyObject) => boolean
+  },
+): Verdict {
+  const named = envelope.signatures[0]?.keyid
+  const found = keys.find(({ keyId }) => keyId === named)
+  if (found === undefined) return { is: 'false', because: 'none of the keys given has signed it' }
+  const { key, keyId, fromSec, untilSec = Number.POSITIVE_INFINITY } = found
+  if (!isSignedBy(envelope, key)) return { is: 'false', because: `key ${keyId} has signed something else` }
+  const issuedSec = Date.parse(issuedAt) / 1_000
+  const isInTime = issuedSec >= fromSec - SLACK_SEC && issuedSec <= untilSec + SLACK_SEC
+  if (!isInTime) return { is: 'false', because: `key ${keyId} did not sign at that time` }
+  return { is: 'true', because: `by key ${keyId}` }
+}

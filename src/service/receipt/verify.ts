@@ -1,0 +1,200 @@
+import packageJson from '../../../package.json' with { type: 'json' }
+import { compareBlock, compareCall, type Verdict } from '../../chain/receipt/compare.ts'
+import { type Envelope, envelopeOf, isSignedBy, parseJson, textIn } from '../../chain/receipt/envelope.ts'
+import { createChainClient } from '../../chain/rpc/evm.ts'
+import type { Family } from '../../family/family.ts'
+import { FAMILIES } from '../../family/mod.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import { type Again, answerAgain } from './again.ts'
+import { type PublishedKey, signatureOf } from './keys.ts'
+import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf } from './payload.ts'
+import { readSettings } from './settings.ts'
+
+/** What is looked at, in the order of the report. */
+export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
+export type Check = (typeof CHECKS)[number]
+
+export type { Verdict }
+
+/** What a verifier was given besides the receipt. */
+export interface Evidence {
+  /** Keys that the instance has published; undefined if none were given. */
+  readonly keys: readonly PublishedKey[] | undefined
+  /** Endpoints of the verifier's own choice. */
+  readonly rpcUrls: readonly string[]
+  /** Hashes of blocks that the verifier believes, by chain. */
+  readonly blockHashes: ReadonlyMap<number, string>
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+}
+
+/** What came of it. */
+export interface Verified {
+  readonly payload: Payload | undefined
+  readonly verdicts: Readonly<Record<Check, Verdict>>
+  /** The worst of the verdicts that were asked for. */
+  readonly is: Verdict['is']
+}
+
+/** Programs know the revisions of their own release alone. */
+const RELEASE = packageJson.version
+
+/** Checks a receipt. Needs nothing but what it is given, and asks nothing but the endpoints that it is given. Never throws. */
+export async function verifyReceipt(text: string, evidence: Evidence): Promise<Verified> {
+  const { receipt, beside } = apart(parseJson(text))
+  const envelope = envelopeOf(receipt, PAYLOAD_TYPE)
+  const payload = envelope && payloadIn(envelope)
+  if (envelope === undefined || payload === undefined) {
+    const is: Verdict = { is: 'false', because: 'it is no receipt as this version writes them' }
+    return { payload: undefined, verdicts: { signature: is, figures: is, answers: is, lens: is, block: is }, is: 'false' }
+  }
+  const { keys, rpcUrls, blockHashes } = evidence
+  const again = beside === undefined || isBeside(payload, beside) ? await figuresOf(payload, evidence.clock) : BESIDE
+  const asked = new Set<Check>([
+    ...(keys === undefined ? [] : ['signature' as const]),
+    ...(payload.level === 'signed' && keys !== undefined ? [] : ['figures' as const, 'lens' as const]),
+    ...(rpcUrls.length === 0 ? [] : ['answers' as const, 'block' as const]),
+    ...(blockHashes.size === 0 ? [] : ['block' as const]),
+  ])
+  const verdicts = {
+    signature:
+      keys === undefined
+        ? unknown('no keys were given (--key)')
+        : signatureOf(envelope, { keys, issuedAt: payload.issued_at, isSignedBy }),
+    figures: again.verdict,
+    lens: lensOf(payload, again),
+    ...(await seenBy(payload, { again, evidence })),
+  }
+  const seen = CHECKS.filter((check) => asked.has(check)).map((check) => verdicts[check].is)
+  const is = seen.includes('false') ? 'false' : seen.includes('unknown') ? 'unknown' : 'true'
+  return { payload, verdicts, is }
+}
+
+/** A receipt by itself, or as an answer has it beside its data. */
+function apart(json: unknown): { readonly receipt: unknown; readonly beside?: Readonly<Record<string, unknown>> } {
+  if (typeof json !== 'object' || json === null || !('receipt' in json)) return { receipt: json }
+  const { receipt, ...beside } = json
+  return { receipt, beside }
+}
+
+/** True if the figures beside a receipt are those that it states. */
+function isBeside({ answer }: Payload, beside: Readonly<Record<string, unknown>>): boolean {
+  return (['data', 'counts'] as const).every((name) => JSON.stringify(beside[name]) === JSON.stringify(answer[name]))
+}
+
+function payloadIn(envelope: Envelope): Payload | undefined {
+  const text = textIn(envelope)
+  return text === undefined ? undefined : parsePayload(parseJson(text))
+}
+
+/** The figures counted again, and what came of it. */
+interface Counted {
+  readonly verdict: Verdict
+  readonly chains: ReadonlyMap<number, FinanceChain>
+  readonly again?: Again
+}
+
+const BESIDE: Counted = {
+  verdict: { is: 'false', because: 'the answer beside the receipt is another' },
+  chains: new Map(),
+}
+
+async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
+  const { family: stated, level, version, settings, request, reads, answer } = payload
+  const known = FAMILIES.find(({ name }) => name === stated.name)
+  const refused = (verdict: Verdict): Counted => ({ verdict, chains: new Map() })
+  if (known === undefined) return refused(elsewhere(version, `family "${stated.name}"`))
+  if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
+  const read = settingsIn(known, settings)
+  if ('mistakes' in read) return refused({ is: 'false', because: `its settings are wrong: ${read.mistakes[0]}` })
+  const { revision } = read.family
+  if (revision !== stated.revision) return refused(elsewhere(version, `revision ${stated.revision} of ${stated.name}`))
+  const { chains } = read
+  try {
+    const again = await answerAgain(read, { statement: request, records: reads.map(recordOf), clock })
+    const [fault] = again.faults
+    const isSame = JSON.stringify(again.answer) === JSON.stringify(answer)
+    const because = fault ?? (isSame ? 'counted again from the recorded answers' : 'the recorded answers come to others')
+    return { chains, again, verdict: { is: fault === undefined && isSame ? 'true' : 'false', because } }
+  } catch (error) {
+    const because = `the recorded answers come to none: ${error instanceof Error ? error.message : 'nothing'}`
+    return { chains, verdict: { is: 'false', because } }
+  }
+}
+
+function settingsIn(family: Family, settings: Payload['settings']): ReturnType<typeof readSettings> {
+  try {
+    return readSettings(family, settings)
+  } catch {
+    return { mistakes: ['they cannot be read'] }
+  }
+}
+
+function elsewhere(version: string, what: string): Verdict {
+  return unknown(`this is release ${RELEASE}: ${what} is known to release ${version}`)
+}
+
+function unknown(because: string): Verdict {
+  return { is: 'unknown', because }
+}
+
+function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Verdict {
+  const calls = reads.flatMap((read) => read.calls)
+  if (calls.length === 0) return unknown('nothing was called')
+  if (again === undefined) return verdict.is === 'false' ? { is: 'false', because: 'its calls are not those of the route' } : verdict
+  const own = new Set([...again.asked.keys()].map(({ lens }) => lens))
+  if (calls.every(({ lens }) => own.has(lens))) return { is: 'true', because: `of release ${RELEASE}` }
+  return version === RELEASE
+    ? { is: 'false', because: `of no lens of release ${RELEASE}` }
+    : elsewhere(version, 'its lens')
+}
+
+/** What endpoints say of the answers and of the blocks, and what the verifier believes of these. */
+async function seenBy(
+  payload: Payload,
+  { again: { chains, again }, evidence }: { readonly again: Counted; readonly evidence: Evidence },
+): Promise<Pick<Record<Check, Verdict>, 'answers' | 'block'>> {
+  const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
+  const answers: Verdict[] = []
+  const blocks: Verdict[] = []
+  for (const record of payload.reads.map(recordOf)) {
+    const { chainId, block } = record
+    const believed = blockHashes.get(chainId)
+    if (believed !== undefined) blocks.push(isBlock(block.hash, believed))
+    else if (rpcUrls.length === 0) blocks.push(unknown(`nothing was given about chain ${chainId} (--block-hash, --rpc)`))
+    const row = chains.get(chainId)
+    for (const url of row === undefined ? [] : rpcUrls) {
+      const chain = { ...row, id: chainId, name: '', rpcUrls: [url], reuseMs: 0, finality: { depth: 0 } }
+      const client = createChainClient({ chain, clock, log: silentLog, ...(fetch && { fetch }) })
+      try {
+        blocks.push(await compareBlock(client, block, signal))
+        for (const call of record.calls) {
+          const question = again?.asked.get(call)
+          answers.push(
+            question === undefined
+              ? unknown('it is not known which code was called')
+              : await compareCall(client, { call, question, block }, signal),
+          )
+        }
+      } finally {
+        client.close()
+      }
+    }
+  }
+  return { answers: worstOf(answers, 'no endpoint was given (--rpc)'), block: worstOf(blocks, 'nothing was read') }
+}
+
+function isBlock(hash: string, believed: string): Verdict {
+  return hash === believed.toLowerCase()
+    ? { is: 'true', because: 'it is the block that was given' }
+    : { is: 'false', because: 'it is another block than was given' }
+}
+
+/** One that is false decides, then one that cannot be told. */
+function worstOf(verdicts: readonly Verdict[], none: string): Verdict {
+  const found = (['false', 'unknown', 'true'] as const).map((is) => verdicts.find((each) => each.is === is))
+  return found.find((each) => each !== undefined) ?? unknown(none)
+}
