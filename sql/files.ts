@@ -13,6 +13,7 @@ import portfolio0010 from './migrations/0010_portfolio.sql' with { type: 'text' 
 import marketEntry0011 from './migrations/0011_market_entry.sql' with { type: 'text' }
 import walletEntry0012 from './migrations/0012_wallet_entry.sql' with { type: 'text' }
 import liquidityChange0013 from './migrations/0013_liquidity_change.sql' with { type: 'text' }
+import instanceKey0014 from './migrations/0014_instance_key.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -61,6 +62,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: '0011_market_entry', text: marketEntry0011 },
   { version: 12, name: '0012_wallet_entry', text: walletEntry0012 },
   { version: 13, name: '0013_liquidity_change', text: liquidityChange0013 },
+  { version: 14, name: '0014_instance_key', text: instanceKey0014 },
 ]
 
 /** Every function, after those that it calls. */

@@ -181,6 +181,22 @@ declare module '*/queries/history_progress_list.sql' {
   export default text
 }
 
+declare module '*/queries/instance_key_insert.sql' {
+  const text: SqlText<
+    [id: string, public_key: string, private_key: string | null, replaced: string | null, actor: string],
+    { id: string }
+  >
+  export default text
+}
+
+declare module '*/queries/instance_key_list.sql' {
+  const text: SqlText<
+    [],
+    { id: string; public_key: Uint8Array; private_key: Uint8Array | null; created_at: Date; retired_at: Date | null }
+  >
+  export default text
+}
+
 declare module '*/queries/lease_delete_expired.sql' {
   const text: SqlText<
     [days: number],

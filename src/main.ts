@@ -1,9 +1,11 @@
 import { creditCommands } from './command/account/credits.ts'
+import { instanceKeyCommands } from './command/account/instance_key.ts'
 import { keyCommands } from './command/account/key.ts'
 import { loginCommands } from './command/account/login.ts'
 import { organizationCommands } from './command/account/org.ts'
 import { settingsCommands } from './command/account/settings.ts'
-import { backupCommand } from './command/backup.ts'
+import { backupCommand } from './command/backup/backup.ts'
+import { restoreCommand } from './command/backup/restore.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { doctorCommand } from './command/doctor/doctor.ts'
 import { indexCommand } from './command/history.ts'
@@ -11,7 +13,6 @@ import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
-import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
 import { verifyCommand } from './command/verify.ts'
 import { readConfig } from './service/config/config.ts'
@@ -28,6 +29,7 @@ const COMMANDS: readonly Command[] = [
   indexCommand,
   ...organizationCommands,
   ...keyCommands,
+  ...instanceKeyCommands,
   ...creditCommands,
   ...settingsCommands,
   ...loginCommands,

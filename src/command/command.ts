@@ -51,7 +51,7 @@ export interface Command {
   /**
    * Does the work; gives the exit status if it is not 0. A thrown error becomes one line on stderr and exit status 1.
    */
-  readonly run: (args: CommandArgs, io: CommandIo) => Promise<number | void>
+  readonly run: (args: CommandArgs, io: CommandIo) => Promise<void> | Promise<number>
 }
 
 /** A wrong command line: exit status 2. */

@@ -5,9 +5,9 @@ import { systemCode } from '../lib/error.ts'
 import { isHttpUrl } from '../service/config/chains_file.ts'
 import { readTextFile } from '../service/config/read_file.ts'
 import { differencesOf } from '../service/receipt/differences.ts'
-import { parseKeys, type PublishedKey } from '../service/receipt/keys.ts'
+import { type PublishedKey, parseKeys } from '../service/receipt/keys.ts'
 import type { Payload } from '../service/receipt/payload.ts'
-import { CHECKS, type Verdict, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
+import { CHECKS, type Told, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
 import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
 
@@ -17,8 +17,8 @@ const KEYS_MS = 10_000
 /** For all endpoints together. */
 const LIMIT_MS = 600_000
 
-const STATUS: Readonly<Record<Verdict['is'], number>> = { true: 0, false: 1, unknown: 3 }
-const WORDS: Readonly<Record<Verdict['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
+const STATUS: Readonly<Record<Told['is'], number>> = { true: 0, false: 1, unknown: 3 }
+const WORDS: Readonly<Record<Told['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
 
 /** `verify`: what is true of a receipt. Needs no database and no configuration. */
 export const verifyCommand: Command = {
@@ -67,8 +67,12 @@ function report(
       args,
       io,
       text: [
-        ...(named === undefined ? [] : [`Receipt ${named.id}, ${named.level}, issued ${named.issued_at}: ${named.request}`]),
-        ...CHECKS.map((check) => `${check.padEnd(10)} ${WORDS[verdicts[check].is].padEnd(12)} ${verdicts[check].because}`),
+        ...(named === undefined
+          ? []
+          : [`Receipt ${named.id}, ${named.level}, issued ${named.issued_at}: ${named.request}`]),
+        ...CHECKS.map(
+          (check) => `${check.padEnd(10)} ${WORDS[verdicts[check].is].padEnd(12)} ${verdicts[check].because}`,
+        ),
         differences.length === 0
           ? 'settings   as built in'
           : `settings   ${differences.length} differ from those built in:`,

@@ -40,6 +40,8 @@ interface AppOptions {
   readonly gateway?: Gateway
   /** Makes receipts; without it none is given. */
   readonly notary?: Notary
+  /** Text of the keys that sign them. */
+  readonly keys?: () => Promise<string>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics

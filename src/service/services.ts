@@ -31,6 +31,9 @@ import { createFaces } from './faces.ts'
 import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
+import { presentKeys } from './receipt/keys.ts'
+import { createNotary } from './receipt/notary.ts'
+import { createSigning } from './receipt/signing.ts'
 import { openapiText, routesOf, workOf } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
@@ -139,6 +142,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   const routes = routesOf(config, connect)
   const openapi = openapiText(routes, config)
+  const signing = createSigning({ db, clock, pem: config.instanceKey })
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
   const app = await life.start({
@@ -164,6 +168,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
         faces: createFaces(openapi),
+        notary: createNotary({ config, connect, signer: signing.signer, clock }),
+        keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,

@@ -45,7 +45,7 @@ let account: Account
 let config: Config
 let shop: Address
 let url = ''
-let served: Promise<number | void> | undefined
+let served: ReturnType<typeof serveCommand.run> | undefined
 const stop = new AbortController()
 const printed: string[] = []
 

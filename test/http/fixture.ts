@@ -225,6 +225,7 @@ export function createFixture(
     publicUrl: options.publicUrl,
     hostNames: options.hostNames ?? ['test.local', 'h', 'my_host.svc', 'api.test', 'me.example'],
     corsOrigins: options.corsOrigins ?? [],
+    keys: async () => JSON.stringify({ keys: [] }),
     probes: {
       database: async () => ready.database,
       chains: new Map([

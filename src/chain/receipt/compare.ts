@@ -8,7 +8,7 @@ import type { ChainClient } from '../rpc/client.ts'
 import type { LensQuestion, RecordedCall } from './record.ts'
 
 /** Whether something is so, and the end of a sentence that says why; `unknown` if that cannot be told. */
-export interface Verdict {
+export interface Told {
   readonly is: 'true' | 'false' | 'unknown'
   readonly because: string
 }
@@ -18,9 +18,13 @@ const BUDGET_MS = 20_000
 /** Asks a call again and compares bytes. Never throws: an endpoint that does not answer says nothing. */
 export async function compareCall(
   client: ChainClient,
-  { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuestion; readonly block: PinnedBlock },
+  {
+    call,
+    question,
+    block,
+  }: { readonly call: RecordedCall; readonly question: LensQuestion; readonly block: PinnedBlock },
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<Told> {
   const { runtime, data, way } = question
   const ask = way === 'override' ? callByOverride : callDeployless
   const asked = { runtime, data, block: { hash: block.hash }, gas: call.gas }
@@ -36,7 +40,7 @@ export async function compareCall(
   }
 }
 
-function verdictOn(answer: Hex, { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock }): Verdict {
+function verdictOn(answer: Hex, { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock }): Told {
   if (answer.toLowerCase() === call.answer) return { is: 'true', because: 'the endpoint answers the same bytes' }
   const [theirs, ours] = [pageOf(answer), pageOf(call.answer)]
   if (theirs !== undefined && ours !== undefined) {
@@ -55,7 +59,7 @@ function pageOf(answer: Hex) {
 }
 
 /** Compares a block with an endpoint's. Never throws. */
-export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<Verdict> {
+export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<Told> {
   const { chainId, number, hash } = block
   const header = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
     client.read((endpoint, within) => readHeader(endpoint, { chainId, at }, within), {
@@ -69,7 +73,8 @@ export async function compareBlock(client: ChainClient, block: PinnedBlock, sign
     if (!isAtBlock(known, block) || known.parentHash !== block.parentHash) {
       return { is: 'false', because: 'the endpoint knows another block by that hash' }
     }
-    if ((await header(number))?.hash !== hash) return { is: 'false', because: `another block has replaced it at ${number}` }
+    if ((await header(number))?.hash !== hash)
+      return { is: 'false', because: `another block has replaced it at ${number}` }
     const final = await header('finalized').catch(() => undefined)
     const isFinal = final !== undefined && final.number >= number
     return { is: 'true', because: isFinal ? 'it is on the chain, final' : 'it is on the chain, not known to be final' }
@@ -77,4 +82,3 @@ export async function compareBlock(client: ChainClient, block: PinnedBlock, sign
     return { is: 'unknown', because: 'the endpoint does not answer about the block' }
   }
 }
-

@@ -56,9 +56,7 @@ export function isSignedBy({ payloadType, payload, signatures: [signature] }: En
 
 /** Who signs with an Ed25519 key in PKCS #8, DER or PEM. Throws if it is none. */
 export function signerOf(pkcs8: Buffer | string): Signer {
-  const key = createPrivateKey(
-    typeof pkcs8 === 'string' ? pkcs8 : { key: pkcs8, format: 'der', type: 'pkcs8' },
-  )
+  const key = createPrivateKey(typeof pkcs8 === 'string' ? pkcs8 : { key: pkcs8, format: 'der', type: 'pkcs8' })
   if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('Expected an Ed25519 key')
   return { key, keyId: keyIdOf(createPublicKey(key)) }
 }

@@ -5,12 +5,19 @@ import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { parseHeader } from '../read_block.ts'
-import { type ChainClient, type Endpoint, type EthCall, type Read, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import {
+  type ChainClient,
+  type Endpoint,
+  type EthCall,
+  type Read,
+  RevertError,
+  RpcRefusedError,
+} from '../rpc/client.ts'
 import {
   answerOf,
   asksNewest,
-  isHeaderMethod,
   type ChainRecord,
+  isHeaderMethod,
   lensHashOf,
   nameOfCall,
   nameOfResult,
@@ -185,10 +192,7 @@ async function readHead(endpoint: Endpoint, chainId: number, signal: AbortSignal
 const TOPIC = 'surroundings'
 
 /** The answer to a call with other gas, in other surroundings if the block is known and the endpoint takes them. */
-async function lookAgain(
-  { endpoint, sent, way, number }: Look,
-  signal: AbortSignal,
-): Promise<Hex> {
+async function lookAgain({ endpoint, sent, way, number }: Look, signal: AbortSignal): Promise<Hex> {
   const look = (around: Pick<EthCall, 'surroundings'>) =>
     answerOf(way, () => endpoint.call({ ...sent, gas: SECOND_GAS, ...around }, signal))
   if (number === undefined || endpoint.learned.has(TOPIC)) return await look({})

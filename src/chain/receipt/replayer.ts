@@ -1,9 +1,16 @@
 import type { Hex } from 'viem'
-import { silentLog } from '../../lib/log.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import type { Chain } from '../chain.ts'
+import { silentLog } from '../../lib/log.ts'
 import { sealDeployless } from '../call/deployless.ts'
-import { type ChainClient, type Endpoint, type EthCall, type Read, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import type { Chain } from '../chain.ts'
+import {
+  type ChainClient,
+  type Endpoint,
+  type EthCall,
+  type Read,
+  RevertError,
+  RpcRefusedError,
+} from '../rpc/client.ts'
 import {
   asksNewest,
   type ChainRecord,

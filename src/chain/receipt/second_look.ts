@@ -15,7 +15,10 @@ const OTHER_HASH: Hex = `0x${'5ec0'.repeat(16)}`
 
 /** What a call sees the second time: another base fee, and other hashes of the blocks before. */
 export function otherSurroundings({ number }: Pick<PinnedBlock, 'number'>): Surroundings {
-  const before = Array.from({ length: Number(number < HASHES ? number : HASHES) }, (_, back) => number - 1n - BigInt(back))
+  const before = Array.from(
+    { length: Number(number < HASHES ? number : HASHES) },
+    (_, back) => number - 1n - BigInt(back),
+  )
   return {
     baseFeePerGas: OTHER_FEE,
     blockHash: Object.fromEntries(before.map((height) => [String(height), OTHER_HASH])),

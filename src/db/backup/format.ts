@@ -11,7 +11,7 @@ import * as v from 'valibot'
  *
  * A restore:
  *
- * 1. `command/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is checked while
+ * 1. `command/backup/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is checked while
  *    it is loaded.
  * 2. `target.ts` checks that the backup is not newer than this program, and that the database has no rows.
  * 3. `restore.ts` leaves a mark, on which no process serves, and begins the one transaction of all that follows.

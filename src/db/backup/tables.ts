@@ -15,6 +15,7 @@ export const BACKED_UP: readonly string[] = [
   'spending_limit',
   'credit_grant',
   'api_key',
+  'instance_key',
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',

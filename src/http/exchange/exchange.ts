@@ -188,9 +188,8 @@ function witnessed(
   const statement = { method, path, query, body: accepted.value() }
   if (isReceipted && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
   return (
-    (isReceipted
-      ? notary?.receipted(statement, { id: settlementId, base })
-      : notary?.cited(statement, { base })) ?? call
+    (isReceipted ? notary?.receipted(statement, { id: settlementId, base }) : notary?.cited(statement, { base })) ??
+    call
   )
 }
 

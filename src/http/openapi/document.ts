@@ -1,10 +1,11 @@
+import { namesIn } from '../request/fields.ts'
 import { priceSentence } from '../route/charge.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
 import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
-import { jsonSchema } from './json_schema.ts'
-import { askedOf, documentText, pathsOf, withRequestId } from './operation.ts'
+import { type JsonSchema, jsonSchema } from './json_schema.ts'
+import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
 
@@ -74,7 +75,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
         },
         content: {
           'application/json': {
-            schema: withRequestId(jsonSchema(route.output)),
+            schema: withRequestId(bodyOf(route)),
             example: examples[`${route.method} ${path}`],
           },
         },
@@ -82,6 +83,11 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),
     },
   }
+}
+
+function bodyOf({ input, output }: Route): JsonSchema {
+  const body = jsonSchema(output)
+  return namesIn(input).taken.includes('receipt') ? withReceipt(body) : body
 }
 
 function failuresOf(route: Route): readonly Failing[] {

@@ -1,6 +1,6 @@
 import type { GenericSchema } from 'valibot'
 import { braced } from '../route/route_table.ts'
-import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
+import { closedObject, fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 
 /** An OpenAPI 3.1 document as text. */
 export function documentText(document: {
@@ -39,6 +39,22 @@ export function askedOf(route: {
   if (route.body === undefined) return { parameters }
   const content = { 'application/json': { schema: jsonSchema(route.body) } }
   return { parameters, requestBody: { required: true, content } }
+}
+
+/** Schema of a success body that has a receipt if it was asked for. */
+export function withReceipt(schema: JsonSchema): JsonSchema {
+  const properties = (schema['properties'] ?? {}) as JsonSchema
+  return { ...schema, properties: { ...properties, receipt: RECEIPT } }
+}
+
+/** DSSE, protocol.md. */
+const RECEIPT = {
+  ...closedObject({
+    payloadType: { type: 'string' },
+    payload: { type: 'string', description: 'JSON in base64: what was asked, answered and read.' },
+    signatures: { type: 'array', items: closedObject({ keyid: { type: 'string' }, sig: { type: 'string' } }) },
+  }),
+  description: 'Only with receipt=true: an envelope that `walletscope verify` reads.',
 }
 
 /** Schema of a success body: that of `Route.output` with the `request_id` that the app adds. */

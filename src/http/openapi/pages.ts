@@ -35,8 +35,30 @@ export const PAGE_FAILURES: readonly Failing[] = [
 ]
 const REFUSED = Object.fromEntries(PAGE_FAILURES.map((failing) => [failing.status, failureRef(failing)]))
 
+const KEYS = {
+  type: 'object',
+  properties: {
+    keys: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          ...Object.fromEntries(['kty', 'crv', 'use', 'alg', 'x', 'kid'].map((name) => [name, { type: 'string' }])),
+          iat: { type: 'integer', description: 'When it began to sign, Unix seconds.' },
+          exp: { type: 'integer', description: 'When it was retired; absent while it signs.' },
+        },
+        required: ['kty', 'crv', 'x', 'kid', 'iat'],
+      },
+    },
+  },
+  required: ['keys'],
+}
+
 /** Pages that need no key, by path, without the operator's. */
 export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
+  '/.well-known/walletscope-keys.json': page('get_keys', 'Every public key that ever signed receipts, as JWK.', {
+    200: answered('The keys.', KEYS),
+  }),
   '/docs': page('get_docs', 'This document as a page for people.', {
     200: answered('The page.', { type: 'string' }, 'text/html'),
   }),

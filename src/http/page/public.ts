@@ -10,12 +10,19 @@ export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** `/healthz` while the process lives, and `/openapi.json`. */
+/** Where the keys are that the instance signs with. */
+const KEYS_PATH = '/.well-known/walletscope-keys.json'
+
+/** `/healthz` while the process lives, `/openapi.json`, and the keys that sign receipts, if any do. */
 export function createPublicPages(options: {
   /** Text of the OpenAPI document. */
   readonly openapi: string
+  /** Text of the keys. */
+  readonly keys?: () => Promise<string>
 }): Pages {
+  const { keys } = options
   return new Map<string, Page>([
+    ...(keys === undefined ? [] : ([[KEYS_PATH, async () => answered(await keys())]] as const)),
     ['/healthz', (requestId) => answered(JSON.stringify({ status: 'alive', request_id: requestId }))],
     ['/openapi.json', sent(options.openapi, { 'cache-control': 'no-cache' })],
   ])

@@ -12,9 +12,15 @@ const RECEIPT =
 /** The parameter of a route whose answers can have a receipt. */
 export const receipt = {
   receipt: v.optional(
-    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ type: 'string', enum: ['true'], description: RECEIPT })),
+    v.pipe(
+      v.picklist(['true'], 'expected true or nothing'),
+      documented({ type: 'string', enum: ['true'], description: RECEIPT }),
+    ),
   ),
 }
+
+/** Why an answer with profits and losses has none: these rest on logs, which no receipt covers. */
+export const NO_RECEIPT_OF_PNL = 'Cannot read parameter "receipt": expected it without full=true'
 
 /** What was asked, as a receipt states it. */
 export interface Statement {

@@ -6,9 +6,11 @@ import { FAMILIES } from '../../family/mod.ts'
 import { ANY_HOST } from '../../http/request/host.ts'
 import { FEATURES, type Feature } from '../../http/route/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../../lib/log.ts'
+import { isSigningKey } from '../receipt/signing.ts'
 import { readChains, type ServedChains } from './chains.ts'
 import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
+import { unread } from './read_file.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config extends ServedChains {
@@ -29,6 +31,8 @@ export interface Config extends ServedChains {
   readonly logRetentionDays: number
   /** Bearer token of `/admin/v1`; absent: only sessions open it. A secret: never logged. */
   readonly adminToken: string | undefined
+  /** Text of `INSTANCE_KEY_FILE`; absent: the key is in the database. A secret: never logged. */
+  readonly instanceKey: string | undefined
   /** Features that are off whatever the operator switches. */
   readonly featuresOff: readonly Feature[]
   /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
@@ -98,6 +102,7 @@ export function readConfig(
     allowedHosts: checked('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
     logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
     adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
+    instanceKey: instanceKey(given('INSTANCE_KEY_FILE'), { readFile, mistakes }),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
@@ -134,6 +139,21 @@ function databaseUrl(text: string | undefined, mistakes: string[]): string | und
     mistakes.push(`DATABASE_URL: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
   }
   return text
+}
+
+function instanceKey(
+  path: string | undefined,
+  { readFile, mistakes }: { readonly readFile: (path: string) => string; readonly mistakes: string[] },
+): string | undefined {
+  if (path === undefined) return undefined
+  try {
+    const text = readFile(path)
+    if (!isSigningKey(text)) mistakes.push('INSTANCE_KEY_FILE: expected a private key of Ed25519 in PEM (PKCS #8)')
+    return text
+  } catch (error) {
+    mistakes.push(`INSTANCE_KEY_FILE: ${unread(error)}`)
+    return undefined
+  }
 }
 
 function parseBaseUrl(text: string): string | undefined {

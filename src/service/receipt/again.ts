@@ -70,7 +70,9 @@ export async function answerAgain(
   return {
     answer: stated,
     faults: [
-      ...(replayers.length < chains.size || chains.size < records.length ? ['its chains are not those that were read'] : []),
+      ...(replayers.length < chains.size || chains.size < records.length
+        ? ['its chains are not those that were read']
+        : []),
       ...replayers.flatMap((each) => each.faults()),
     ],
     asked: new Map(replayers.flatMap((each) => [...each.asked])),

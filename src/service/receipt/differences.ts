@@ -15,7 +15,8 @@ export function differencesOf(payload: Payload, chainsFile?: string): readonly s
   const { settings, family: stated } = payload
   const known = FAMILIES.find(({ name }) => name === stated.name)
   if (known === undefined) return []
-  const { rows, mistakes } = chainsFile === undefined ? { rows: [], mistakes: [] } : parseChainsFile(chainsFile, FAMILIES)
+  const { rows, mistakes } =
+    chainsFile === undefined ? { rows: [], mistakes: [] } : parseChainsFile(chainsFile, FAMILIES)
   if (mistakes.length > 0) return mistakes
   const family = known.configure(new Map(rows.map((row) => [row.id, row])))
   const lines = settings.chains.flatMap((theirs) => {

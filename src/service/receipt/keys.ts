@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import * as v from 'valibot'
-import type { Verdict } from '../../chain/receipt/compare.ts'
+import type { Told } from '../../chain/receipt/compare.ts'
 import { type Envelope, keyIdOf, parseJson } from '../../chain/receipt/envelope.ts'
 
 /** A public key of an instance, and when it signed, seconds since the epoch. */
@@ -64,7 +64,7 @@ export function signatureOf(
     readonly issuedAt: string
     readonly isSignedBy: (envelope: Envelope, key: KeyObject) => boolean
   },
-): Verdict {
+): Told {
   const named = envelope.signatures[0]?.keyid
   const found = keys.find(({ keyId }) => keyId === named)
   if (found === undefined) return { is: 'false', because: 'none of the keys given has signed it' }

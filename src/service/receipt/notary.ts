@@ -1,5 +1,5 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import { seal, type Signer } from '../../chain/receipt/envelope.ts'
+import { type Signer, seal } from '../../chain/receipt/envelope.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
 import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
@@ -97,7 +97,12 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
           issued_at: new Date(clock.now()).toISOString(),
           version: packageJson.version,
           level: network === 'solana' ? 'signed' : levelOf(records),
-          request: { method: statement.method === 'POST' ? 'POST' : 'GET', path: statement.path, query: statement.query, ...bodyOf(statement) },
+          request: {
+            method: statement.method === 'POST' ? 'POST' : 'GET',
+            path: statement.path,
+            query: statement.query,
+            ...bodyOf(statement),
+          },
           family: { name, revision },
           answer: stated,
           uncovered: network === 'solana' ? ['data'] : [],
@@ -134,15 +139,17 @@ function refused(chains: readonly FinanceChain[], because: string): UnavailableE
 }
 
 /** A call whose answer has something added to its body. */
-function inPlaceOf(
-  read: (context: ReadContext) => Promise<{ readonly answer: Answer; readonly added: object }>,
-): Call {
+function inPlaceOf(read: (context: ReadContext) => Promise<{ readonly answer: Answer; readonly added: object }>): Call {
   return {
     creditsMin: 0,
     isReceipted: true,
     async read(context) {
       const { answer, added } = await read(context)
-      return { credits: answer.credits, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), ...added }) }
+      return {
+        credits: answer.credits,
+        untilMs: 0,
+        present: (presenting) => ({ ...answer.present(presenting), ...added }),
+      }
     },
   }
 }

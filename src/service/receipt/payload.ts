@@ -71,7 +71,9 @@ export function statedOf({ data, pagination, counts }: Reply, base: string): Sta
     data,
     ...(pagination === undefined
       ? {}
-      : { pagination: { ...pagination, next_page: path(pagination.next_page), prev_page: path(pagination.prev_page) } }),
+      : {
+          pagination: { ...pagination, next_page: path(pagination.next_page), prev_page: path(pagination.prev_page) },
+        }),
     ...(counts === undefined ? {} : { counts }),
   }
 }

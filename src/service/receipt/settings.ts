@@ -28,7 +28,10 @@ export function settingsOf(family: ConfiguredFamily, chains: readonly FinanceCha
 }
 
 /** What settings mean for a family; the mistakes in them if they have any. */
-export function readSettings(family: Family, { chains }: Settings): ReadSettings | { readonly mistakes: readonly string[] } {
+export function readSettings(
+  family: Family,
+  { chains }: Settings,
+): ReadSettings | { readonly mistakes: readonly string[] } {
   const text = JSON.stringify({ chains: chains.map((row) => ({ ...row, rpcUrls: [NO_URL] })) })
   const { rows, mistakes } = parseChainsFile(text, [family])
   const configured = family.configure(new Map(rows.map((row) => [row.id, row])))

@@ -1,5 +1,5 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import { compareBlock, compareCall, type Verdict } from '../../chain/receipt/compare.ts'
+import { compareBlock, compareCall, type Told } from '../../chain/receipt/compare.ts'
 import { type Envelope, envelopeOf, isSignedBy, parseJson, textIn } from '../../chain/receipt/envelope.ts'
 import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { Family } from '../../family/family.ts'
@@ -16,7 +16,7 @@ import { readSettings } from './settings.ts'
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
 export type Check = (typeof CHECKS)[number]
 
-export type { Verdict }
+export type { Told }
 
 /** What a verifier was given besides the receipt. */
 export interface Evidence {
@@ -34,9 +34,9 @@ export interface Evidence {
 /** What came of it. */
 export interface Verified {
   readonly payload: Payload | undefined
-  readonly verdicts: Readonly<Record<Check, Verdict>>
+  readonly verdicts: Readonly<Record<Check, Told>>
   /** The worst of the verdicts that were asked for. */
-  readonly is: Verdict['is']
+  readonly is: Told['is']
 }
 
 /** Programs know the revisions of their own release alone. */
@@ -48,8 +48,12 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
   const envelope = envelopeOf(receipt, PAYLOAD_TYPE)
   const payload = envelope && payloadIn(envelope)
   if (envelope === undefined || payload === undefined) {
-    const is: Verdict = { is: 'false', because: 'it is no receipt as this version writes them' }
-    return { payload: undefined, verdicts: { signature: is, figures: is, answers: is, lens: is, block: is }, is: 'false' }
+    const is: Told = { is: 'false', because: 'it is no receipt as this version writes them' }
+    return {
+      payload: undefined,
+      verdicts: { signature: is, figures: is, answers: is, lens: is, block: is },
+      is: 'false',
+    }
   }
   const { keys, rpcUrls, blockHashes } = evidence
   const again = beside === undefined || isBeside(payload, beside) ? await figuresOf(payload, evidence.clock) : BESIDE
@@ -92,7 +96,7 @@ function payloadIn(envelope: Envelope): Payload | undefined {
 
 /** The figures counted again, and what came of it. */
 interface Counted {
-  readonly verdict: Verdict
+  readonly verdict: Told
   readonly chains: ReadonlyMap<number, FinanceChain>
   readonly again?: Again
 }
@@ -105,7 +109,7 @@ const BESIDE: Counted = {
 async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   const { family: stated, level, version, settings, request, reads, answer } = payload
   const known = FAMILIES.find(({ name }) => name === stated.name)
-  const refused = (verdict: Verdict): Counted => ({ verdict, chains: new Map() })
+  const refused = (verdict: Told): Counted => ({ verdict, chains: new Map() })
   if (known === undefined) return refused(elsewhere(version, `family "${stated.name}"`))
   if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
   const read = settingsIn(known, settings)
@@ -117,7 +121,8 @@ async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
     const again = await answerAgain(read, { statement: request, records: reads.map(recordOf), clock })
     const [fault] = again.faults
     const isSame = JSON.stringify(again.answer) === JSON.stringify(answer)
-    const because = fault ?? (isSame ? 'counted again from the recorded answers' : 'the recorded answers come to others')
+    const because =
+      fault ?? (isSame ? 'counted again from the recorded answers' : 'the recorded answers come to others')
     return { chains, again, verdict: { is: fault === undefined && isSame ? 'true' : 'false', because } }
   } catch (error) {
     const because = `the recorded answers come to none: ${error instanceof Error ? error.message : 'nothing'}`
@@ -133,18 +138,19 @@ function settingsIn(family: Family, settings: Payload['settings']): ReturnType<t
   }
 }
 
-function elsewhere(version: string, what: string): Verdict {
+function elsewhere(version: string, what: string): Told {
   return unknown(`this is release ${RELEASE}: ${what} is known to release ${version}`)
 }
 
-function unknown(because: string): Verdict {
+function unknown(because: string): Told {
   return { is: 'unknown', because }
 }
 
-function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Verdict {
+function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Told {
   const calls = reads.flatMap((read) => read.calls)
   if (calls.length === 0) return unknown('nothing was called')
-  if (again === undefined) return verdict.is === 'false' ? { is: 'false', because: 'its calls are not those of the route' } : verdict
+  if (again === undefined)
+    return verdict.is === 'false' ? { is: 'false', because: 'its calls are not those of the route' } : verdict
   const own = new Set([...again.asked.keys()].map(({ lens }) => lens))
   if (calls.every(({ lens }) => own.has(lens))) return { is: 'true', because: `of release ${RELEASE}` }
   return version === RELEASE
@@ -156,15 +162,16 @@ function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Verdi
 async function seenBy(
   payload: Payload,
   { again: { chains, again }, evidence }: { readonly again: Counted; readonly evidence: Evidence },
-): Promise<Pick<Record<Check, Verdict>, 'answers' | 'block'>> {
+): Promise<Pick<Record<Check, Told>, 'answers' | 'block'>> {
   const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
-  const answers: Verdict[] = []
-  const blocks: Verdict[] = []
+  const answers: Told[] = []
+  const blocks: Told[] = []
   for (const record of payload.reads.map(recordOf)) {
     const { chainId, block } = record
     const believed = blockHashes.get(chainId)
     if (believed !== undefined) blocks.push(isBlock(block.hash, believed))
-    else if (rpcUrls.length === 0) blocks.push(unknown(`nothing was given about chain ${chainId} (--block-hash, --rpc)`))
+    else if (rpcUrls.length === 0)
+      blocks.push(unknown(`nothing was given about chain ${chainId} (--block-hash, --rpc)`))
     const row = chains.get(chainId)
     for (const url of row === undefined ? [] : rpcUrls) {
       const chain = { ...row, id: chainId, name: '', rpcUrls: [url], reuseMs: 0, finality: { depth: 0 } }
@@ -187,14 +194,14 @@ async function seenBy(
   return { answers: worstOf(answers, 'no endpoint was given (--rpc)'), block: worstOf(blocks, 'nothing was read') }
 }
 
-function isBlock(hash: string, believed: string): Verdict {
+function isBlock(hash: string, believed: string): Told {
   return hash === believed.toLowerCase()
     ? { is: 'true', because: 'it is the block that was given' }
     : { is: 'false', because: 'it is another block than was given' }
 }
 
 /** One that is false decides, then one that cannot be told. */
-function worstOf(verdicts: readonly Verdict[], none: string): Verdict {
+function worstOf(verdicts: readonly Told[], none: string): Told {
   const found = (['false', 'unknown', 'true'] as const).map((is) => verdicts.find((each) => each.is === is))
   return found.find((each) => each !== undefined) ?? unknown(none)
 }

@@ -15,7 +15,15 @@ const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, da
 const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
 const document = JSON.parse(text)
 /** Pages that need no key. */
-const PAGES = ['/docs', '/formulas', '/healthz', '/metrics', '/openapi.json', '/readyz']
+const PAGES = [
+  '/.well-known/walletscope-keys.json',
+  '/docs',
+  '/formulas',
+  '/healthz',
+  '/metrics',
+  '/openapi.json',
+  '/readyz',
+]
 
 describe('openapiDocument()', () => {
   test('is the same text for the same routes in any order', () => {

@@ -3,7 +3,7 @@ import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
-import { receipt } from '../../../http/route/receipt.ts'
+import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
@@ -28,6 +28,7 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
       limit,
     }),
     momentRule(),
+    v.check(({ receipt, full }) => !(full && receipt !== undefined), NO_RECEIPT_OF_PNL),
     v.check(
       ({ status, full }) => !(full && status === 'inactive'),
       'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',

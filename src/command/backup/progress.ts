@@ -1,4 +1,4 @@
-import { systemClock } from '../lib/clock.ts'
+import { systemClock } from '../../lib/clock.ts'
 
 const INTERVAL_MS = 5_000
 

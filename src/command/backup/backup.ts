@@ -1,15 +1,15 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import packageJson from '../../package.json' with { type: 'json' }
-import { type Append, writeNewFile } from '../db/backup/file.ts'
-import { packBackup } from '../db/backup/pack.ts'
-import type { Written } from '../db/backup/write.ts'
-import { SqlError } from '../db/database.ts'
-import { openSession } from '../db/session.ts'
-import { systemCode } from '../lib/error.ts'
-import { withDatabase } from './account_database.ts'
-import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
-import { print } from './print.ts'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { type Append, writeNewFile } from '../../db/backup/file.ts'
+import { packBackup } from '../../db/backup/pack.ts'
+import type { Written } from '../../db/backup/write.ts'
+import { SqlError } from '../../db/database.ts'
+import { openSession } from '../../db/session.ts'
+import { systemCode } from '../../lib/error.ts'
+import { withDatabase } from '../account_database.ts'
+import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
+import { print } from '../print.ts'
 import { createProgress } from './progress.ts'
 
 /** `backup`: one consistent snapshot in one file, beside a running service. */

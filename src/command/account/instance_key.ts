@@ -1,0 +1,19 @@
+import { CLI } from '../../account/audit.ts'
+import { rotateKey } from '../../service/receipt/signing.ts'
+import { withAccountDatabase } from '../account_database.ts'
+import type { Command } from '../command.ts'
+import { print } from '../print.ts'
+
+/** `keys`: what the instance signs receipts with. */
+export const instanceKeyCommands: readonly Command[] = [
+  {
+    name: 'keys rotate',
+    summary: 'Sign receipts with a new key; the old one stays published',
+    run: async (args, io) => {
+      const { instanceKey: pem } = io.config()
+      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: CLI }))
+      const text = `Signs with key ${keyId}${replaced === null ? '' : ` in place of ${replaced}`} within a minute`
+      print({ key_id: keyId, replaced }, { args, io, text })
+    },
+  },
+]

@@ -1,0 +1,116 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { type Actor, FIRST_START } from '../../account/audit.ts'
+import { type InstanceKey, insertInstanceKey, listInstanceKeys } from '../../account/instance_key.ts'
+import { keyIdOf, type Signer, signerOf } from '../../chain/receipt/envelope.ts'
+import type { Database } from '../../db/database.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError, UnavailableError } from '../../lib/error.ts'
+import type { PublishedKey } from './keys.ts'
+
+/** How long a process goes on with a key that another one may have retired. */
+const KEPT_MS = 60_000
+
+/** The key of the instance: in a file that the operator names, else in the database, where it is made when it is missing. */
+export function createSigning({
+  db,
+  clock,
+  pem,
+}: {
+  readonly db: Database
+  readonly clock: Clock
+  /** Text of `INSTANCE_KEY_FILE`. A secret. */
+  readonly pem?: string | undefined
+}) {
+  let known: { readonly signer: Signer; readonly atMs: number } | undefined
+
+  async function readSigner(): Promise<Signer> {
+    const [first] = await listInstanceKeys(db)
+    const active = first?.retiredAt === null ? first : undefined
+    if (pem !== undefined) {
+      const signer = signerOf(pem)
+      if (active?.id !== signer.keyId) await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START })
+      return signer
+    }
+    if (active?.privateKey) return signerOf(Buffer.from(active.privateKey))
+    return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START })
+  }
+
+  async function signer(): Promise<Signer> {
+    const nowMs = clock.monotonicMs()
+    if (known === undefined || nowMs - known.atMs > KEPT_MS) known = { signer: await readSigner(), atMs: nowMs }
+    return known.signer
+  }
+
+  return {
+    /** Who signs. Throws `UnavailableError` while the database is away. */
+    signer,
+    /** Every key that ever signed, and the one that will. */
+    async published(): Promise<readonly PublishedKey[]> {
+      await signer()
+      const keys = await listInstanceKeys(db)
+      return keys.map(({ id, publicKey, createdAt, retiredAt }) => ({
+        keyId: id,
+        key: createPublicKey({
+          key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') },
+          format: 'jwk',
+        }),
+        fromSec: Math.floor(createdAt.getTime() / 1_000),
+        untilSec: retiredAt === null ? undefined : Math.ceil(retiredAt.getTime() / 1_000),
+      }))
+    },
+  }
+}
+
+/** Makes a new key the one that signs; gives its id. Throws `CodedError` if the key is in a file. */
+export async function rotateKey(db: Database, { pem, by }: { readonly pem: string | undefined; readonly by: Actor }) {
+  if (pem !== undefined) {
+    throw new CodedError('INVALID_REQUEST', 'Cannot rotate the key: it is in INSTANCE_KEY_FILE, put another one there')
+  }
+  const [first] = await listInstanceKeys(db)
+  const active = first?.retiredAt === null ? first : undefined
+  const signer = await replace(db, { key: newKey(), isInFile: false, active, by })
+  return { keyId: signer.keyId, replaced: active?.id ?? null }
+}
+
+/** True if a text is a key that can sign. */
+export function isSigningKey(pem: string): boolean {
+  try {
+    return signerOf(pem).keyId !== ''
+  } catch {
+    return false
+  }
+}
+
+function newKey(): KeyObject {
+  return generateKeyPairSync('ed25519').privateKey
+}
+
+async function replace(
+  db: Database,
+  {
+    key,
+    isInFile,
+    active,
+    by,
+  }: {
+    readonly key: KeyObject
+    readonly isInFile: boolean
+    readonly active: InstanceKey | undefined
+    readonly by: Actor
+  },
+): Promise<Signer> {
+  const bytes = key.export({ format: 'der', type: 'pkcs8' })
+  const publicKey = createPublicKey(createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' }))
+  const { x = '' } = publicKey.export({ format: 'jwk' })
+  const made = {
+    id: keyIdOf(publicKey),
+    publicKey: Buffer.from(x, 'base64url'),
+    privateKey: isInFile ? null : bytes,
+    replaced: active?.id ?? null,
+  }
+  if (await insertInstanceKey(db, made, by)) return { key, keyId: made.id }
+  const [now] = await listInstanceKeys(db)
+  if (now?.retiredAt === null && now.privateKey !== null && !isInFile) return signerOf(Buffer.from(now.privateKey))
+  if (now?.retiredAt === null && now.id === made.id) return { key, keyId: made.id }
+  throw new UnavailableError('Cannot sign: the key of the instance was retired or is being replaced')
+}
