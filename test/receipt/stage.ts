@@ -1,5 +1,5 @@
-import { generateKeyPairSync } from 'node:crypto'
-import { type Signer, signerOf } from '../../src/chain/receipt/envelope.ts'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/receipt/envelope.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { familyAliases } from '../../src/family/mod.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -9,7 +9,10 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
 import { readConfig } from '../../src/service/config/config.ts'
+import type { PublishedKey } from '../../src/service/receipt/keys.ts'
 import { createNotary } from '../../src/service/receipt/notary.ts'
+import { type Payload, parsePayload } from '../../src/service/receipt/payload.ts'
+import { type Verified, verifyReceipt } from '../../src/service/receipt/verify.ts'
 import { routesOf } from '../../src/service/routes.ts'
 import { TOKENS } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
@@ -81,4 +84,31 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     get: (path, key = 'rich') => call(path, { key }),
     post: (path, body) => call(path, { key: 'rich', method: 'POST', body: JSON.stringify(body) }),
   }
+}
+
+/** The file of a receipt. */
+export function textOf(receipt: Envelope): string {
+  return JSON.stringify(receipt)
+}
+
+/** What a receipt states. Throws if it is none. */
+export function payloadOf(receipt: Envelope): Payload {
+  const payload = parsePayload(JSON.parse(textIn(receipt) ?? ''))
+  if (payload === undefined) throw new Error('Expected a payload')
+  return payload
+}
+
+/** The key of a stage as an instance would publish it. */
+export function published({ signer }: Pick<Stage, 'signer'>, times: Partial<PublishedKey> = {}): PublishedKey {
+  return { keyId: signer.keyId, key: createPublicKey(signer.key), fromSec: 0, ...times }
+}
+
+/** Verifies a file with the key of the stage. */
+export function checked(
+  stage: Pick<Stage, 'signer'>,
+  text: string,
+  rpcUrls: readonly string[] = [],
+): Promise<Verified> {
+  const { signal } = new AbortController()
+  return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes: new Map(), clock: systemClock, signal })
 }

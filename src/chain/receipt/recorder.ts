@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import type { PinnedBlock } from '../block.ts'
+import { isAtBlock, type PinnedBlock } from '../block.ts'
 import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
@@ -74,8 +74,8 @@ interface Draft {
 export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Recorder<Row> {
   const { chain } = client
   const kept = newDraft()
-  /** Of all headers that were read, by hash. */
-  const heights = new Map<Hex, bigint>()
+  /** All headers that were read, by hash. */
+  const headers = new Map<Hex, PinnedBlock>()
   let head: Promise<Head> | undefined
 
   /** The newest block, which the first asker reads. Throws as its request. */
@@ -84,7 +84,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
     if (before !== undefined) return before
     head = readHead(endpoint, chain.id, signal)
     const { block } = await head
-    heights.set(block.hash, block.number)
+    headers.set(block.hash, block)
     return await head
   }
 
@@ -101,14 +101,15 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
       const { way } = question
       const [answer, second] = await Promise.all([
         answerOf(way, () => endpoint.call({ ...sent, gas: RECORDED_GAS }, signal)),
-        lookAgain({ endpoint, sent, way, number: heights.get(hash) }, signal),
+        lookAgain({ endpoint, sent, way, number: headers.get(hash)?.number }, signal),
       ])
       const lens = lensHashOf(question.runtime)
       const { block } = openLensPage(answer)
-      if (block.number !== (heights.get(hash) ?? block.number)) {
+      const header = headers.get(hash) ?? { ...block, hash }
+      if (!isAtBlock(block, header)) {
         throw new UpstreamError('The endpoint answers from another block than it was asked')
       }
-      draft.blocks.set(hash, { ...block, hash })
+      draft.blocks.set(hash, header)
       const noted = { lens, data: question.data, gas: RECORDED_GAS, answer }
       draft.calls.set(nameOfCall(noted), noted)
       const difference = differenceOf(answer, second)
@@ -130,7 +131,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
           if (used !== undefined) draft.results.set(nameOfResult(noted), noted)
           if (!isHeaderMethod(method) || result === null) return
           const header = parseHeader(result, 'latest')
-          if (header !== undefined) heights.set(header.hash, header.number)
+          if (header !== undefined) headers.set(header.hash, { chainId: chain.id, ...header })
         }
         if (asksNewest(asked)) {
           const { raw } = await newest(endpoint, signal)

@@ -1,6 +1,8 @@
-import type { Hex } from 'viem'
+import { type Hex, zeroHash } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import { silentLog } from '../../lib/log.ts'
+import { isAtBlock } from '../block.ts'
+import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import {
@@ -52,6 +54,9 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
       // Another way of reading may have been recorded.
       throw new RpcRefusedError(0, 'The record does not hold this call')
     }
+    const page = openLensPage(found.answer).block
+    const isOfParent = page.parentHash === block.parentHash || page.parentHash === zeroHash
+    if (!isAtBlock(page, block) || !isOfParent) throw new UpstreamError('The recorded answer is of another block')
     asked.set(found, question)
     if (question.way === 'deployless') throw new RevertError(sealDeployless(found.answer))
     return found.answer

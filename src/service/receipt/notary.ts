@@ -12,7 +12,7 @@ import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/once_each.ts'
 import type { Config } from '../config/config.ts'
 import { answerAgain, callOf, statedBy } from './again.ts'
-import { PAYLOAD_TYPE, type Payload, readOf } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, readOf, uncoveredOf } from './payload.ts'
 import { readSettings, settingsOf } from './settings.ts'
 
 interface NotaryOptions {
@@ -92,11 +92,12 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
         const { answer, records } = await recording(statement, context)
         const { family, stated, settings } = await verified(statement, records, answer)
         const { name, revision, network } = family
+        const level = network === 'solana' ? 'signed' : levelOf(records)
         const payload: Payload = {
           id: `rcp_${id}`,
           issued_at: new Date(clock.now()).toISOString(),
           version: packageJson.version,
-          level: network === 'solana' ? 'signed' : levelOf(records),
+          level,
           request: {
             method: statement.method === 'POST' ? 'POST' : 'GET',
             path: statement.path,
@@ -105,7 +106,7 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
           },
           family: { name, revision },
           answer: stated,
-          uncovered: network === 'solana' ? ['data'] : [],
+          uncovered: uncoveredOf(level),
           reads: records.map(readOf),
           settings,
         }

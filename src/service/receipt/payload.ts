@@ -78,6 +78,11 @@ export function statedOf({ data, pagination, counts }: Reply, base: string): Sta
   }
 }
 
+/** What a receipt of a level leaves to the signature alone. */
+export function uncoveredOf(level: Level): string[] {
+  return level === 'signed' ? ['data'] : []
+}
+
 /** A record as a receipt states it. */
 export function readOf({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
   const { number, hash, parentHash, timestampSec } = block

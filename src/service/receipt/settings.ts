@@ -32,6 +32,7 @@ export function readSettings(
   family: Family,
   { chains }: Settings,
 ): ReadSettings | { readonly mistakes: readonly string[] } {
+  if (chains.some((row) => 'rpcUrls' in row)) return { mistakes: ['they name endpoints'] }
   const text = JSON.stringify({ chains: chains.map((row) => ({ ...row, rpcUrls: [NO_URL] })) })
   const { rows, mistakes } = parseChainsFile(text, [family])
   const configured = family.configure(new Map(rows.map((row) => [row.id, row])))

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { type Again, answerAgain } from './again.ts'
 import { type PublishedKey, signatureOf } from './keys.ts'
-import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf, uncoveredOf } from './payload.ts'
 import { readSettings } from './settings.ts'
 
 /** What is looked at, in the order of the report. */
@@ -114,6 +114,9 @@ async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
   const read = settingsIn(known, settings)
   if ('mistakes' in read) return refused({ is: 'false', because: `its settings are wrong: ${read.mistakes[0]}` })
+  if (JSON.stringify(payload.uncovered) !== JSON.stringify(uncoveredOf(level))) {
+    return refused({ is: 'false', because: 'it says to leave out what it does not' })
+  }
   const { revision } = read.family
   if (revision !== stated.revision) return refused(elsewhere(version, `revision ${stated.revision} of ${stated.name}`))
   const { chains } = read
