@@ -47,6 +47,14 @@ export interface Answers {
       next_page: string | null
       prev_page: string | null
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'POST /v1/lending/aave-v3/batch': {
@@ -70,6 +78,14 @@ export interface Answers {
       total: number
       next_page: string | null
       prev_page: string | null
+    }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
     }
     request_id: string
   }
@@ -215,6 +231,14 @@ export interface Answers {
         currentLtv: string
       }
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'GET /v1/lending/kamino/position/{obligation_address}/yield': {
@@ -236,6 +260,14 @@ export interface Answers {
         monthly: string
         yearly: string
       }
+    }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
     }
     request_id: string
   }
@@ -311,6 +343,14 @@ export interface Answers {
         monthly: string
         yearly: string
       }
+    }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
     }
     request_id: string
   }
@@ -809,6 +849,14 @@ export interface Answers {
         reason: string
       }[]
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'GET /v1/positions/uniswap-v3/{id}': {
@@ -923,6 +971,14 @@ export interface Answers {
       } | null
       pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'GET /v1/positions/uniswap-v3/{id}/events': {
@@ -966,11 +1022,11 @@ export interface Answers {
       prices: {
         token0: {
           usd: string
-          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'pool'
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'wrapper' | 'pool'
         }
         token1: {
           usd: string
-          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'pool'
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'wrapper' | 'pool'
         }
       } | null
       usd_value: string | null

@@ -6,7 +6,7 @@ import { neverConnect, routesOf } from '../../src/service/routes.ts'
 /** Clients allow 60 to 64 characters, and put the name of the server in front. */
 const NAME_LENGTH_MAX = 40
 /** Bytes of `tools/list`, which every session of an agent reads. */
-const LISTING_BYTES_MAX = 24_000
+const LISTING_BYTES_MAX = 25_000
 
 const routes = routesOf(
   readConfig({}, () => ''),

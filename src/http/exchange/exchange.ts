@@ -183,14 +183,12 @@ function witnessed(
 ): Call {
   const { isReceipted } = call
   if (!isReceipted && exchange.isCited !== true) return call
-  const { method, path, query, base, settlementId } = exchange
+  const { method, path, query, settlementId } = exchange
   const { notary } = services
-  const statement = { method, path, query, body: accepted.value() }
   if (isReceipted && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
-  return (
-    (isReceipted ? notary?.receipted(statement, { id: settlementId, base }) : notary?.cited(statement, { base })) ??
-    call
-  )
+  const statement = { method, path, query, body: accepted.value() }
+  const read = isReceipted ? notary?.receipted(statement, settlementId) : notary?.cited(statement)
+  return read === undefined ? call : { ...call, read }
 }
 
 const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'

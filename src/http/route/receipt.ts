@@ -5,17 +5,12 @@ import type { Call } from './route.ts'
 /** What a receipt adds to a route's own price, once for an answer. */
 const RECEIPT_CREDITS = 2
 
-const RECEIPT =
-  'true: the answer also has `receipt`, with which anybody can count its figures again without this service: ' +
-  `\`walletscope verify\`. ${RECEIPT_CREDITS} credits more.`
+const RECEIPT = `Adds a receipt, for ${RECEIPT_CREDITS} credits more.`
 
 /** The parameter of a route whose answers can have a receipt. */
 export const receipt = {
   receipt: v.optional(
-    v.pipe(
-      v.picklist(['true'], 'expected true or nothing'),
-      documented({ type: 'string', enum: ['true'], description: RECEIPT }),
-    ),
+    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: RECEIPT })),
   ),
 }
 
@@ -35,10 +30,10 @@ export interface Statement {
 
 /** Makes receipts of answers. What they hold of chains is not known here. */
 export interface Notary {
-  /** The same call, made so that its answer has a receipt. `id` is the settlement's. */
-  receipted(asked: Statement, made: { readonly id: string; readonly base: string }): Call
-  /** The same call, made so that its answer says what it was read from; undefined for one that reads no EVM state. */
-  cited(asked: Statement, made: { readonly base: string }): Call | undefined
+  /** What reads the same, so that the answer has a receipt. `id` is the settlement's. */
+  receipted(asked: Statement, id: string): Call['read']
+  /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
+  cited(asked: Statement): Call['read'] | undefined
 }
 
 /** True if a valid input asks for a receipt. */

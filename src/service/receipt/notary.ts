@@ -6,7 +6,7 @@ import type { ConfiguredFamily, Family, FamilyServices } from '../../family/fami
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { Notary, Statement } from '../../http/route/receipt.ts'
-import type { Answer, Call, ReadContext } from '../../http/route/route.ts'
+import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/once_each.ts'
@@ -87,31 +87,31 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
   }
 
   return {
-    receipted: (statement, { id }) =>
-      inPlaceOf(async (context) => {
-        const { answer, records } = await recording(statement, context)
-        const { family, stated, settings } = await verified(statement, records, answer)
-        const { name, revision, network } = family
-        const level = network === 'solana' ? 'signed' : levelOf(records)
-        const payload: Payload = {
-          id: `rcp_${id}`,
-          issued_at: new Date(clock.now()).toISOString(),
-          version: packageJson.version,
-          level,
-          request: {
-            method: statement.method === 'POST' ? 'POST' : 'GET',
-            path: statement.path,
-            query: statement.query,
-            ...bodyOf(statement),
-          },
-          family: { name, revision },
-          answer: stated,
-          uncovered: uncoveredOf(level),
-          reads: records.map(readOf),
-          settings,
-        }
-        return { answer, added: { receipt: seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer()) } }
-      }),
+    receipted: (statement, id) => async (context) => {
+      const { answer, records } = await recording(statement, context)
+      const { family, stated, settings } = await verified(statement, records, answer)
+      const { name, revision, network } = family
+      const level = network === 'solana' ? 'signed' : levelOf(records)
+      const payload: Payload = {
+        id: `rcp_${id}`,
+        issued_at: new Date(clock.now()).toISOString(),
+        version: packageJson.version,
+        level,
+        request: {
+          method: statement.method === 'POST' ? 'POST' : 'GET',
+          path: statement.path,
+          query: statement.query,
+          ...bodyOf(statement),
+        },
+        family: { name, revision },
+        answer: stated,
+        uncovered: uncoveredOf(level),
+        reads: records.map(readOf),
+        settings,
+      }
+      const receipt = seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
+      return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
+    },
     cited: () => undefined,
   }
 }
@@ -137,20 +137,4 @@ function recordOf(chain: FinanceChain, record: () => ChainRecord | undefined): r
 function refused(chains: readonly FinanceChain[], because: string): UnavailableError {
   const named = chains.map(({ id, name }) => `${id} (${name})`).join(', ')
   return new UnavailableError(`Cannot give a receipt for chain ${named} because ${because}`)
-}
-
-/** A call whose answer has something added to its body. */
-function inPlaceOf(read: (context: ReadContext) => Promise<{ readonly answer: Answer; readonly added: object }>): Call {
-  return {
-    creditsMin: 0,
-    isReceipted: true,
-    async read(context) {
-      const { answer, added } = await read(context)
-      return {
-        credits: answer.credits,
-        untilMs: 0,
-        present: (presenting) => ({ ...answer.present(presenting), ...added }),
-      }
-    },
-  }
 }

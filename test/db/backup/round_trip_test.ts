@@ -83,6 +83,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
   )
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
   for (const statement of [
+    `insert into instance_key values ('0123456789abcdef', sha256('key'), '\\x00ff', '2024-02-29 23:59:59.999999+00', null)`,
     `insert into history_chain (chain_id, anchor_number, anchor_hash) values (1, 9007199254740993, '\\x00ff')`,
     `insert into history_place (chain_id, contract) values (1, '\\x00ff')`,
     `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', '{[1,5)}', 2, 8)`,
