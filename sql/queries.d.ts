@@ -479,8 +479,8 @@ declare module '*/queries/table_column_list.sql' {
 
 declare module '*/queries/wallet_entry_list.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number],
-    { covered: boolean; entry: Uint8Array | null }
+    [chain_id: string | number, contract: string, stream: string, wallets: readonly string[], from_block: string | number, to_blocks: readonly string[] | readonly number[]],
+    { no: number | null; covered: boolean; begun: boolean; entry: Uint8Array | null }
   >
   export default text
 }

@@ -1,27 +1,33 @@
--- What a wallet entered of a place up to a block, such as markets, with whether all of them are here.
+-- What wallets entered of a place up to a block, such as markets, with whether all of it is here, or any of their history.
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text
--- $4 wallet text
+-- $4 wallets text[]
 -- $5 from_block bigint, the first block that must be complete
--- $6 to_block bigint, the last one
+-- $6 to_blocks bigint[], the last one for each wallet
+-- no not null, which wallet, from 1
 -- covered not null
+-- begun not null
 -- entry null
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),
-fact as (
-  select coalesce((
-    select range_agg(c.blocks) @> int8range($5, $6, '[]')
-    from place join history_coverage c on c.place = place.id
-    where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
-  ), false) as covered
+asked as (
+  select a.no, decode(a.wallet, 'hex') as wallet, a.to_block
+  from unnest($4::text[], $6::bigint[]) with ordinality a (wallet, to_block, no)
 )
-select f.covered, e.entry
-from fact f
-left join (
+select a.no::int, f.covered, f.begun, e.entry
+from asked a
+cross join lateral (
+  select
+    coalesce(range_agg(c.blocks) @> int8range($5, a.to_block, '[]'), false) as covered,
+    count(*) filter (where not isempty(c.blocks)) > 0 as begun
+  from place join history_coverage c on c.place = place.id
+  where c.stream = $3 and c.subject in (a.wallet, '')
+) f
+left join lateral (
   select w.entry
   from place join wallet_entry w on w.place = place.id
-  where w.wallet = decode($4, 'hex') and w.block <= $6
+  where w.wallet = a.wallet and w.block <= a.to_block
 ) e on true
-order by e.entry
+order by a.no, e.entry

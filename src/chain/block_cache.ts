@@ -8,6 +8,8 @@ interface BlockRead<T> {
   /** What is read, with all that it depends on; the chain is added. */
   readonly key: string
   readonly read: (signal: AbortSignal) => Promise<T>
+  /** True if all who ask in one turn of the event loop share a read even where nothing is reused. @default {false} */
+  readonly nextTurn?: boolean
 }
 
 /** A reading, and until when its block is the newest, milliseconds of the monotonic clock. */
@@ -34,7 +36,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
   const cache = createCache<Fresh<T>>(options)
 
   return {
-    reuse({ chain, key, read }, signal) {
+    reuse({ chain, key, read, nextTurn = false }, signal) {
       const readOnce = async (shared: AbortSignal) => {
         const startedMs = clock.monotonicMs()
         const value = await read(shared)
@@ -44,7 +46,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         return { value: { ...value, untilMs: clock.monotonicMs() + lifeMs }, lifeMs }
       }
       // A read that began so long ago may see an older block than the caller's own read would.
-      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.reuseMs }, signal)
+      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.reuseMs, nextTurn }, signal)
     },
   }
 }

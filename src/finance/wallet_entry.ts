@@ -5,6 +5,9 @@ import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../history/part.ts'
 import type { StreamPlace, StreamTable } from '../history/stream.ts'
+import { gathered } from '../lib/async/gather.ts'
+import { grouped } from '../lib/grouped.ts'
+import { onceEach } from '../lib/once_each.ts'
 
 const list = query(listSql, 'read')
 
@@ -50,16 +53,44 @@ interface EntriesQuestion {
   readonly toBlock: number
 }
 
-/** What a wallet is known to have entered up to a block; `isWhole` if these are all. Throws as `Database.run`. */
-export async function readWalletEntries(
-  db: Database,
-  { place, stream, wallet, toBlock }: EntriesQuestion,
-): Promise<{ readonly isWhole: boolean; readonly entries: readonly Hex[] }> {
-  const name = nameParams({ place, stream })
-  const { startBlock } = place
-  const rows = await list(db, [...name, toDigits(wallet), startBlock, Math.max(startBlock, toBlock)])
-  return {
-    isWhole: rows[0]?.covered === true,
-    entries: rows.flatMap(({ entry }) => (entry === null ? [] : fromBytes(entry))),
-  }
+/** What a wallet is known to have entered up to a block. */
+interface KnownEntries {
+  /** True if it is all. */
+  readonly isWhole: boolean
+  /** True if anything of the wallet's history is known. */
+  readonly isBegun: boolean
+  readonly entries: readonly Hex[]
+}
+
+/** Wallets in one statement. */
+const WALLETS_MAX = 500
+
+/** Reads that; wallets of one place that are asked about at the same time, in one statement. Throws as `Database.run`. */
+export function readWalletEntries(db: Database, question: EntriesQuestion): Promise<KnownEntries> {
+  return readerOf(db)(question)
+}
+
+const readerOf = onceEach((db: Database) =>
+  gathered<EntriesQuestion, KnownEntries>({
+    nameOf: ({ place: { chainId, contract, startBlock }, stream }) => `${chainId}:${contract}:${startBlock}:${stream}`,
+    itemsMax: WALLETS_MAX,
+    answer: (questions) => readAll(db, questions),
+  }),
+)
+
+async function readAll(db: Database, questions: readonly EntriesQuestion[]): Promise<readonly KnownEntries[]> {
+  const [first] = questions
+  if (first === undefined) return []
+  const { startBlock } = first.place
+  const wallets = questions.map(({ wallet }) => toDigits(wallet))
+  const ends = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
+  const rows = grouped(await list(db, [...nameParams(first), wallets, startBlock, ends]), ({ no }) => no)
+  return questions.map((_, index) => {
+    const its = rows.get(index + 1) ?? []
+    return {
+      isWhole: its[0]?.covered === true,
+      isBegun: its[0]?.begun === true,
+      entries: its.flatMap(({ entry }) => (entry === null ? [] : fromBytes(entry))),
+    }
+  })
 }

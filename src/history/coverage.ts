@@ -11,6 +11,7 @@ import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' w
 import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
+import { gathered } from '../lib/async/gather.ts'
 import type { Range } from './logs/range.ts'
 import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 
@@ -96,24 +97,53 @@ const FORGET_DEADLINE_MS = 600_000
 /** A process that died leaves its work to others after this time. */
 const LEASE_SEC = 30
 
+/** Questions that are answered by one statement. */
+const SOUGHT_MAX = 200
+
+interface Sought {
+  readonly name: HistoryName
+  readonly subjects: readonly (Hex | null)[]
+}
+
 /** What is stored in a database; `holder` names this process in leases. */
 export function createCoverage(db: Database, holder: string): Coverage {
-  return {
-    async find(name, subjects) {
-      const names = subjects.map((subject) => (subject === null ? '' : toDigits(subject)))
-      const rows = await list(db, [...nameParams(name), names, holder])
-      return new Map(
-        rows.map((row) => [
-          subjectOf(row.subject),
-          {
-            ranges: rangesOf(row.first_blocks, row.last_blocks),
-            agreed: rangesOf(row.first_agreed, row.last_agreed),
-            checkedTo: Number(row.checked_to ?? -1),
-            isLeased: row.is_leased,
-          },
-        ]),
+  const findGathered = gathered<Sought, ReadonlyMap<Hex | null, Covered>>({
+    nameOf: ({ name: { place, stream } }) => `${place.chainId}:${place.contract}:${stream}`,
+    itemsMax: SOUGHT_MAX,
+    async answer(sought) {
+      const [first] = sought
+      if (first === undefined) return []
+      const found = await findAll(first.name, new Set(sought.flatMap(({ subjects }) => subjects)))
+      return sought.map(
+        ({ subjects }) =>
+          new Map(
+            subjects.flatMap((subject) => {
+              const covered = found.get(subject)
+              return covered === undefined ? [] : [[subject, covered] as const]
+            }),
+          ),
       )
     },
+  })
+
+  async function findAll(name: HistoryName, subjects: Iterable<Hex | null>) {
+    const names = [...subjects].map((subject) => (subject === null ? '' : toDigits(subject)))
+    const rows = await list(db, [...nameParams(name), names, holder])
+    return new Map(
+      rows.map((row) => [
+        subjectOf(row.subject),
+        {
+          ranges: rangesOf(row.first_blocks, row.last_blocks),
+          agreed: rangesOf(row.first_agreed, row.last_agreed),
+          checkedTo: Number(row.checked_to ?? -1),
+          isLeased: row.is_leased,
+        },
+      ]),
+    )
+  }
+
+  return {
+    find: (name, subjects) => findGathered({ name, subjects }),
     async lease(name, subjects, { fromBlock, toBlock }) {
       const what = [...nameParams(name), subjectParam(subjects)] as const
       const rows = await lease(db, [...what, holder, LEASE_SEC, fromBlock, toBlock])

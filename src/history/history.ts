@@ -5,6 +5,7 @@ import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { pause, timeLimit } from '../lib/async/abort.ts'
 import { askersOf, onBehalfOf } from '../lib/async/askers.ts'
+import { gathered } from '../lib/async/gather.ts'
 import { whenLate } from '../lib/async/late.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
@@ -52,6 +53,15 @@ export function createHistory(options: {
 }): HistoryService {
   const { clients, db, clock, log, holder, recorder, isOff = false } = options
   const coverage = createCoverage(db, holder)
+  /** By the operator; one statement for all who ask at the same time. */
+  const isSwitchedOff = gathered<undefined, boolean>({
+    nameOf: () => '',
+    itemsMax: Number.POSITIVE_INFINITY,
+    async answer(askers) {
+      const [row] = await findOff(db, ['history'])
+      return askers.map(() => row?.is_off === true)
+    },
+  })
   const finality = createFinality({ coverage, clock, log })
   const tails = createTails({ clock })
   const troubles = createTroubles(clock)
@@ -198,8 +208,8 @@ export function createHistory(options: {
     whenLate(signal, () => notBegun(client))
     const begun = unplaced.begun ?? finality.beginTip(client, signal)
     const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
-    const switching = findOff(db, ['history']).then(([row]) => {
-      if (isOff || row?.is_off === true) throw switchedOff(client)
+    const switching = isSwitchedOff(undefined).then((isOffNow) => {
+      if (isOff || isOffNow) throw switchedOff(client)
     })
     const expect = (tip: ExpectedTip) => {
       Promise.all([placing, switching])

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
-import { type BlockCache, createBlockCache } from '../chain/block_cache.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
+import { createCache } from '../lib/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
@@ -34,7 +34,7 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly witnesses: readonly LearnedSource[]
 }
 
-/** The unfinalized end of histories, read once per block while somebody asks, and never stored. */
+/** The unfinalized end of histories, read once per newest block while somebody asks, and never stored. */
 interface Tails {
   /**
    * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
@@ -52,36 +52,31 @@ const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
 const LOGS_KEPT_MAX = 100_000
 
-/** An end, which is kept until a block after this one is due. */
-interface KeptTail {
-  readonly tail: Tail<never>
-  readonly block: Pick<PinnedBlock, 'timestampSec'>
-}
+/** An end is the same as long as its blocks are, but is kept no longer than somebody may ask for it again. */
+const KEPT_MS = 30_000
 
-/** Stands for the block of an end that is too long to be read at the moment: it is not kept. */
-const NOT_KEPT = { timestampSec: 0n }
-
-/** Keeps the ends of all histories until the next block. */
+/** Keeps the ends of all histories, each by its newest block. */
 export function createTails({ clock }: { readonly clock: Clock }): Tails {
-  const cache: BlockCache<KeptTail> = createBlockCache({
+  const cache = createCache<Tail<never>>({
     clock,
     entriesMax: TAILS_MAX,
     bytesMax: LOGS_KEPT_MAX,
-    bytesOf: ({ tail }) => tail.rows.length,
+    bytesOf: ({ rows }) => rows.length,
   })
 
   return {
     async read(request, signal) {
-      const { client, stream, place, tip } = request
+      const { stream, place, tip } = request
       const whose = subjectsOf(request)?.join() ?? ''
       // An end depends on the number of the final block, and not on its hash.
-      const key = `${stream.name}:${place.contract}:${whose}:${tip.finalized.number}:${tip.block.hash}`
-      const read = async (shared: AbortSignal): Promise<KeptTail> => {
+      const key = `${place.chainId}:${stream.name}:${place.contract}:${whose}:${tip.finalized.number}:${tip.block.hash}`
+      const read = async (shared: AbortSignal) => {
         // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
-        const tail = (await readTail(request, shared)) as Tail<never>
-        return { tail, block: tail.block ?? NOT_KEPT }
+        const value = (await readTail(request, shared)) as Tail<never>
+        // One that is too long to be read at the moment is not kept.
+        return { value, lifeMs: value.block === undefined ? 0 : KEPT_MS }
       }
-      return (await cache.reuse({ chain: client.chain, key, read }, signal)).tail
+      return await cache.get({ key, read }, signal)
     },
   }
 }

@@ -17,6 +17,11 @@ interface CacheRead<T> {
   readonly read: (signal: AbortSignal) => Promise<Cacheable<T>>
   /** A read that started longer ago is not joined; a new one starts. @default {Infinity} */
   readonly joinMs?: number
+  /**
+   * True to start the read in the next turn of the event loop, so that all who ask before share it, whatever `joinMs`:
+   * it is no older than their own would be. @default {false}
+   */
+  readonly nextTurn?: boolean
 }
 
 /** Values by key, bounded in number and bytes; the least recently used go first. */
@@ -37,7 +42,8 @@ interface Kept<T> {
 
 interface Flight<T> {
   readonly promise: Promise<T>
-  readonly startedMs: number
+  /** Infinity before it started. */
+  startedMs: number
   readonly controller: AbortController
   /** All who ever waited. */
   readonly askers: Set<string>
@@ -68,10 +74,10 @@ export function createCache<T>(options: {
     return undefined
   }
 
-  function launch({ key, read }: CacheRead<T>): Flight<T> {
+  function launch({ key, read, nextTurn = false }: CacheRead<T>): Flight<T> {
     const controller = new AbortController()
     const askers = new Set<string>()
-    const startedMs = clock.monotonicMs()
+    const startedMs = nextTurn ? Number.POSITIVE_INFINITY : clock.monotonicMs()
     const flight: Flight<T> = { promise: fly(), startedMs, controller, askers, waiting: 0, isOver: false }
     flights.set(key, flight)
     // If every caller left before it fails, this keeps the rejection from being unhandled.
@@ -81,7 +87,8 @@ export function createCache<T>(options: {
     async function fly(): Promise<T> {
       try {
         // `read` runs a microtask later, when `flight` is in the map.
-        await Promise.resolve()
+        await (nextTurn ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve())
+        if (nextTurn) flight.startedMs = clock.monotonicMs()
         const outcome = await read(onBehalfOf(askers, controller.signal))
         // A newer read of the same key wins.
         if (flights.get(key) === flight) keep(key, outcome)

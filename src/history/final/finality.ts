@@ -186,7 +186,7 @@ export function createFinality(options: {
       const others = waiting.get(chain.id) ?? new Set()
       waiting.set(chain.id, others)
       const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expected.delete(chain.id))
-      const reading = cache.reuse({ chain, key: 'tip', read }, signal)
+      const reading = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, signal)
       reading.catch(() => {})
       return {
         async tip(expect = () => {}) {

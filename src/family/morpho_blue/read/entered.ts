@@ -17,6 +17,14 @@ export interface EnteredMarkets {
   readonly end: PinnedBlock
 }
 
+/** Markets of a wallet while its history is brought up to date. */
+export interface BegunMarkets {
+  /** Most often they are all; undefined if nothing is stored that could be. */
+  readonly stored: readonly Hex[] | undefined
+  /** All of them. Throws as `EnteredReader.markets`. */
+  readonly all: Promise<EnteredMarkets>
+}
+
 /** Reads what wallets have in all markets, without being told which. */
 export interface EnteredReader {
   /**
@@ -24,6 +32,8 @@ export interface EnteredReader {
    * `UnavailableError` until its history is complete, with the progress.
    */
   markets(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<EnteredMarkets>
+  /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
+  begin(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets>
   /** What it has in them at that block: one request more. Throws as `markets` and as `PositionReader.read`. */
   read(place: MorphoBluePlace, asked: AskedWallet, signal: AbortSignal): Promise<Partial<Fresh> & WalletRead>
 }
@@ -82,6 +92,15 @@ export function createEnteredReader(options: {
 
   return {
     markets: (place, wallet, signal) => withFees(place, { subject: lower(wallet), begun: undefined }, signal),
+    async begin(place, wallet, signal) {
+      const subject = lower(wallet)
+      const begun = history.prepare?.(place.client.chain.id, signal)
+      const all = withFees(place, { subject, begun }, signal)
+      // Whoever waits for them hears of it.
+      all.catch(() => {})
+      const { isBegun, entries } = await stored(historyOf(place), subject, NEWEST)
+      return { stored: isBegun ? foreseen(entries) : undefined, all }
+    },
     async read(place, { wallet, check }, signal) {
       const { client, block } = place
       const subject = lower(wallet)
@@ -93,8 +112,8 @@ export function createEnteredReader(options: {
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
         reader.read({ ...place, block: at }, { wallet, marketIds }, within)
       const foresee = async (at: PinnedBlock) => {
-        const markets = idsOf((await known).entries)
-        if (markets.length === 0 || markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS)) return
+        const markets = foreseen((await known).entries) ?? []
+        if (markets.length === 0) return
         ahead.start(nameOf(at, markets), (within) => readAt(at, markets, within), signal)
       }
       if (block !== undefined) void foresee(block)
@@ -116,6 +135,11 @@ interface EnteredOf {
 
 /** So many markets are read before it is known whether they are all. */
 const AHEAD_MAX = 200
+
+/** Those that may be read before it is known whether they are all. */
+function foreseen(markets: readonly Hex[]): readonly Hex[] | undefined {
+  return markets.length > AHEAD_MAX || markets.includes(FEE_MARKETS) ? undefined : idsOf(markets)
+}
 
 /** Each once, in one order whatever is stored and what is not yet. */
 function idsOf(markets: readonly Hex[]): readonly Hex[] {

@@ -1,11 +1,13 @@
-import type { HoldingsReader } from '../../holding.ts'
+import type { Hex } from 'viem'
+import type { HoldingsReader, HoldingsRequest } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
-import type { EnteredReader } from './entered.ts'
+import type { BegunMarkets, EnteredReader } from './entered.ts'
 import type { PositionReader } from './read.ts'
 
 /**
- * Reads all that a wallet has in markets as rows of a portfolio. Its markets are known up to where history ends: one that
- * is first entered in the blocks that come while the chain is asked is in the next answer.
+ * Reads all that a wallet has in markets as rows of a portfolio. At the newest block those that are stored are read
+ * while history goes on to its end, and once more if that has others. A market that is first entered in the blocks that
+ * come meanwhile is in the next answer.
  */
 export function createHoldingsReader(options: {
   readonly reader: PositionReader
@@ -20,10 +22,19 @@ export function createHoldingsReader(options: {
       const place = { ...known, ...(block && { block }) }
       const deployments = await reader.past.standing(place, signal)
       if (deployments.length === 0) return undefined
-      const { marketIds } = await entered.markets(place, wallet, signal)
+      const begun: BegunMarkets =
+        block === undefined
+          ? await entered.begin(place, wallet, signal)
+          : { stored: undefined, all: entered.markets(place, wallet, signal) }
+      let best = begun.stored ?? (await begun.all).marketIds
       const spamTokens = new Set<string>(client.chain.spamTokens)
-      return async ({ endpoint, block: at, positionsMax }, within) => {
-        const asked = { wallet, marketIds: marketIds.length > positionsMax ? [] : marketIds }
+      const ask = async (
+        marketIds: readonly Hex[],
+        { endpoint, block: at, positionsMax }: HoldingsRequest,
+        within: AbortSignal,
+      ) => {
+        const isTooLong = marketIds.length > positionsMax
+        const asked = { wallet, marketIds: isTooLong ? [] : marketIds }
         const read = await reader.ask(endpoint, { client, deployments, asked, ...(at && { block: at }) }, within)
         const held = read.markets.flatMap((each) => {
           if (each.kind === 'absent') return []
@@ -32,10 +43,16 @@ export function createHoldingsReader(options: {
         return {
           block: read.block,
           rows: held.flatMap((each) => holdingsOf(each, spamTokens)),
-          positions: marketIds.length > positionsMax ? marketIds.length : held.length,
+          positions: isTooLong ? marketIds.length : held.length,
           ownTokens: [],
           notRead: [],
         }
+      }
+      return async (request, within) => {
+        const asked = best
+        const [held, { marketIds }] = await Promise.all([ask(asked, request, within), begun.all])
+        best = marketIds
+        return marketIds.join() === asked.join() ? held : await ask(marketIds, request, within)
       }
     },
   }
