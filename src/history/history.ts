@@ -1,11 +1,8 @@
-import featureSql from '../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { pause, timeLimit } from '../lib/async/abort.ts'
 import { askersOf, onBehalfOf } from '../lib/async/askers.ts'
-import { gathered } from '../lib/async/gather.ts'
 import { whenLate } from '../lib/async/late.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
@@ -13,6 +10,7 @@ import type { Log } from '../lib/log.ts'
 import { createCoverage, isBegun, type StoredProgress } from './coverage.ts'
 import { createFinality, type ExpectedTip, isSameTip, type Tip } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
+import { createSwitch } from './follow/switch.ts'
 import { createTroubles } from './follow/troubles.ts'
 import { checkEnd, endMissing, notBegun, notYet, switchedOff } from './follow/unready.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
@@ -20,8 +18,6 @@ import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
 import type { Ensured, EnsureRequest, History, HistoryReader, PlacedRequest, Stream, StreamPlace } from './stream.ts'
 import { createTails, type Tail } from './tail.ts'
-
-const findOff = query(featureSql, 'read')
 
 export interface HistoryService extends History, HistoryReader {
   /** What is stored, from the database. */
@@ -53,15 +49,7 @@ export function createHistory(options: {
 }): HistoryService {
   const { clients, db, clock, log, holder, recorder, isOff = false } = options
   const coverage = createCoverage(db, holder)
-  /** By the operator; one statement for all who ask at the same time. */
-  const isSwitchedOff = gathered<undefined, boolean>({
-    nameOf: () => '',
-    itemsMax: Number.POSITIVE_INFINITY,
-    async answer(askers) {
-      const [row] = await findOff(db, ['history'])
-      return askers.map(() => row?.is_off === true)
-    },
-  })
+  const isSwitchedOff = createSwitch(db)
   const finality = createFinality({ coverage, clock, log })
   const tails = createTails({ clock })
   const troubles = createTroubles(clock)
@@ -208,7 +196,7 @@ export function createHistory(options: {
     whenLate(signal, () => notBegun(client))
     const begun = unplaced.begun ?? finality.beginTip(client, signal)
     const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
-    const switching = isSwitchedOff(undefined).then((isOffNow) => {
+    const switching = isSwitchedOff().then((isOffNow) => {
       if (isOff || isOffNow) throw switchedOff(client)
     })
     const expect = (tip: ExpectedTip) => {

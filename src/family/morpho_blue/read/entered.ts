@@ -33,7 +33,7 @@ export interface EnteredReader {
    */
   markets(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<EnteredMarkets>
   /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
-  begin(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets>
+  foresee(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets>
   /** What it has in them at that block: one request more. Throws as `markets` and as `PositionReader.read`. */
   read(place: MorphoBluePlace, asked: AskedWallet, signal: AbortSignal): Promise<Partial<Fresh> & WalletRead>
 }
@@ -92,7 +92,7 @@ export function createEnteredReader(options: {
 
   return {
     markets: (place, wallet, signal) => withFees(place, { subject: lower(wallet), begun: undefined }, signal),
-    async begin(place, wallet, signal) {
+    async foresee(place, wallet, signal) {
       const subject = lower(wallet)
       const begun = history.prepare?.(place.client.chain.id, signal)
       const all = withFees(place, { subject, begun }, signal)

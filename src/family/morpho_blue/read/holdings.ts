@@ -24,7 +24,7 @@ export function createHoldingsReader(options: {
       if (deployments.length === 0) return undefined
       const begun: BegunMarkets =
         block === undefined
-          ? await entered.begin(place, wallet, signal)
+          ? await entered.foresee(place, wallet, signal)
           : { stored: undefined, all: entered.markets(place, wallet, signal) }
       let best = begun.stored ?? (await begun.all).marketIds
       const spamTokens = new Set<string>(client.chain.spamTokens)

@@ -1,0 +1,19 @@
+import featureSql from '../../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { gathered } from '../../lib/async/gather.ts'
+
+const findOff = query(featureSql, 'read')
+
+/** Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as `Database.run`. */
+export function createSwitch(db: Database): () => Promise<boolean> {
+  const isOff = gathered<undefined, boolean>({
+    nameOf: () => '',
+    itemsMax: Number.POSITIVE_INFINITY,
+    async answer(askers) {
+      const [row] = await findOff(db, ['history'])
+      return askers.map(() => row?.is_off === true)
+    },
+  })
+  return () => isOff(undefined)
+}
