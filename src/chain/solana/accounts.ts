@@ -1,3 +1,4 @@
+import { turn } from '../../lib/async/turns.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 
@@ -58,17 +59,39 @@ export function parseAccounts(
   return { slot, accounts: value.map((each) => (each === null ? null : parseAccount(each))) }
 }
 
-/** Reads the result of a search: accounts with their addresses. Throws `UpstreamError` as `parseAccounts`. */
-export function parseFound(result: unknown, { minSlot }: { readonly minSlot: bigint }): FoundAccounts {
+/** What a search found, before each account is looked at. */
+export interface FoundRows {
+  readonly slot: bigint
+  readonly rows: readonly unknown[]
+}
+
+/** Reads the result of a search. Throws `UpstreamError` if it is no list of a slot that is `minSlot` or later. */
+export function parseFoundRows(result: unknown, { minSlot }: { readonly minSlot: bigint }): FoundRows {
   const { slot, value } = parseContext(result, minSlot)
+  return { slot, rows: value }
+}
+
+/** Accounts that are looked at in one turn of the event loop: slow at first, until the code is compiled. */
+const ROWS_IN_TURN = 40
+
+/**
+ * What `read` makes of each account that a search found, in turns. Throws what `read` throws, and `UpstreamError` if one
+ * is no account with an address, or is there twice.
+ */
+export async function readFound<T>(
+  { slot, rows }: FoundRows,
+  read: (account: AddressedAccount) => T,
+): Promise<{ readonly slot: bigint; readonly accounts: readonly T[] }> {
   const seen = new Set<string>()
-  const accounts = value.map((row): AddressedAccount => {
+  const accounts: T[] = []
+  for (const row of rows) {
     const { pubkey, account } = record(row)
     if (typeof pubkey !== 'string' || !isBase58Address(pubkey)) throw new UpstreamError('Expected an address')
     if (seen.has(pubkey)) throw new UpstreamError('Expected every account once')
     seen.add(pubkey)
-    return { address: pubkey, ...parseAccount(account) }
-  })
+    accounts.push(read({ address: pubkey, ...parseAccount(account) }))
+    if (accounts.length % ROWS_IN_TURN === 0) await turn()
+  }
   return { slot, accounts }
 }
 

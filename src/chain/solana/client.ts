@@ -197,11 +197,11 @@ export function createSolanaClient(
   /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is no failure. */
   async function find<T>(
     { index, send }: Endpoint,
-    { method, read, single }: Search<T>,
+    { method, read, single, finish }: Search<T>,
     signal: AbortSignal,
   ): Promise<T> {
     try {
-      const found = await send({ ...read, timeoutMs: SEARCH_MS }, signal)
+      const found = await finish(await send({ ...read, timeoutMs: SEARCH_MS }, signal))
       methods.worked(index, method)
       return found
     } catch (error) {

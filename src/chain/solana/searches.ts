@@ -1,7 +1,14 @@
 import { base58 } from '@scure/base'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Read } from '../rpc/client.ts'
-import { type FoundAccounts, parseFound, quoteLongLamports } from './accounts.ts'
+import {
+  type AddressedAccount,
+  type FoundAccounts,
+  type FoundRows,
+  parseFoundRows,
+  quoteLongLamports,
+  readFound,
+} from './accounts.ts'
 import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token/token_account.ts'
 
 /** Which of a wallet's token accounts are wanted: those that one token program keeps, or those of one mint. */
@@ -38,7 +45,9 @@ export interface Search<T> {
   readonly whole: string
   /** Codes of refusals that are about one question alone. */
   readonly single: readonly number[]
-  readonly read: Read<T>
+  readonly read: Read<FoundRows>
+  /** Makes of the answer what was asked for. Throws `UpstreamError` for one that is not to be believed. */
+  readonly finish: (found: FoundRows) => Promise<T>
 }
 
 /** Nodes refuse so what they cannot look for, such as the address of no mint. */
@@ -73,11 +82,9 @@ export function tokenAccountsSearch(
   const filter = 'mint' in of ? { mint: of.mint } : { programId: of.program }
   const dataSlice = { offset: 0, length: TOKEN_ACCOUNT_BYTES }
   const config = { ...COMMON, ...atLeast(minSlot), dataSlice }
-  const parse = (result: unknown) => {
-    const { slot, accounts } = parseFound(result, { minSlot })
-    return { slot, accounts: accounts.map((each) => listed(each, { wallet, of })) }
-  }
-  return { ...TOKEN_ACCOUNTS, read: { method, params: [wallet, filter, config], parse, rewrite: quoteLongLamports } }
+  const parse = (result: unknown) => parseFoundRows(result, { minSlot })
+  const read = { method, params: [wallet, filter, config], parse, rewrite: quoteLongLamports }
+  return { ...TOKEN_ACCOUNTS, read, finish: (found) => readFound(found, (each) => listed(each, { wallet, of })) }
 }
 
 /** Asks for accounts of a program. An answer with an account that does not fit is not believed. */
@@ -89,16 +96,14 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
     ...holds.map(({ at, bytes }) => ({ memcmp: { offset: at, bytes: base58.encode(bytes) } })),
   ]
   const config = { ...COMMON, ...atLeast(minSlot), withContext: true, filters }
-  const parse = (result: unknown): FoundAccounts => {
-    const found = parseFound(result, { minSlot })
-    for (const { owner, data } of found.accounts) {
-      const isWanted = owner === program && data.length === size && holds.every((each) => isHeld(data, each))
-      if (!isWanted) throw new UpstreamError('The endpoint found accounts that were not asked for')
-    }
-    return found
+  const wanted = (account: AddressedAccount): AddressedAccount => {
+    const { owner, data } = account
+    if (owner === program && data.length === size && holds.every((each) => isHeld(data, each))) return account
+    throw new UpstreamError('The endpoint found accounts that were not asked for')
   }
+  const parse = (result: unknown) => parseFoundRows(result, { minSlot })
   const read = { method, params: [program, config], parse, rewrite: quoteLongLamports }
-  return { ...PROGRAM_ACCOUNTS, method: searchOf(program), read }
+  return { ...PROGRAM_ACCOUNTS, method: searchOf(program), read, finish: (found) => readFound(found, wanted) }
 }
 
 function listed(

@@ -7,8 +7,8 @@ import type { AccountsCheck } from './check.ts'
 import type { Item, Subject } from './item.ts'
 import { type Accounts, decoded, type Known } from './known.ts'
 
-/** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms. */
-const TOKENS_IN_TURN = 8
+/** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms and more at first. */
+const TOKENS_IN_TURN = 3
 /** Places of bundles whose addresses are derived in one turn. */
 const PLACES_IN_TURN = 48
 /** Mints of one round of requests; what a round shows is remembered even if a later one fails. */
