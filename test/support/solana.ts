@@ -158,12 +158,12 @@ export function startSolanaDouble(
       case 'getTokenAccountsByOwner': {
         const filter = query.filter as { readonly mint?: string; readonly programId?: string }
         if (filter.mint !== undefined && all[filter.mint] === undefined) return error(-32602, 'could not find mint')
-        return found((account) => isTokenAccountOf(account, { wallet: wanted, ...filter }))
+        return found(isTokenAccountOf({ wallet: wanted, ...filter }))
       }
-      case 'getProgramAccounts':
-        return found(
-          (account) => account.owner === wanted && (config.filters ?? []).every((each) => fits(account, each)),
-        )
+      case 'getProgramAccounts': {
+        const filters = (config.filters ?? []).map(fits)
+        return found((account) => account.owner === wanted && filters.every((isFit) => isFit(account)))
+      }
       default:
         return error(-32601, 'Method not found')
     }
@@ -230,19 +230,21 @@ interface Query {
 }
 
 /** As a node's index has it: by the owner, and by the mint or the program. */
-function isTokenAccountOf(
-  { owner, data }: ServedAccount,
-  asked: { readonly wallet: string; readonly mint?: string; readonly programId?: string },
-): boolean {
-  const isAccount = owner.startsWith('Token') && data.length >= 165 && (data.length === 165 || data[165] === 2)
-  if (!isAccount || base58.encode(data.subarray(32, 64)) !== asked.wallet) return false
-  return asked.mint === undefined ? owner === asked.programId : base58.encode(data.subarray(0, 32)) === asked.mint
+function isTokenAccountOf(asked: { readonly wallet: string; readonly mint?: string; readonly programId?: string }) {
+  const wallet = base58.decode(asked.wallet)
+  const mint = asked.mint === undefined ? undefined : base58.decode(asked.mint)
+  return ({ owner, data }: ServedAccount): boolean => {
+    const isAccount = owner.startsWith('Token') && data.length >= 165 && (data.length === 165 || data[165] === 2)
+    if (!isAccount || Buffer.compare(data.subarray(32, 64), wallet) !== 0) return false
+    return mint === undefined ? owner === asked.programId : Buffer.compare(data.subarray(0, 32), mint) === 0
+  }
 }
 
-function fits({ data }: ServedAccount, filter: Filter): boolean {
-  if ('dataSize' in filter) return data.length === filter.dataSize
+function fits(filter: Filter): (account: ServedAccount) => boolean {
+  if ('dataSize' in filter) return ({ data }) => data.length === filter.dataSize
+  const { offset } = filter.memcmp
   const bytes = base58.decode(filter.memcmp.bytes)
-  return Buffer.compare(data.subarray(filter.memcmp.offset, filter.memcmp.offset + bytes.length), bytes) === 0
+  return ({ data }) => Buffer.compare(data.subarray(offset, offset + bytes.length), bytes) === 0
 }
 
 async function faulty(

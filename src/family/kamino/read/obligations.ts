@@ -62,7 +62,10 @@ export function createObligationsReader(options: {
     let least = minSlot
     for (let left = READS_MAX; ; ) {
       const groups = await session.grouped(targets.map(known.addressesFor), { minSlot: least, check })
-      for (const { accounts } of new Set(groups)) known.learn(accounts)
+      for (const { accounts } of new Set(groups)) {
+        known.learn(accounts)
+        await turn()
+      }
       const reads: ObligationRead[] = []
       for (const [index, target] of targets.entries()) {
         if (index % OBLIGATIONS_IN_TURN === OBLIGATIONS_IN_TURN - 1) await turn()
