@@ -12,6 +12,7 @@ import { eventsRoute } from './routes/events.ts'
 import { listRoute } from './routes/list.ts'
 import { pnlRoute } from './routes/pnl.ts'
 import { positionRoute } from './routes/position.ts'
+import { createUniswapV3Lives } from './routes/position_life.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -67,9 +68,13 @@ export const UNISWAP_V3 = defineFamily({
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const lives = once(() => createUniswapV3LifeReader(connect()))
-    const timedLives = once(() => createTimedLives({ lives: lives(), clock: connect().clock }))
-    const options = { chainIds, reader, lives, timedLives: timedLives }
+    const lives = once(() => {
+      const services = connect()
+      const lives = createUniswapV3LifeReader(services)
+      const timedLives = createTimedLives({ lives, clock: services.clock })
+      return createUniswapV3Lives({ reader: reader(), lives, timedLives })
+    })
+    const options = { chainIds, reader, lives }
     return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]
   },
 })

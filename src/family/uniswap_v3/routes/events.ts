@@ -7,8 +7,7 @@ import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
-import type { RoutesOptions } from './places.ts'
-import { readPositionLife } from './position_life.ts'
+import { askedLife, type RoutesOptions } from './places.ts'
 
 /** The flows of one position, which its profit and loss is counted from. */
 export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -34,7 +33,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     feature: 'history',
     charge: CHARGES.events,
     async read({ page, limit, ...asked }, { signal }) {
-      const positionLife = await readPositionLife({ reader: reader(), lives: lives() }, asked, signal)
+      const positionLife = await lives().find(askedLife(reader(), asked), signal)
       checkLife(positionLife)
       return { positionLife, flows: pageOf(positionLife.life.flows.toReversed(), { page, limit }) }
     },

@@ -12,10 +12,9 @@ import { listOutput } from '../present/schema.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
 import { CHARGES } from './credits.ts'
 import { placesToAsk, type RoutesOptions } from './places.ts'
-import { outcomesOf } from './position_life.ts'
 
 /** The list of a wallet's positions. */
-export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOptions): Route {
+export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -57,7 +56,7 @@ export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOpt
       })
       if (!full) return { ...list, pnls: undefined }
       const items = await reader.priceByPools(list.items, { ...list, signal })
-      return { ...list, items, pnls: await outcomesOf(timedLives(), list, { signal, untilMs }) }
+      return { ...list, items, pnls: await lives().outcomes(list, { signal, untilMs }) }
     },
     count: ({ items }) => items.length,
     // Profits come from histories, which grow while the block is the same.

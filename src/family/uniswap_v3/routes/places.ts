@@ -1,19 +1,17 @@
 import { type Address, isAddressEqual } from 'viem'
 import { onlyPosition, unknownManager } from '../../../finance/liquidity/list/found.ts'
-import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { type Moment, readAt } from '../../place.ts'
-import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/lives.ts'
 import type { ChainRead, Position } from '../read/position.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
+import type { UniswapV3Lives } from './position_life.ts'
 
 /** What the family's endpoints are made from; `chainIds` are all configured chains, with this family or without. */
 export interface RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
-  readonly lives: () => UniswapV3LifeReader
-  readonly timedLives: () => TimedLives<UniswapV3LifeQuestion>
+  readonly lives: () => UniswapV3Lives
 }
 
 /** What a request says about where its positions are, and when. */
@@ -61,4 +59,9 @@ export function onlyPositionOf(reads: readonly ChainRead[], id: bigint): Positio
     id,
     placeOf: ({ chainId, deployment: { manager } }) => ({ chainId, manager }),
   })
+}
+
+/** The life of the position that is asked for. Throws as `placesToAsk`. */
+export function askedLife(reader: PositionReader, { id, ...asked }: AskedPlaces & { readonly id: bigint }) {
+  return { id, places: placesToAsk(reader, asked), moment: asked, isChainNamed: asked.chain_id !== undefined }
 }

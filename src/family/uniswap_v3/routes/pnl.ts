@@ -7,8 +7,7 @@ import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
-import type { RoutesOptions } from './places.ts'
-import { readPositionLife } from './position_life.ts'
+import { askedLife, type RoutesOptions } from './places.ts'
 
 /** Profit and loss of one position. */
 export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -34,7 +33,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     feature: 'history',
     charge: CHARGES.pnl,
     async read({ status, ...asked }, { signal }) {
-      const positionLife = await readPositionLife({ reader: reader(), lives: lives() }, asked, signal)
+      const positionLife = await lives().find(askedLife(reader(), asked), signal)
       const profit = await profitOfLife(positionLife)
       if (status === 'inactive' && !profit.isClosed) {
         const message = `Position ${positionLife.tokenId} on chain ${positionLife.chainId} is active: ask without "status"`

@@ -10,7 +10,6 @@ import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
 import { onlyPositionOf, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
-import { lifeOfPosition } from './position_life.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -45,7 +44,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const position = onlyPositionOf(reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
-      const positionLife = await lifeOfPosition({ reader, lives: lives() }, { position, places, reads }, signal)
+      const positionLife = await lives().of({ position, places, reads }, signal)
       const { block } = positionLife
       const at = { places, reads: [{ block }], signal }
       const [priced = positionLife.position] = await reader.priceByPools([positionLife.position], at)

@@ -1,12 +1,7 @@
 import type { Address } from 'viem'
 import { lifeMsOf } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
-import {
-  createLifeReader,
-  keyOf,
-  type LifeQuestion,
-  type LifeReader,
-} from '../../../../finance/liquidity/lives/life_reader.ts'
+import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
 import {
   type PositionFlow,
@@ -16,6 +11,7 @@ import {
 import type { History, StreamPlace } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
+import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
 import { createFlowStream } from '../stream.ts'
@@ -24,11 +20,7 @@ import { createPoolPrices } from './pool_price.ts'
 import { isUnminted } from './unminted.ts'
 
 /** Whose life is read. */
-export interface UniswapV3LifeQuestion extends LifeQuestion {
-  readonly deployment: UniswapV3Deployment
-  /** As it is at a block; undefined once it is burned. */
-  readonly position: Position | undefined
-}
+export type UniswapV3LifeQuestion = ManagedLifeQuestion<UniswapV3Deployment, Position>
 
 export type UniswapV3LifeReader = LifeReader<UniswapV3LifeQuestion>
 

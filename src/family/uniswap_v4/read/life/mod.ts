@@ -3,12 +3,7 @@ import { lifeMsOf } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { PnlToken } from '../../../../finance/liquidity/flow_price.ts'
-import {
-  createLifeReader,
-  keyOf,
-  type LifeQuestion,
-  type LifeReader,
-} from '../../../../finance/liquidity/lives/life_reader.ts'
+import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
 import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { type FoundChange, readChanges } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
@@ -17,6 +12,7 @@ import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../../lib/error.ts'
+import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import { flowsOf } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
@@ -26,11 +22,7 @@ import { type BornPosition, readBirth } from './birth.ts'
 import { isUnminted } from './unminted.ts'
 
 /** Whose life is read. */
-export interface UniswapV4LifeQuestion extends LifeQuestion {
-  readonly deployment: UniswapV4Deployment
-  /** As it is at a block; undefined once it is burned. */
-  readonly position: LivingPosition | undefined
-}
+export type UniswapV4LifeQuestion = ManagedLifeQuestion<UniswapV4Deployment, LivingPosition>
 
 /** What a life needs to know about a position that is there. */
 interface LivingPosition {

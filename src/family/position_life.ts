@@ -1,0 +1,180 @@
+import type { Address } from 'viem'
+import type { Block } from '../chain/block.ts'
+import { ambiguous, onlyPosition } from '../finance/liquidity/list/found.ts'
+import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
+import type { Life, LifeQuestion, LifeReader } from '../finance/liquidity/lives/life_reader.ts'
+import type { Patience, TimedLives } from '../finance/liquidity/lives/timed_lives.ts'
+import { type ToldLife, timedOutcomes } from '../finance/liquidity/lives/told_life.ts'
+import type { Outcome, PnlState } from '../finance/liquidity/profit.ts'
+import type { BegunTip } from '../history/final/finality.ts'
+import { CodedError, UnavailableError } from '../lib/error.ts'
+import type { PastPlaces } from './past.ts'
+import { type FamilyPlace, type Moment, readAt } from './place.ts'
+
+/** A position as a family reads it. */
+interface ManagedPosition<Deployment> {
+  readonly chainId: number
+  readonly tokenId: bigint
+  readonly deployment: Deployment
+}
+
+/** Whose life a family reads. */
+export interface ManagedLifeQuestion<Deployment, Position> extends LifeQuestion {
+  readonly deployment: Deployment
+  /** As it is at a block; undefined once it is burned. */
+  readonly position: Position | undefined
+}
+
+/** How a family reads its positions, and what profit and loss needs to know about them. */
+interface LivesSetup<Deployment extends { readonly startBlock: number }, Position> {
+  readonly reader: {
+    readonly past: PastPlaces<Deployment>
+    /** The positions of an id on the places given, each at its block. Throws `UnavailableError`. */
+    readOne(
+      tokenId: bigint,
+      from: { readonly places: readonly FamilyPlace<Deployment>[]; readonly signal: AbortSignal },
+    ): Promise<readonly (SortedOut<Position> & { readonly block: Block })[]>
+  }
+  readonly lives: LifeReader<ManagedLifeQuestion<Deployment, Position>>
+  readonly timedLives: TimedLives<ManagedLifeQuestion<Deployment, Position>>
+  readonly managerOf: (deployment: Deployment) => Address
+  readonly stateOf: (position: Position, timestampSec: bigint) => PnlState
+}
+
+/** A position's life, and the position as it is at the block. */
+interface PositionLife<Position> extends ToldLife {
+  readonly position: Position
+}
+
+/** Where and when positions were read. */
+interface Reading<Deployment> {
+  readonly places: readonly FamilyPlace<Deployment>[]
+  readonly reads: readonly { readonly block: Block }[]
+}
+
+interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
+  readonly position: Position
+  readonly begun?: BegunTip | undefined
+}
+
+/** The position of an id, on these places. */
+interface AskedLife<Deployment> {
+  readonly id: bigint
+  readonly places: readonly FamilyPlace<Deployment>[]
+  readonly moment: Moment
+  /** False if the caller named no chain: to look for a burned position on all of them would take too long. */
+  readonly isChainNamed: boolean
+}
+
+/** Lives of a family's positions, as its routes ask for them. */
+export interface PositionLives<Deployment, Position> {
+  /**
+   * The life of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER naming what
+   * would settle which one is meant; `UnavailableError` until its history is complete.
+   */
+  find(asked: AskedLife<Deployment>, signal: AbortSignal): Promise<ToldLife>
+  /**
+   * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError` until
+   * the history is complete.
+   */
+  of(found: FoundPosition<Deployment, Position>, signal: AbortSignal): Promise<PositionLife<Position>>
+  /** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
+  outcomes(
+    list: Reading<Deployment> & { readonly items: readonly Position[] },
+    within: Patience,
+  ): Promise<readonly Outcome[]>
+}
+
+/** Makes them for a family. */
+export function createPositionLives<
+  Deployment extends { readonly startBlock: number },
+  Position extends ManagedPosition<Deployment>,
+>(setup: LivesSetup<Deployment, Position>): PositionLives<Deployment, Position> {
+  const { reader, lives, timedLives, managerOf, stateOf } = setup
+
+  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
+    onlyPosition(reads, {
+      id,
+      placeOf: ({ chainId, deployment }) => ({ chainId, manager: managerOf(deployment) }),
+    })
+
+  /** The question for the life of a position that was read, and where and when it was read. */
+  function askAbout(position: Position, { places, reads }: Reading<Deployment>) {
+    const { chainId, tokenId, deployment } = position
+    const place = places.find(({ client }) => client.chain.id === chainId)
+    const block = reads.find((read) => read.block.chainId === chainId)?.block
+    if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
+    const { client } = place
+    const manager = managerOf(deployment)
+    return { place, block, question: { client, manager, deployment, tokenId, position, block: block.number } }
+  }
+
+  async function lifeOf(found: FoundPosition<Deployment, Position>, signal: AbortSignal) {
+    const { position, begun } = found
+    const { chainId, tokenId, deployment } = position
+    const { place, block, question } = askAbout(position, found)
+    const life = await lives.read({ ...question, begun }, signal)
+    if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
+    const at = (now: Position, when: Block): PositionLife<Position> => {
+      return { chainId, tokenId, life, position: now, state: stateOf(now, when.timestampSec), block: when }
+    }
+    if (life.end.number >= block.number) return at(position, block)
+    // History ends before the newest block: everything is answered as of there.
+    const earlier = { ...place, deployments: [deployment], block: life.end }
+    const atEnd = only(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
+    if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
+    return at(atEnd, life.end)
+  }
+
+  async function findBurned(
+    { id, places }: Pick<AskedLife<Deployment>, 'id' | 'places'>,
+    signal: AbortSignal,
+  ): Promise<ToldLife | undefined> {
+    const found: { readonly chainId: number; readonly manager: Address; readonly life: Life }[] = []
+    for (const { client, deployments, block } of places) {
+      for (const deployment of deployments) {
+        const manager = managerOf(deployment)
+        const question = { client, manager, deployment, tokenId: id, position: undefined, block: block?.number }
+        const life = await lives.read(question, signal)
+        if (life !== undefined) found.push({ chainId: client.chain.id, manager, life })
+      }
+    }
+    if (found.length > 1) throw ambiguous(found, id)
+    const [first] = found
+    if (first === undefined) return undefined
+    const { chainId, life } = first
+    const asked = places[0]?.block
+    const block = asked !== undefined && asked.number < life.end.number ? asked : life.end
+    return { chainId, tokenId: id, life, state: undefined, block }
+  }
+
+  return {
+    of: lifeOf,
+    async find({ id, places: known, moment, isChainNamed }, signal) {
+      const [first] = known
+      const begun = first === undefined || known.length > 1 ? undefined : lives.prepare(first.client, signal)
+      const { places, reads } = await readAt({ places: known, moment, past: reader.past, signal }, async (here) => ({
+        places: here,
+        reads: await reader.readOne(id, { places: here, signal }),
+      }))
+      const position = only(reads, id)
+      if (position !== undefined) return await lifeOf({ position, places, reads, begun }, signal)
+      if (!isChainNamed) {
+        throw new CodedError(
+          'NOT_FOUND',
+          `There is no position ${id} on any manager asked; one that was burned needs parameter "chain_id"`,
+        )
+      }
+      const burned = await findBurned({ id, places }, signal)
+      if (burned !== undefined) return burned
+      throw new CodedError('NOT_FOUND', `There never was a position ${id} on any manager asked`)
+    },
+    async outcomes(list, within) {
+      const asked = list.items.map((position) => {
+        const { question, block } = askAbout(position, list)
+        return { question, state: stateOf(position, block.timestampSec) }
+      })
+      return await timedOutcomes(timedLives, asked, within)
+    },
+  }
+}
