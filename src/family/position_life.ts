@@ -58,12 +58,11 @@ interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
 }
 
 /** The position of an id, on these places. */
-interface AskedLife<Deployment> {
+interface AskedLife<Deployment> extends Moment {
   readonly id: bigint
   readonly places: readonly FamilyPlace<Deployment>[]
-  readonly moment: Moment
-  /** False if the caller named no chain: to look for a burned position on all of them would take too long. */
-  readonly isChainNamed: boolean
+  /** If the caller named it: to look for a burned position on all chains would take too long. */
+  readonly chain_id?: number | undefined
 }
 
 /** Lives of a family's positions, as its routes ask for them. */
@@ -150,7 +149,7 @@ export function createPositionLives<
 
   return {
     of: lifeOf,
-    async find({ id, places: known, moment, isChainNamed }, signal) {
+    async find({ id, chain_id: chainId, places: known, ...moment }, signal) {
       const [first] = known
       const begun = first === undefined || known.length > 1 ? undefined : lives.prepare(first.client, signal)
       const { places, reads } = await readAt({ places: known, moment, past: reader.past, signal }, async (here) => ({
@@ -159,7 +158,7 @@ export function createPositionLives<
       }))
       const position = only(reads, id)
       if (position !== undefined) return await lifeOf({ position, places, reads, begun }, signal)
-      if (!isChainNamed) {
+      if (chainId === undefined) {
         throw new CodedError(
           'NOT_FOUND',
           `There is no position ${id} on any manager asked; one that was burned needs parameter "chain_id"`,

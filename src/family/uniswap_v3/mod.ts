@@ -8,11 +8,9 @@ import { createHoldingsReader } from './read/holdings.ts'
 import { createUniswapV3LifeReader } from './read/life/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createFlowStream } from './read/stream.ts'
-import { eventsRoute } from './routes/events.ts'
 import { listRoute } from './routes/list.ts'
-import { pnlRoute } from './routes/pnl.ts'
 import { positionRoute } from './routes/position.ts'
-import { createUniswapV3Lives } from './routes/position_life.ts'
+import { createUniswapV3Lives, positionLifeRoutes } from './routes/position_life.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -75,6 +73,6 @@ export const UNISWAP_V3 = defineFamily({
       return createUniswapV3Lives({ reader: reader(), lives, timedLives })
     })
     const options = { chainIds, reader, lives }
-    return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]
+    return [listRoute(options), positionRoute(options), ...positionLifeRoutes(options)]
   },
 })

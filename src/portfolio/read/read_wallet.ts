@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Fresh } from '../../chain/block_cache.ts'
-import { createMoments, momentRefused } from '../../family/moment.ts'
+import { createMoments, momentRefused } from '../../family/past.ts'
 import { isNow, type Moment } from '../../family/place.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { together } from '../../lib/async/together.ts'

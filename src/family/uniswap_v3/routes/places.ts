@@ -60,8 +60,3 @@ export function onlyPositionOf(reads: readonly ChainRead[], id: bigint): Positio
     placeOf: ({ chainId, deployment: { manager } }) => ({ chainId, manager }),
   })
 }
-
-/** The life of the position that is asked for. Throws as `placesToAsk`. */
-export function askedLife(reader: PositionReader, { id, ...asked }: AskedPlaces & { readonly id: bigint }) {
-  return { id, places: placesToAsk(reader, asked), moment: asked, isChainNamed: asked.chain_id !== undefined }
-}

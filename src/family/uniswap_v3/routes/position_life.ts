@@ -1,12 +1,16 @@
 import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
 import type { PnlState } from '../../../finance/liquidity/profit.ts'
 import { ifDirect } from '../../../finance/price/price.ts'
+import type { Route } from '../../../http/route/route.ts'
+import { lifeRoutes } from '../../life_routes.ts'
 import { createPositionLives, type PositionLives } from '../../position_life.ts'
 import { figuresOf } from '../math/figures.ts'
 import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/lives.ts'
 import type { Position } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { CHARGES } from './credits.ts'
+import { placesToAsk, type RoutesOptions } from './places.ts'
 
 export type UniswapV3Lives = PositionLives<UniswapV3Deployment, Position>
 
@@ -17,6 +21,18 @@ export function createUniswapV3Lives(services: {
   readonly timedLives: TimedLives<UniswapV3LifeQuestion>
 }): UniswapV3Lives {
   return createPositionLives({ ...services, managerOf: ({ manager }) => manager, stateOf })
+}
+
+/** Profit and loss of one position, and the flows that it is counted from. */
+export function positionLifeRoutes({ chainIds, reader, lives }: RoutesOptions): readonly Route[] {
+  return lifeRoutes({
+    family: 'uniswap-v3',
+    tool: 'uniswap',
+    what: 'liquidity position',
+    chainIds,
+    charges: CHARGES,
+    find: (asked, signal) => lives().find({ ...asked, places: placesToAsk(reader(), asked) }, signal),
+  })
 }
 
 /** A position as profit and loss counts it. */

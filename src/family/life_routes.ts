@@ -1,0 +1,96 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import { checkLife, profitOfLife, type ToldLife } from '../finance/liquidity/lives/told_life.ts'
+import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
+import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
+import { chainIdIn, choice, evmAddress, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
+import { pageOf, pagination } from '../http/request/page.ts'
+import type { Charge } from '../http/route/charge.ts'
+import { type Route, route } from '../http/route/route.ts'
+import { CodedError } from '../lib/error.ts'
+import { asOf, type Moment } from './place.ts'
+
+/** What the routes about a life are made from. */
+interface LifeRoutesOptions {
+  /** Path segment of the family. */
+  readonly family: string
+  /** What their tools begin with: `uniswap`. */
+  readonly tool: string
+  /** What a position is one of, in summaries: `liquidity position`. */
+  readonly what: string
+  /** All configured chains, with this family or without. */
+  readonly chainIds: readonly number[]
+  readonly charges: { readonly pnl: Charge; readonly events: Charge }
+  /** Throws as `PositionLives.find`. */
+  find(asked: AskedPosition, signal: AbortSignal): Promise<ToldLife>
+}
+
+/** Which position, and when. */
+export interface AskedPosition extends Moment {
+  readonly id: bigint
+  readonly chain_id?: number | undefined
+  readonly manager_address?: Address | undefined
+}
+
+/** Profit and loss of one position, and the flows that it is counted from. */
+export function lifeRoutes(options: LifeRoutesOptions): readonly [pnl: Route, events: Route] {
+  return [pnlRoute(options), eventsRoute(options)]
+}
+
+function inputOf(chainIds: readonly number[]) {
+  return {
+    id: tokenId,
+    chain_id: v.optional(chainIdIn(chainIds)),
+    manager_address: v.optional(evmAddress),
+    ...moment,
+  }
+}
+
+function pnlRoute({ family, tool, what, chainIds, charges, find }: LifeRoutesOptions): Route {
+  const status = v.optional(choice(['inactive']))
+  return route({
+    method: 'GET',
+    path: `/v1/positions/${family}/:id/pnl`,
+    tool: `${tool}_pnl`,
+    summary: `Counts the profit and loss of one ${what} over the life of its token, also after it was burned.`,
+    input: v.pipe(v.object({ ...inputOf(chainIds), status }), momentRule()),
+    output: pnlOutput,
+    errors: [404, 503, 'MISSING_PARAMETER'],
+    feature: 'history',
+    charge: charges.pnl,
+    async read({ status, ...asked }, { signal }) {
+      const told = await find(asked, signal)
+      const profit = await profitOfLife(told)
+      if (status === 'inactive' && !profit.isClosed) {
+        const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
+        throw new CodedError('NOT_FOUND', message)
+      }
+      return { told, profit }
+    },
+    present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: asOf([told]) }),
+  })
+}
+
+function eventsRoute({ family, tool, what, chainIds, charges, find }: LifeRoutesOptions): Route {
+  return route({
+    method: 'GET',
+    path: `/v1/positions/${family}/:id/events`,
+    tool: `${tool}_events`,
+    summary: `Lists what went into one ${what} and out of it, priced at its time, newest first.`,
+    input: v.pipe(v.object({ ...inputOf(chainIds), page, limit }), momentRule()),
+    output: eventsOutput,
+    errors: [404, 503, 'MISSING_PARAMETER'],
+    feature: 'history',
+    charge: charges.events,
+    async read({ page, limit, ...asked }, { signal }) {
+      const told = await find(asked, signal)
+      checkLife(told)
+      return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
+    },
+    present: ({ told, flows }, { page, limit }, { url }) => ({
+      data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
+      pagination: pagination({ page, limit, total: told.life.flows.length, url }),
+      asOf: asOf([told]),
+    }),
+  })
+}
