@@ -83,6 +83,8 @@ interface LifeFlows {
   readonly stored: readonly PositionFlow[]
   /** Those that are not final. */
   readonly young: readonly PositionFlow[]
+  /** True if stored flows after the block of the question were left out. */
+  readonly isCut?: boolean
 }
 
 /** The first flow of a life, and the last block that can never be replaced. */
@@ -126,7 +128,7 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
     const last = Number(block ?? end.number)
     const rows = [...stored, ...flows.young].filter((flow) => flow.block <= last)
     if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
-    return { rows, stored, end, storedTo, before, version }
+    return { rows, stored, end, storedTo, before, version, isCut: flows.isCut === true }
   }
 
   /** Facts of blocks; who has no more time for them is told how far they are. */
@@ -154,7 +156,7 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
       const flows = await flowsUpTo(question, lives.find(key), signal)
       const [first] = flows?.rows ?? []
       if (flows === undefined || first === undefined) return undefined
-      const { rows, stored, end, storedTo, before, version } = flows
+      const { rows, stored, end, storedTo, before, version, isCut } = flows
       const { subject, poolPrice } = await source.born(question, { first, finalTo: storedTo }, signal)
       const known = before?.facts ?? new Map<number, BlockFacts>()
       await turnBefore(rows)
@@ -163,7 +165,8 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
       await turnBefore(rows)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
-      if (rows.length < stored.length) return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
+      if (isCut || rows.length < stored.length)
+        return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
       const counted = await countedFrom(before?.counted, { rows: stored, facts, subject })
       if (version !== undefined)
         lives.keep(key, { rows: stored, storedTo, version, facts: finalFacts(facts, storedTo), counted })

@@ -1,75 +1,35 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { zeroAddress } from 'viem'
-import {
-  createUniswapV4LifeReader,
-  type UniswapV4LifeQuestion,
-} from '../../../../src/family/uniswap_v4/read/life/mod.ts'
 import { presentPnl } from '../../../../src/finance/liquidity/present.ts'
 import { profitOf } from '../../../../src/finance/liquidity/profit.ts'
-import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
-import { silentLog } from '../../../../src/lib/log.ts'
-import { TOKENS } from '../../../devnet/addresses.ts'
-import { chainOf } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
 import { buildV4Lives, type V4Life, type V4Lives } from '../../../devnet/uniswap_v4/life.ts'
 import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
-import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { countedClient } from '../../uniswap_v3/support.ts'
-import { type ActTruth, flowsOfTruths, holdingOf, infoAt, pricesAt, truthsOfActs, UNFED } from './truth.ts'
+import { createLifeProcesses } from './scene.ts'
+import { type ActTruth, flowsOfTruths, holdingOf, pricesAt, truthsOfActs, UNFED } from './truth.ts'
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
-const FINALITY_DEPTH = 6
 const NOBODY = { because: 'nobody is asked' }
-const YEARS_SEC = 10 * 365 * 86_400
 
 let devnet: Devnet
 let v4: UniswapV4
 let lives: V4Lives
 let truths: readonly ActTruth[]
-let database: TestDatabase
-const histories: HistoryService[] = []
+let processes: ReturnType<typeof createLifeProcesses>
 
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: AGE_SEC })
-  database = await testDatabase()
+  processes = createLifeProcesses(devnet)
   v4 = await devnet.uniswapV4()
   lives = await buildV4Lives(v4, { seed: 21, rounds: 52 })
   truths = await truthsOfActs(devnet, lives)
 }, LIMIT_MS)
 afterAll(async () => {
-  await Promise.all(histories.map((history) => history.close()))
+  await processes.close()
   await devnet.stop()
-  await database.close()
 })
-
-function start() {
-  const fed = Object.values(TOKENS).filter(({ address }) => !UNFED.includes(address))
-  const usdFeeds = Object.fromEntries(fed.map(({ address, feed }) => [address, { feed, heartbeatSec: YEARS_SEC }]))
-  const chain = chainOf(devnet, { prices: { usdFeeds, stablecoins: [] }, finality: { depth: FINALITY_DEPTH } })
-  const { client, requests } = countedClient(chain)
-  const clients = new Map([[client.chain.id, client]])
-  const history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'v4' })
-  histories.push(history)
-  const reader = createUniswapV4LifeReader({ db: database.db, history, clock: systemClock })
-  const read = async (life: V4Life) => {
-    const block = lives.blockNumber
-    const [liquidity, growth0, growth1] = await infoAt(devnet, life, block)
-    const { tokenId, tickLower, tickUpper, isBurned, pool } = life
-    const [token0, token1] = pool.currencies
-    const growth = liquidity === 0n ? undefined : { insideLast: { growth0, growth1 } }
-    const here = { tickLower, tickUpper, token0, token1, growth, pool: { id: pool.id, hooks: pool.key.hooks } }
-    const { poolManager, positionManager } = UNISWAP_V4
-    const deployment = { poolManager, positionManager, startBlock: 0 }
-    const position = isBurned ? undefined : here
-    const question: UniswapV4LifeQuestion = { client, manager: positionManager, deployment, tokenId, position, block }
-    return await reader.read(question, new AbortController().signal)
-  }
-  return { read, requests }
-}
 
 const isTold = ({ pool }: V4Life) => (Number.parseInt(pool.key.hooks.slice(-4), 16) & 0b11) === 0
 /** Whoever burns a position that is empty changes no liquidity. */
@@ -89,10 +49,10 @@ describe('lives of V4 positions', () => {
   test(
     'have flows that pay what the owner’s balances changed by, to the wei',
     async () => {
-      const { read } = start()
+      const { read } = await processes.start()
       let compared = 0
       for (const life of lives.positions.filter(isTold)) {
-        const told = await read(life)
+        const told = await read(life, lives.blockNumber)
         const flows = told?.flows.map(({ row }) => row) ?? []
         const acts = ofLife(life)
         expect(new Set(flows.map(({ block }) => block))).toEqual(
@@ -117,11 +77,11 @@ describe('lives of V4 positions', () => {
   test(
     'have the profit and loss of another implementation in all figures',
     async () => {
-      const { read } = start()
+      const { read } = await processes.start()
       const block = lives.blockNumber
       const { timestamp } = await devnet.client.getBlock({ blockNumber: block })
       for (const life of lives.positions.filter(isTold)) {
-        const told = await read(life)
+        const told = await read(life, lives.blockNumber)
         if (told === undefined) throw new Error(`Cannot read the life of ${life.tokenId}`)
         const { liquidity, sqrtPriceX96, principal, fees } = await holdingOf(devnet, life, block)
         const acts = ofLife(life)

@@ -146,7 +146,11 @@ export async function holdingOf(
 }
 
 /** What the pool keeps about a position at a block. */
-export async function infoAt(node: Node, { tokenId, pool, tickLower, tickUpper }: V4Life, block: bigint) {
+export async function infoAt(
+  node: Node,
+  { tokenId, pool, tickLower, tickUpper }: Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper'>,
+  block: bigint,
+) {
   const salt = toHex(tokenId, { size: 32 })
   const args = [pool.id, UNISWAP_V4.positionManager, tickLower, tickUpper, salt] as const
   return (await view(node, { functionName: 'getPositionInfo', args, block })) as readonly [bigint, bigint, bigint]

@@ -101,12 +101,16 @@ export function createUniswapV4LifeReader(services: {
       const asked = { place, stream: CHANGE_STREAM.name, pool, tokenId, fromBlock: startBlock, toBlock: storedTo, max }
       const stored = storedTo < startBlock ? [] : await readChanges(db, asked)
       if (stored === undefined) return undefined
-      const young = tail.filter((change) => change.tokenId === tokenId)
-      const changes = await findAmounts({ client, place, changes: [...stored, ...young], finalTo: storedTo }, signal)
+      const all = [...stored, ...tail.filter((change) => change.tokenId === tokenId)]
+      // What came later may be what nobody can tell.
+      const { block = end.number } = question
+      const until = all.filter((change) => change.block <= Number(block))
+      const changes = await findAmounts({ client, place, changes: until, finalTo: storedTo }, signal)
       if (question.block === undefined || end.number >= question.block) checkLast(question, changes)
       return {
         stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(flowsOf),
         young: changes.filter(({ block }) => block > storedTo).flatMap(flowsOf),
+        isCut: until.length < all.length,
       }
     },
     async born(question, { first }, signal) {

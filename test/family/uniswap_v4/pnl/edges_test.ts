@@ -1,0 +1,231 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Address, Hex } from 'viem'
+import { CHANGE_TOPIC } from '../../../../src/family/uniswap_v4/event/log.ts'
+import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
+import { forgetHistory } from '../../../../src/history/coverage.ts'
+import { walletOf } from '../../../devnet/addresses.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { rangeAround } from '../../../devnet/ticks.ts'
+import type { Transaction } from '../../../devnet/transaction.ts'
+import { burnCall, collectCall, decreaseCall, increaseCall, swapCall } from '../../../devnet/uniswap_v4/calls.ts'
+import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
+import { liquidityWorth, rawOfUsd, type V4PoolName } from '../../../devnet/uniswap_v4/pools.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { withoutPast } from '../../uniswap_v3/pnl/endpoints.ts'
+import { type AskedLife, createLifeProcesses } from './scene.ts'
+
+const LIMIT_MS = 60_000
+const OWNER = walletOf('v4 edges')
+const USD = 5_000
+
+let devnet: Devnet
+let v4: UniswapV4
+let faulty: FaultyRpc
+let processes: ReturnType<typeof createLifeProcesses>
+
+beforeAll(async () => {
+  devnet = await startDevnet()
+  v4 = await devnet.uniswapV4()
+  await v4.fund([OWNER])
+  faulty = await startFaultyRpc(devnet.rpcUrl)
+  processes = createLifeProcesses(devnet)
+}, LIMIT_MS)
+beforeEach(() => {
+  faulty.rule(() => undefined)
+  faulty.reset()
+})
+afterEach(() => processes.close())
+afterAll(async () => {
+  await faulty.stop()
+  await devnet.stop()
+})
+
+/** A position of the owner. */
+async function mint(
+  name: V4PoolName = 'plain',
+): Promise<AskedLife & { readonly owner: Address; readonly liquidity: bigint }> {
+  const pool = v4.pools[name]
+  const range = rangeAround(pool, -1_200, 1_200)
+  const liquidity = liquidityWorth(pool, { ...range, usd: USD })
+  const tokenId = await v4.mint({ pool, ...range, liquidity, recipient: OWNER })
+  return { tokenId, pool, ...range, owner: OWNER, liquidity, isBurned: false }
+}
+
+const swap = (name: V4PoolName = 'plain', zeroForOne = true): Transaction => {
+  const pool = v4.pools[name]
+  return swapCall({ pool, zeroForOne, amountIn: rawOfUsd(pool.currencies[zeroForOne ? 0 : 1], 20_000) })
+}
+
+/** Enough blocks that all before is final. */
+const pass = () => devnet.rpc.call('anvil_mine', '0x8')
+
+const fault = (error: Promise<unknown>) =>
+  error.then(
+    () => 'none',
+    ({ message }: Error) => message,
+  )
+
+const brief = ({ kind, liquidity, block }: PositionFlow) => `${kind} ${liquidity} ${block}`
+
+test('two changes in one block pay their fees with the first, if nothing moved fees between them', async () => {
+  const life = await mint()
+  await devnet.send([swap()])
+  const [, , receipt] = await devnet.send([
+    swap('plain', false),
+    increaseCall({ ...life, liquidity: 1_000n }),
+    decreaseCall({ ...life, liquidity: life.liquidity / 2n }),
+    // After both it moves nothing that they paid.
+    swap(),
+  ])
+  await pass()
+  const told = await (await processes.start()).read(life)
+  const block = Number(receipt?.blockNumber)
+  const here = told?.flows.map(({ row }) => row).filter((row) => row.block === block) ?? []
+  expect(here.map(({ kind }) => kind)).toEqual(['increase', 'collect', 'decrease', 'collect'])
+  const [, fees, decrease, collect] = here
+  expect((fees?.amount0 ?? 0n) + (fees?.amount1 ?? 0n)).toBeGreaterThan(0n)
+  expect([collect?.amount0, collect?.amount1]).toEqual([decrease?.amount0, decrease?.amount1])
+}, 60_000)
+
+test('a swap or a donation between two changes in one block makes them untellable, and the block is named', async () => {
+  const life = await mint()
+  const [receipt] = await devnet.send([
+    increaseCall({ ...life, liquidity: 1_000n }),
+    swap(),
+    decreaseCall({ ...life, liquidity: life.liquidity / 2n }),
+  ])
+  await pass()
+  const { read } = await processes.start()
+  expect(await fault(read(life))).toBe(
+    `Cannot tell what position ${life.tokenId} on chain 1 (Devnet) was paid in block ${Number(receipt?.blockNumber)}: it ` +
+      'changed more than once there, with a swap or a donation in between',
+  )
+  const before = await read(life, BigInt(receipt?.blockNumber ?? 0) - 1n)
+  expect(before?.flows.map(({ row }) => row.kind)).toEqual(['increase'])
+}, 60_000)
+
+test('a hook that may change what is paid leaves a position without profit and loss', async () => {
+  const life = await mint('feeTaking')
+  const { read } = await processes.start()
+  const error = await read(life).catch((reason: unknown) => reason)
+  expect(error).toMatchObject({
+    code: 'NOT_FOUND',
+    message: expect.stringContaining('hook of its pool may change what is paid'),
+  })
+  await devnet.send([burnCall(life)])
+  expect(await read({ ...life, isBurned: true }).catch((reason: unknown) => reason)).toMatchObject({
+    code: 'NOT_FOUND',
+  })
+}, 60_000)
+
+test('a position that only its mint changed is told without an archive, by the last log that says a price', async () => {
+  await devnet.send([swap()])
+  const life = await mint()
+  await pass()
+  await devnet.send([swap('plain', false)])
+  await devnet.rpc.call('anvil_mine', '0x100')
+  const young = withoutPast(devnet.rpcUrl)
+  try {
+    const { read } = await processes.start({ chain: { rpcUrls: [young.rpcUrl], prices: STABLE } })
+    const whole = await processes.start()
+    const [told, expected] = [await read(life), await whole.read(life)]
+    expect(told?.flows.map(({ row }) => row)).toEqual(expected?.flows.map(({ row }) => row) ?? [])
+    expect(told?.flows.length).toBe(1)
+    await devnet.send([collectCall(life)])
+    await pass()
+    await devnet.rpc.call('anvil_mine', '0x100')
+    expect(await fault(read(life))).toMatch(/set RPC_URL_1 to an archive endpoint/)
+  } finally {
+    young.server.stop(true)
+  }
+}, 60_000)
+
+/** No price needs a past. */
+const STABLE = { usdFeeds: {}, stablecoins: [] }
+
+test('a node that keeps a change to itself is found out by the state, be it one of fees alone', async () => {
+  const life = await mint()
+  const acts = [() => collectCall(life), () => increaseCall({ ...life, liquidity: 77n }), () => collectCall(life)]
+  const blocks: number[] = []
+  for (const act of acts) {
+    await devnet.send([swap(), swap('plain', false)])
+    const [receipt] = await devnet.send([act()])
+    blocks.push(Number(receipt?.blockNumber))
+    await devnet.rpc.call('anvil_mine', '0x2')
+  }
+  await pass()
+  for (const block of blocks) {
+    faulty.rule(({ method, params }) => {
+      if (method !== 'eth_getLogs' || !JSON.stringify(params).includes(CHANGE_TOPIC)) return undefined
+      const change = (logs: unknown) =>
+        (logs as { blockNumber: Hex }[]).filter((log) => Number(log.blockNumber) !== block)
+      return { kind: 'change', change }
+    })
+    const alone = await processes.start({ chain: { rpcUrls: [faulty.url] } })
+    expect([block, await fault(alone.read(life))]).toEqual([block, expect.stringMatching(/is not complete/)])
+    const healed = await processes.start({ chain: { rpcUrls: [faulty.url, devnet.rpcUrl] } })
+    const told = await healed.read(life)
+    expect(told?.flows.map(({ row }) => row.block)).toContain(block)
+  }
+}, 120_000)
+
+test('a life is read again from nothing after the history was forgotten, and kept amounts go with it', async () => {
+  const life = await mint('native')
+  await devnet.send([swap('native')])
+  await devnet.send([decreaseCall({ ...life, liquidity: life.liquidity / 3n })])
+  await pass()
+  const { read, database } = await processes.start()
+  const before = await read(life)
+  const rows = () =>
+    database.db.run('select count(*)::int as n, count(amount0)::int as found from liquidity_change', [])
+  expect((await rows())[0]).toMatchObject({ found: 2 })
+  await forgetHistory(database.db, 1)
+  expect((await rows())[0]).toMatchObject({ n: 0 })
+  const again = await (await processes.start({ database })).read(life)
+  expect(again?.flows.map(({ row }) => brief(row))).toEqual(before?.flows.map(({ row }) => brief(row)) ?? [])
+}, 60_000)
+
+test('the unfinalized end is read with each answer, and follows a reorganization', async () => {
+  const life = await mint()
+  await pass()
+  const { read, database } = await processes.start()
+  const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
+  await devnet.send([swap(), swap('plain', false)])
+  await devnet.send([collectCall(life)])
+  expect((await read(life))?.flows.map(({ row }) => row.kind)).toEqual(['increase', 'collect'])
+  await devnet.rpc.call('evm_revert', snapshot)
+  await devnet.send([swap()])
+  await devnet.send([decreaseCall({ ...life, liquidity: 5n })])
+  await devnet.rpc.call('evm_mine')
+  expect((await read(life))?.flows.map(({ row }) => row.kind)).toEqual(['increase', 'decrease', 'collect'])
+  const stored = await database.db.run(
+    'select kind from (select liquidity as kind from liquidity_change where token_id = $1) s',
+    [String(life.tokenId)],
+  )
+  expect(stored.length).toBe(1)
+}, 60_000)
+
+test('ten flows take few requests the first time, and their past none after', async () => {
+  const life = await mint()
+  for (let round = 0; round < 3; round++) {
+    await devnet.send([swap(), swap('plain', false)])
+    for (const act of [
+      increaseCall({ ...life, liquidity: 9n }),
+      decreaseCall({ ...life, liquidity: 3n }),
+      collectCall(life),
+    ]) {
+      await devnet.send([act])
+      await devnet.rpc.call('anvil_mine', '0x28')
+    }
+  }
+  await pass()
+  const { read, requests, database } = await processes.start({ chain: { rpcUrls: [faulty.url] } })
+  const told = await read(life)
+  expect(new Set(told?.flows.map(({ row }) => row.block)).size).toBe(10)
+  const past = requests.length
+  const later = await processes.start({ database })
+  await later.read(life)
+  // The newest blocks are read with each answer; of the past nothing is.
+  expect(later.requests.filter((method) => method === 'eth_call')).toEqual([])
+  expect(past - later.requests.length).toBeLessThanOrEqual(55)
+}, 60_000)

@@ -1,0 +1,80 @@
+import type { EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import {
+  createUniswapV4LifeReader,
+  type UniswapV4LifeQuestion,
+} from '../../../../src/family/uniswap_v4/read/life/mod.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import type { Life } from '../../../../src/finance/liquidity/lives/life_reader.ts'
+import { createHistory } from '../../../../src/history/history.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { TOKENS } from '../../../devnet/addresses.ts'
+import { chainOf } from '../../../devnet/chain.ts'
+import type { Devnet } from '../../../devnet/mod.ts'
+import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
+import type { V4Life } from '../../../devnet/uniswap_v4/life.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { countedClient } from '../../uniswap_v3/support.ts'
+import { infoAt, UNFED } from './truth.ts'
+
+/** A life that is asked for. */
+export type AskedLife = Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper' | 'isBurned'>
+
+/** Reads lives on a devnet, in a process of its own. */
+export interface LifeProcess {
+  /** The life up to a block, by default the newest. */
+  read(life: AskedLife, block?: bigint): Promise<Life | undefined>
+  /** JSON-RPC methods that were asked, in order. */
+  readonly requests: string[]
+  readonly database: TestDatabase
+}
+
+/** Nothing in these tests is stale, however long the lives. */
+const YEARS_SEC = 10 * 365 * 86_400
+const FINALITY_DEPTH = 6
+
+/** Makes processes over a devnet; they end with `close`. */
+export function createLifeProcesses(devnet: Devnet) {
+  const closers: (() => Promise<void> | void)[] = []
+
+  return {
+    async start(
+      options: { readonly database?: TestDatabase; readonly chain?: Partial<FinanceChain> } = {},
+    ): Promise<LifeProcess> {
+      const { database = await testDatabase() } = options
+      if (options.database === undefined) closers.push(database.close)
+      const fed = Object.values(TOKENS).filter(({ address }) => !UNFED.includes(address))
+      const usdFeeds = Object.fromEntries(fed.map(({ address, feed }) => [address, { feed, heartbeatSec: YEARS_SEC }]))
+      const prices = { usdFeeds, stablecoins: [] }
+      const { client, requests } = countedClient(
+        chainOf(devnet, { prices, finality: { depth: FINALITY_DEPTH }, ...options.chain }),
+      )
+      closers.push((client as EvmClient<FinanceChain>).close)
+      const clients = new Map([[client.chain.id, client]])
+      const made = { clients, db: database.db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() }
+      const history = createHistory(made)
+      closers.push(history.close)
+      const reader = createUniswapV4LifeReader({ db: database.db, history, clock: systemClock })
+      return {
+        requests,
+        database,
+        async read(life, at) {
+          const block = at ?? (await devnet.client.getBlockNumber({ cacheTime: 0 }))
+          const [liquidity, growth0, growth1] = await infoAt(devnet, life, block)
+          const { tokenId, tickLower, tickUpper, isBurned, pool } = life
+          const [token0, token1] = pool.currencies
+          const growth = liquidity === 0n ? undefined : { insideLast: { growth0, growth1 } }
+          const here = { tickLower, tickUpper, token0, token1, growth, pool: { id: pool.id, hooks: pool.key.hooks } }
+          const { poolManager, positionManager: manager } = UNISWAP_V4
+          const deployment = { poolManager, positionManager: manager, startBlock: 0 }
+          const position = isBurned ? undefined : here
+          const question: UniswapV4LifeQuestion = { client, manager, deployment, tokenId, position, block }
+          return await reader.read(question, new AbortController().signal)
+        },
+      }
+    },
+    async close(): Promise<void> {
+      for (const close of closers.splice(0).reverse()) await close()
+    },
+  }
+}
