@@ -12,6 +12,7 @@ import { benchMetered } from './metered.ts'
 import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchRpc } from './rpc.ts'
+import { benchSolana } from './solana/solana.ts'
 import { takePrinted } from './table.ts'
 
 interface Options {
@@ -33,6 +34,7 @@ const PARTS: readonly Part[] = [
   { name: 'answers', run: onlyShown(benchAnswers) },
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
+  { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
 ]
@@ -41,8 +43,8 @@ const PARTS: readonly Part[] = [
  * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds below their target are only shown, for they depend on what else
  * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
- * Ponder has other rows. Without names all parts run but `holds`,
- * which builds a large chain first, and `ponder`, which installs Ponder first.
+ * Ponder has other rows. Without names all parts run but
+ * `solana`, `holds`, which builds a large chain first, and `ponder`, which installs Ponder first.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -1,0 +1,19 @@
+import { addressOf } from '../../support/kamino.ts'
+
+/** What the stand-in is told: how long its answers take from now on, and whether it refuses to search programs. */
+export interface SolanaCommand {
+  readonly latencyMs: number
+  readonly refuses: boolean
+}
+
+/** What it says to every command: requests since the one before, and how many of them waited for each other. */
+export interface SolanaCounts {
+  readonly requests: number
+  readonly row: number
+}
+
+/** The wallet of 500 tokens that stand for no position. */
+export const COLLECTOR = addressOf('collector')
+
+/** A wallet with one obligation. */
+export const walletOf = (index: number): string => addressOf(`wallet ${index}`)
