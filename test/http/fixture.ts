@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync } from 'node:zlib'
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
 import type { Gateway } from '../../src/http/exchange/gateway.ts'
@@ -31,7 +31,7 @@ export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
 /** Scripts of `/docs`. */
 export const REFERENCE = {
-  script: async () => gzipSync('const é = 1').toString('base64'),
+  script: async () => brotliCompressSync('const é = 1').toString('base64'),
   version: '1.0.0',
   setup: 'draw()',
   guides: [{ name: 'chains', title: 'Chains' }],

@@ -1,4 +1,5 @@
-import { gunzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzipSync, gzip } from 'node:zlib'
 import { answered, type PreparedAnswer } from '../respond.ts'
 import { htmlHeaders, htmlText } from './html.ts'
 import type { Page, Pages } from './page.ts'
@@ -9,7 +10,7 @@ export const DOCS_PATH = '/docs'
 
 /** What shows the OpenAPI document. */
 interface Reference {
-  /** The renderer: a script, packed by gzip, in base64. It is large, so it is loaded with the first request for it. */
+  /** The renderer: a script, packed by Brotli, in base64. It is large, so it is loaded with the first request for it. */
   readonly script: () => Promise<string>
   /** Changes with the script. */
   readonly version: string
@@ -65,14 +66,19 @@ ${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('
   return htmlText({ head, body })
 }
 
-/** Sends the packed script as it is; unpacked only for those who cannot unpack it. */
+/** Sends the script packed by gzip, which browsers take without TLS too; unpacked only for those who do not take it. */
 function packedScript(load: () => Promise<string>): Page {
-  let bytes: Promise<Uint8Array<ArrayBuffer>> | undefined
+  let repacked: Promise<Uint8Array<ArrayBuffer>> | undefined
   return async (_, request): Promise<PreparedAnswer> => {
-    bytes ??= load().then((text) => new Uint8Array(Buffer.from(text, 'base64')))
-    const packed = await bytes
+    repacked ??= load().then(repack)
+    const packed = await repacked
     const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
     if (!acceptsGzip(request)) return answered(gunzipSync(packed).toString(), headers)
     return { ...answered('', { ...headers, 'content-encoding': 'gzip' }), packed }
   }
+}
+
+async function repack(script: string): Promise<Uint8Array<ArrayBuffer>> {
+  const text = await promisify(brotliDecompress)(Buffer.from(script, 'base64'))
+  return new Uint8Array(await promisify(gzip)(text))
 }
