@@ -7,6 +7,8 @@ import { query } from '../../db/query.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { toDigits } from '../../history/part.ts'
 import { createRecheck } from '../../history/recheck.ts'
+import { pause } from '../../lib/async/abort.ts'
+import { createRate } from '../../lib/async/rate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { takeDaily } from './daily.ts'
@@ -16,6 +18,12 @@ import { createSnapshotStore, type SnapshotTable } from './store.ts'
 import { createSnapshotTaker } from './take.ts'
 
 const list = query(listSql, 'read')
+
+/**
+ * Each takes some milliseconds of the event loop, so they are spread: a quarter of the time at most, and a year in four
+ * seconds.
+ */
+const READINGS_PER_SECOND = 100
 
 /** What a wallet was worth at a midnight: US dollars with 6 digits, as the route of that moment answers them. */
 export interface PortfolioFigures {
@@ -57,7 +65,8 @@ export function createPortfolioSnapshots(services: {
   const { db, holder, clock } = services
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
-  const taker = createSnapshotTaker({ midnights, store })
+  const rate = createRate({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: pause })
+  const taker = createSnapshotTaker({ midnights, store, rate })
   const beginningOf = async ({ place, wallet }: { readonly place: PortfolioPlace; readonly wallet: Address }) => {
     if (place.isFollowed) await store.follow(place, wallet, undefined)
     return { day: 0, isCut: false }

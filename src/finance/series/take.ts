@@ -3,6 +3,7 @@ import { DisputeError } from '../../chain/past/quorum.ts'
 import { DepthError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
 import { pause } from '../../lib/async/abort.ts'
+import type { Rate } from '../../lib/async/rate.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
@@ -55,8 +56,10 @@ interface Queue<Figures> {
 export function createSnapshotTaker<Figures>(options: {
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
+  /** Waited for before each reading. @default none */
+  readonly rate?: Rate
 }): SnapshotTaker<Figures> {
-  const { midnights, store } = options
+  const { midnights, store, rate } = options
   const queues = new Map<string, Queue<Figures>>()
 
   async function read(
@@ -83,6 +86,7 @@ export function createSnapshotTaker<Figures>(options: {
     const { signal } = new AbortController()
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       try {
+        await rate?.(signal)
         const witnesses = await read(group, wallets, signal)
         queue.succeeded++
         if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)

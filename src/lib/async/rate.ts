@@ -4,21 +4,20 @@ import type { pause } from './abort.ts'
 /** Waits until one more may start. Throws `AbortedError` if `signal` fires first. */
 export type Rate = (signal: AbortSignal) => Promise<void>
 
-/** What may start at once after a pause, as the time that it takes at the rate. */
-const BURST_MS = 1_000
-
-/** Lets at most `perSecond` start in a second over time; after a pause, those of one second at once. */
+/** Lets at most `perSecond` start in a second over time. */
 export function createRate(options: {
   readonly perSecond: number
+  /** How many may start at once after a pause, as the time that they take at the rate. @default 1000 */
+  readonly burstMs?: number
   readonly clock: Clock
   readonly sleep: typeof pause
 }): Rate {
-  const { perSecond, clock, sleep } = options
+  const { perSecond, burstMs = 1_000, clock, sleep } = options
   const stepMs = 1_000 / perSecond
   let nextMs = Number.NEGATIVE_INFINITY
   return async (signal) => {
     const nowMs = clock.monotonicMs()
-    const atMs = Math.max(nextMs, nowMs - BURST_MS + stepMs)
+    const atMs = Math.max(nextMs, nowMs - Math.max(0, burstMs - stepMs))
     nextMs = atMs + stepMs
     if (atMs > nowMs) await sleep(atMs - nowMs, signal)
   }

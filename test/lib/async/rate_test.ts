@@ -25,3 +25,20 @@ test('createRate() lets what came in a pause start at once, and then as many a s
   nowMs += 60_000
   expect((await start(150)).at(-1)).toBe(2_000)
 })
+
+test('createRate() without a burst lets one start at once, and the next ones a step apart each', async () => {
+  let nowMs = 0
+  const waits: number[] = []
+  const rate = createRate({
+    perSecond: 100,
+    burstMs: 0,
+    clock: { now: () => nowMs, monotonicMs: () => nowMs },
+    sleep: async (ms) => {
+      waits.push(ms)
+    },
+  })
+  for (let started = 0; started < 3; started++) await rate(never)
+  nowMs += 60_000
+  for (let started = 0; started < 3; started++) await rate(never)
+  expect(waits).toEqual([10, 20, 10, 20])
+})
