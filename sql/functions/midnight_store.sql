@@ -1,6 +1,6 @@
 -- Notes the last block at or before a midnight, and how many endpoints gave it. A final block takes the place of one that
 -- was not, and of one that fewer endpoints gave if several give this one; so does the newest found while none is final.
--- The snapshots of the block that goes are dropped. True if the block is now the one of that midnight. Bytes come in
+-- What was read at the block that goes is dropped. True if the block is now the one of that midnight. Bytes come in
 -- hexadecimal without prefix.
 -- lane read
 create or replace function midnight_store(
@@ -27,10 +27,8 @@ begin
   if v_before.is_final and (not p_is_final or p_witnesses < 2 or p_witnesses <= v_before.witnesses) then
     return false;
   end if;
-  delete from lending_snapshot s using history_place p
-  where p.id = s.place and p.chain_id = p_chain_id and s.day = p_day;
-  delete from portfolio_snapshot s using history_place p
-  where p.id = s.place and p.chain_id = p_chain_id and s.day = p_day;
+  delete from midnight_row r using history_place p
+  where p.id = r.place and p.chain_id = p_chain_id and r.day = p_day;
   update midnight m
   set block = p_block, hash = v_hash, parent_hash = decode(p_parent_hash, 'hex'), time = p_time,
     is_final = p_is_final, witnesses = p_witnesses

@@ -32,8 +32,7 @@ export const BACKED_UP: readonly string[] = [
   'price_at',
   'midnight',
   'snapshot_series',
-  'lending_snapshot',
-  'portfolio_snapshot',
+  'midnight_row',
 ]
 
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */

@@ -12,8 +12,8 @@ const LEFT_OUT: readonly string[] = [
   ...['rate_window', 'rate_window_state'],
   ...['account_change', 'request_rollup_floor'],
   ...['login_link', 'session', 'lease'],
-  // Stands for those that inherit it.
-  'history_row',
+  // Stand for those that inherit them.
+  ...['history_row', 'midnight_row'],
 ]
 
 let database: TestDatabase
