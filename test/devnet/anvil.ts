@@ -12,6 +12,8 @@ export interface AnvilOptions {
   readonly timestampSec?: number
   /** Keeps old states through long histories, for reads at past blocks. @default false */
   readonly preserveHistoricalStates?: boolean
+  /** The node whose chain this one goes on from. */
+  readonly forkUrl?: string
 }
 
 export interface Anvil {
@@ -54,13 +56,14 @@ function anvilPath(): string {
   return join(dirname(manifest), 'bin', 'anvil')
 }
 
-function flags({ chainId = 1, timestampSec, preserveHistoricalStates = false }: AnvilOptions): string[] {
+function flags({ chainId = 1, timestampSec, preserveHistoricalStates = false, forkUrl }: AnvilOptions): string[] {
   return [
     ...['--port', '0', '--chain-id', String(chainId), '--accounts', '1', '--auto-impersonate'],
     ...['--order', 'fifo', '--block-base-fee-per-gas', '0', '--gas-price', '0', '--disable-min-priority-fee'],
     // A limit like mainnet's: tokens that burn all gas must find an end.
     ...['--gas-limit', '60000000', '--no-request-size-limit'],
     ...(timestampSec === undefined ? [] : ['--timestamp', String(timestampSec)]),
+    ...(forkUrl === undefined ? [] : ['--fork-url', forkUrl, '--no-rate-limit']),
     ...(preserveHistoricalStates ? ['--preserve-historical-states'] : []),
   ]
 }

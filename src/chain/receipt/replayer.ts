@@ -30,8 +30,10 @@ export interface Replayer<Row extends Chain> {
   readonly client: ChainClient<Row>
   /** Questions to lenses that were answered so far, with the code that was asked. */
   readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
-  /** What the record holds, or should hold, beside what was asked, as sentences. */
+  /** What the record holds besides what was asked, as sentences. */
   faults(): readonly string[]
+  /** True if a call was asked for that the record does not hold: another way of reading may have found its own. */
+  isMissing(): boolean
 }
 
 /** Makes a client of a chain that has nothing but a record. What is not in it is refused. */
@@ -41,7 +43,7 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
   const results = new Map(record.headers.map((each) => [nameOfResult(each), each.result]))
   const asked = new Map<RecordedCall, LensQuestion>()
   const used = new Set<string>()
-  const missing: string[] = []
+  let isMissing = false
 
   function call(request: EthCall): Hex {
     const question = questionOf(request)
@@ -50,7 +52,7 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
     const isThere = at === 'latest' || (typeof at === 'object' && at.hash === block.hash)
     const found = calls.get(nameOfCall({ lens: lensHashOf(question.runtime), data: question.data }))
     if (!isThere || found === undefined) {
-      if (missing.length === 0) missing.push('the route asks for what the record does not hold')
+      isMissing = true
       // Another way of reading may have been recorded.
       throw new RpcRefusedError(0, 'The record does not hold this call')
     }
@@ -96,10 +98,8 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
         ...record.headers.filter((each) => !used.has(nameOfResult(each))),
       ]
       const twice = calls.size + results.size < record.calls.length + record.headers.length
-      return [
-        ...(unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : []),
-        ...(asked.size === 0 ? missing : []),
-      ]
+      return [...(unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : [])]
     },
+    isMissing: () => isMissing,
   }
 }

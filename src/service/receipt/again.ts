@@ -6,7 +6,7 @@ import type { Statement } from '../../http/route/receipt.ts'
 import type { Answer, Call, ReadContext, Route } from '../../http/route/route.ts'
 import { createRouteTable } from '../../http/route/route_table.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError } from '../../lib/error.ts'
+import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { silentLog } from '../../lib/log.ts'
 import { neverConnect } from '../routes.ts'
 import { type StatedAnswer, statedOf } from './payload.ts'
@@ -65,7 +65,10 @@ export async function answerAgain(
   }
   const routes = family.routes({ chainIds: [...clients.keys()], servesSolana: false, connect: () => services })
   const call = await callOf(routes, statement)
-  const answer = await call.read(contextOf(clock))
+  const answer = await call.read(contextOf(clock)).catch((cause: unknown) => {
+    const isMissing = replayers.some((each) => each.isMissing())
+    throw isMissing ? new UpstreamError('the route asks for what the record does not hold', { cause }) : cause
+  })
   const stated = statedBy(answer, statement)
   return {
     answer: stated,

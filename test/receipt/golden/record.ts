@@ -1,0 +1,73 @@
+/**
+ * `bun test/receipt/golden/record.ts`: records the golden receipts anew, on a devnet of its own. To be run after the
+ * revision of a family has risen, or after a lens has changed.
+ */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { presentKeys } from '../../../src/service/receipt/keys.ts'
+import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { placeSecondManager, SECOND } from '../../family/uniswap_v3/second_manager.ts'
+import { published, rowOver, stageOver } from '../stage.ts'
+
+const FOLDER = import.meta.dir
+const LIST = '/v1/positions/uniswap-v3'
+const LENDING = '/v1/lending/aave-v3'
+
+const { devnet, aave } = await sharedAave()
+const morpho = await devnet.morpho()
+const { wallet: hostile } = await devnet.hostile()
+const crowd = await devnet.mintMany(devnet.wallets.single, 60)
+await placeSecondManager(devnet)
+const uniswapV3 = [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }, SECOND]
+const stage = stageOver([rowOver([devnet.rpcUrl])])
+const two = stageOver([rowOver([devnet.rpcUrl], { uniswapV3 })], stage.signer)
+const height = await devnet.client.getBlockNumber()
+const { timestamp } = await devnet.client.getBlock({ blockNumber: height - 9n })
+const { wallets, positions } = devnet
+const { markets, wallets: people } = morpho
+const yieldOf = (wallet: string, market: { readonly id: string }) =>
+  `/v1/lending/morpho-blue/position/1/yield?wallet=${wallet}&market_id=${market.id}`
+
+const CASES: Readonly<Record<string, string>> = {
+  uniswap_v3_position: `${LIST}/${positions.good}?chain_id=1`,
+  uniswap_v3_closed: `${LIST}/${positions.closed}?chain_id=1`,
+  uniswap_v3_old_block: `${LIST}/${positions.good}?chain_id=1&at_block=${height - 9n}`,
+  uniswap_v3_old_time: `${LIST}/${positions.good}?chain_id=1&at_time=${timestamp}`,
+  uniswap_v3_list: `${LIST}?wallet=${wallets.provider}`,
+  uniswap_v3_inactive: `${LIST}?wallet=${wallets.provider}&status=inactive`,
+  uniswap_v3_middle_page: `${LIST}?wallet=${wallets.single}&limit=25&page=2`,
+  uniswap_v3_spam: `${LIST}?wallet=${wallets.spammed}`,
+  uniswap_v3_odd_tokens: `${LIST}?wallet=${hostile}&limit=25`,
+  uniswap_v3_nothing: `${LIST}?wallet=${wallets.empty}`,
+  aave_v3_three_markets: `${LENDING}?wallet=${aave.wallets.borrower}`,
+  aave_v3_emode: `${LENDING}?wallet=${aave.wallets.mixedEmode}&market_id=main&target_health_factor=2.5`,
+  aave_v3_isolated: `${LENDING}?wallet=${aave.wallets.isolated}`,
+  aave_v3_not_collateral: `${LENDING}?wallet=${aave.wallets.switchedOff}`,
+  aave_v3_old_block: `${LENDING}?wallet=${aave.wallets.emode}&chain_id=1&at_block=${height - 9n}`,
+  morpho_blue_both: yieldOf(people.both, markets.wethUsdc),
+  morpho_blue_bad_debt: yieldOf(people.badDebt, markets.crashed),
+  morpho_blue_idle: yieldOf(people.supplier, markets.idle),
+  morpho_blue_linear: yieldOf(people.supplier, markets.linear),
+  morpho_blue_old_block: `${yieldOf(people.supplier, markets.wethUsdc)}&at_block=${height - 9n}`,
+}
+
+for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.json'))) rmSync(join(FOLDER, name))
+const write = (name: string, value: unknown) =>
+  writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify(value)}\n`)
+for (const [name, path] of Object.entries(CASES)) {
+  const { status, body, text } = await stage.get(`${path}&receipt=true`)
+  if (status !== 200) throw new Error(`${name}: ${text}`)
+  write(name, body.receipt)
+}
+const both = await two.get(`${LIST}?wallet=${wallets.receiver}&receipt=true`)
+write('uniswap_v3_two_managers', both.body.receipt)
+const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
+  wallets: [...Object.values(aave.wallets), wallets.empty],
+  chain_id: 1,
+})
+write('aave_v3_batch', batch.body.receipt)
+write('keys', presentKeys([published(stage)]))
+process.stdout.write(`Recorded ${Object.keys(CASES).length + 2} receipts, ${crowd.length} positions minted\n`)
+await devnet.stop()
+process.exit(0)

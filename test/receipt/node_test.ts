@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { CommandIo } from '../../src/command/command.ts'
+import { UsageError } from '../../src/command/command.ts'
+import { parseCommandLine } from '../../src/command/parse.ts'
+import { verifyCommand } from '../../src/command/verify.ts'
+import { presentKeys } from '../../src/service/receipt/keys.ts'
+import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { temporaryDirectory } from '../support/database.ts'
+import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { published, rowOver, stageOver } from './stage.ts'
+
+let devnet: Devnet
+/** Another node, which follows the chain of the first. */
+let fork: Anvil
+let rpc: FaultyRpc
+let directory: string
+
+beforeAll(async () => {
+  devnet = await startDevnet()
+  const stage = stageOver([rowOver([devnet.rpcUrl])])
+  const answer = await stage.get(`/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}&receipt=true`)
+  directory = temporaryDirectory()
+  writeFileSync(join(directory, 'receipt.json'), JSON.stringify(answer.body.receipt))
+  writeFileSync(join(directory, 'answer.json'), answer.text)
+  writeFileSync(join(directory, 'keys.json'), JSON.stringify(presentKeys([published(stage)])))
+  fork = await startAnvil({ forkUrl: devnet.rpcUrl })
+  rpc = await startFaultyRpc(devnet.rpcUrl)
+}, 120_000)
+
+afterAll(async () => {
+  await rpc?.stop()
+  await fork?.stop()
+  await devnet?.stop()
+}, 60_000)
+
+/** Runs the command line; gives its status and what it printed. */
+async function verify(words: readonly string[], input?: Buffer): Promise<{ status: number; text: string }> {
+  const printed: string[] = []
+  const io: CommandIo = {
+    out: (text) => void printed.push(text),
+    err: () => undefined,
+    stdout: () => {
+      throw new Error('It writes no bytes')
+    },
+    stdin: () => Readable.from(input === undefined ? [] : [input]),
+    config: () => {
+      throw new Error('It needs no configuration')
+    },
+    stop: new AbortController().signal,
+  }
+  const placed = words.map((word) => (word.endsWith('.json') ? join(directory, word) : word))
+  const invocation = parseCommandLine(['verify', ...placed], [verifyCommand])
+  if (invocation.kind === 'help') throw new Error('Expected a command')
+  const status = (await invocation.command.run(invocation.args, io)) ?? 0
+  return { status, text: printed.join('\n') }
+}
+
+const KEYED = ['--key', 'keys.json'] as const
+
+test('a file, or an answer as it came, is true without any endpoint, and says what it leaves open', async () => {
+  const { status, text } = await verify(['receipt.json', ...KEYED])
+  expect(status).toBe(0)
+  expect(text).toMatch(/^signature +true/m)
+  expect(text).toMatch(/^figures +true/m)
+  expect(text).toMatch(/^answers +cannot tell/m)
+  expect(text).toMatch(/^block +cannot tell/m)
+  expect((await verify(['answer.json', ...KEYED])).status).toBe(0)
+  const json = JSON.parse((await verify(['receipt.json', '--json'])).text)
+  expect(json).toMatchObject({ is: 'true', verdicts: { figures: { is: 'true' }, signature: { is: 'unknown' } } })
+  expect(json.differences.join('\n')).toContain('heartbeatSec')
+})
+
+test('another node that has the block says true', async () => {
+  const { status, text } = await verify(['receipt.json', ...KEYED, '--rpc', fork.rpcUrl])
+  expect([status, text]).toEqual([0, expect.stringMatching(/^answers +true/m)])
+})
+
+test('one that ignores overrides, refuses them, lags, answers from elsewhere or is away cannot tell', async () => {
+  const faults: readonly Parameters<FaultyRpc['rule']>[0][] = [
+    ({ method }) => (method === 'eth_call' ? { kind: 'no_overrides', how: 'ignore' } : undefined),
+    ({ method }) => (method === 'eth_call' ? { kind: 'no_overrides', how: 'refuse' } : undefined),
+    ({ method }) => (method === 'eth_chainId' ? undefined : { kind: 'lag', blocks: 5 }),
+    ({ method }) => (method === 'eth_call' ? { kind: 'http', status: 500, body: '' } : undefined),
+  ]
+  for (const fault of faults) {
+    rpc.rule(fault)
+    const { status, text } = await verify(['receipt.json', ...KEYED, '--rpc', rpc.url])
+    expect([status, text]).toEqual([3, expect.stringMatching(/^answers +cannot tell/m)])
+  }
+  const away = await verify(['receipt.json', ...KEYED, '--rpc', 'http://127.0.0.1:9'])
+  expect(away.status).toBe(3)
+}, 120_000)
+
+test('one that lies in one word says false, and so does one true beside a lying one', async () => {
+  rpc.rule(({ method }) => {
+    if (method !== 'eth_call') return undefined
+    return { kind: 'change', change: (result) => String(result).replace(/.{64}$/, 'f'.repeat(64)) }
+  })
+  const lied = await verify(['receipt.json', ...KEYED, '--rpc', rpc.url])
+  expect([lied.status, lied.text]).toEqual([1, expect.stringMatching(/^answers +FALSE/m)])
+  expect((await verify(['receipt.json', '--rpc', fork.rpcUrl, '--rpc', rpc.url])).status).toBe(1)
+})
+
+test('a block that was given decides, and the blocks can be printed', async () => {
+  const [block] = JSON.parse((await verify(['receipt.json', '--print-header', '--json'])).text)
+  expect(block.hash).toBe((await devnet.client.getBlock({ blockNumber: BigInt(block.number) })).hash)
+  expect((await verify(['receipt.json', '--block-hash', `1:${block.hash}`])).status).toBe(0)
+  expect((await verify(['receipt.json', '--block-hash', `1:0x${'1'.repeat(64)}`])).status).toBe(1)
+})
+
+test('wrong usage is refused: input above 64 MB within a second, too', async () => {
+  const wrong: readonly (readonly [words: readonly string[], input?: Buffer])[] = [
+    [['absent.json']],
+    [['receipt.json', '--rpc', 'ftp://x']],
+    [['receipt.json', '--block-hash', '1:0x12']],
+    [['receipt.json', '--key', 'receipt.json']],
+    [['receipt.json', '--chains-file', 'absent.json']],
+    [['-'], Buffer.alloc(65 * 1024 * 1024, '[')],
+  ]
+  for (const [words, input] of wrong) await expect(verify(words, input)).rejects.toThrow(UsageError)
+  expect((await verify(['-'], Buffer.from('[['))).status).toBe(1)
+})
