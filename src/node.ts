@@ -1,24 +1,41 @@
+import { UsageError } from './command/command.ts'
+import { outputTo } from './command/output.ts'
+import { parseCommandLine } from './command/parse.ts'
+import { verifyCommand } from './command/verify.ts'
 import { serveNode } from './http/server/node.ts'
 import { readConfig } from './service/config/config.ts'
 import { readTextFile } from './service/config/read_file.ts'
 import { serve } from './service/serve.ts'
 
-/** The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. */
-async function main(): Promise<void> {
+/**
+ * The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. Of the other commands
+ * it has `verify`, which needs nothing. Gives the exit status.
+ */
+async function main(): Promise<number> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
-  await serve(readConfig(process.env, readTextFile), {
-    listen: serveNode,
-    out: (text) => process.stdout.write(`${text}\n`),
-    err: (text) => process.stderr.write(`${text}\n`),
-    stop: stop.signal,
-  })
+  const config = () => readConfig(process.env, readTextFile)
+  const out = (text: string) => void process.stdout.write(`${text}\n`)
+  const err = (text: string) => void process.stderr.write(`${text}\n`)
+  const words = process.argv.slice(2)
+  if (words[0] !== verifyCommand.name) {
+    await serve(config(), { listen: serveNode, out, err, stop: stop.signal })
+    return 0
+  }
+  const invocation = parseCommandLine(words, [verifyCommand])
+  if (invocation.kind === 'help') {
+    out(invocation.text)
+    return 0
+  }
+  const stdout = () => outputTo(process.stdout, 1)
+  const io = { out, err, stdout, stdin: () => process.stdin, config, stop: stop.signal }
+  return (await invocation.command.run(invocation.args, io)) ?? 0
 }
 
 function fail(error: unknown): never {
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`walletscope: ${message.replaceAll('\n', ' ')}\n`)
-  process.exit(1)
+  process.exit(error instanceof UsageError ? 2 : 1)
 }
 
 // A reader of the output may go away, such as `head` or a log collector; serving goes on.
@@ -26,4 +43,4 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
-main().then(() => process.exit(0), fail)
+main().then((status) => process.exit(status), fail)
