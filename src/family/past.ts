@@ -19,7 +19,7 @@ export interface PastPlaces<Deployment extends Deployed> {
   /**
    * The same places at the moment, each with its block and the deployments that stood there by then; chains without any
    * are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the newest
-   * block or before everything.
+   * block or before everything, unless its readers are asked about that too.
    */
   at(
     places: readonly FamilyPlace<Deployment>[],
@@ -35,8 +35,10 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   readonly name: string
   readonly clock: Clock
   readonly contractOf: (deployment: Deployment) => Address
+  /** True if readers find nothing where a deployment did not stand yet: then they are asked. @default {false} */
+  readonly isAskedEarly?: boolean
 }): PastPlaces<Deployment> {
-  const { name, clock, contractOf } = options
+  const { name, clock, contractOf, isAskedEarly = false } = options
   const moments = createMoments(clock)
   /** The lowest block at which code was seen at a contract whose first block nobody knows. */
   const seen = new Map<string, bigint>()
@@ -79,6 +81,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   ): Promise<FamilyPlace<Deployment> | string> {
     const block = await moments.blockAt(client, moment, signal)
     if (typeof block === 'string') return block
+    if (isAskedEarly && block.number > 0n) return { client, deployments, block }
     const here = await standing({ client, deployments, block }, signal)
     if (here.length > 0) return { client, deployments: here, block }
     const known = Math.min(...deployments.map(({ startBlock }) => startBlock))

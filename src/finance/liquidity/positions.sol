@@ -13,8 +13,6 @@ abstract contract Positions is LensPage, Tokens, Prices {
     uint256 internal constant POSITIONS_MAX = 512;
     /// A page ends where it has met so many.
     uint256 internal constant POOLS_MAX = 512;
-    /// Power of two, at least twice the tokens that so many pools can have.
-    uint256 private constant SLOTS = 2048;
     /// What one position with a new pool and two new hostile tokens can burn, without their prices.
     uint256 private constant POSITION_GAS = 1_200_000;
     /// The longest records that one position can cause.
@@ -26,23 +24,37 @@ abstract contract Positions is LensPage, Tokens, Prices {
         uint256 tokenCount;
         uint256 poolTable;
         uint256 poolCount;
+        /// Slots of each table but one.
+        uint256 mask;
     }
 
-    function openNumbers() internal pure returns (Numbers memory numbers) {
-        numbers.tokenTable = reserve(SLOTS * 32);
-        numbers.poolTable = reserve(SLOTS * 32);
+    /// Tables for so many pools at most: for no more than needed, since memory costs by its square.
+    function openNumbers(uint256 pools) internal pure returns (Numbers memory numbers) {
+        // A power of two, at least twice the tokens that so many pools can have.
+        uint256 slots = 8;
+        while (slots < 4 * pools) slots *= 2;
+        numbers.mask = slots - 1;
+        numbers.tokenTable = reserve(slots * 32);
+        numbers.poolTable = reserve(slots * 32);
     }
 
-    /// Whether gas, bytes and tables suffice for one more position and the prices of two tokens that are new with it.
-    function room(
-        Page memory page,
-        Numbers memory numbers,
-        PriceSources calldata prices,
-        uint256 bytesMax
-    ) internal view returns (bool) {
-        if (numbers.poolCount == POOLS_MAX) return false;
-        uint256 gasDue = POSITION_GAS + 2 * priceGasMax(prices);
-        return gasleft() >= gasDue && page.cursor - page.start + POSITION_BYTES_MAX <= bytesMax;
+    /// What there must be for one more position and the prices of two tokens that are new with it.
+    struct Limits {
+        uint256 gasDue;
+        /// Longest answer that leaves room for it.
+        uint256 bytesMax;
+    }
+
+    /// Allocates, so the page must not have begun.
+    function limitsOf(PriceSources calldata prices, uint256 bytesMax) internal pure returns (Limits memory limits) {
+        limits.gasDue = POSITION_GAS + 2 * priceGasMax(prices);
+        limits.bytesMax = bytesMax > POSITION_BYTES_MAX ? bytesMax - POSITION_BYTES_MAX : 0;
+    }
+
+    /// Whether gas, bytes and tables suffice for one more position.
+    function room(Page memory page, Numbers memory numbers, Limits memory limits) internal view returns (bool) {
+        return gasleft() >= limits.gasDue && page.cursor - page.start <= limits.bytesMax
+            && numbers.poolCount != POOLS_MAX;
     }
 
     /// The number of a token, which is written if it is new.
@@ -55,7 +67,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
         // The zero address is a token too.
         uint256 key = uint256(uint160(token)) + 1;
         uint256 slot;
-        (slot, ordinal) = find(numbers.tokenTable, key);
+        (slot, ordinal) = find(numbers.tokenTable, numbers.mask, key);
         if (ordinal > 0) return ordinal - 1;
         ordinal = numbers.tokenCount;
         numbers.tokenCount = ordinal + 1;
@@ -67,7 +79,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
 
     /// Where a pool's number is kept, by 240 bits that name the pool, and its number plus one; 0 for a new one.
     function poolSlot(Numbers memory numbers, uint256 key) internal pure returns (uint256 slot, uint256 ordinal) {
-        return find(numbers.poolTable, key);
+        return find(numbers.poolTable, numbers.mask, key);
     }
 
     /// Numbers a new pool.
@@ -98,12 +110,16 @@ abstract contract Positions is LensPage, Tokens, Prices {
     /// `room` has seen to it that there is gas.
     function beforeCall(Page memory, uint256) internal view override {}
 
-    function find(uint256 table, uint256 key) private pure returns (uint256 slot, uint256 ordinal) {
+    function find(
+        uint256 table,
+        uint256 mask,
+        uint256 key
+    ) private pure returns (uint256 slot, uint256 ordinal) {
         assembly ("memory-safe") {
             mstore(0, key)
             let i := keccak256(0, 32)
             for {} 1 { i := add(i, 1) } {
-                slot := add(table, mul(and(i, sub(SLOTS, 1)), 32))
+                slot := add(table, mul(and(i, mask), 32))
                 let value := mload(slot)
                 if iszero(value) { break }
                 if eq(shr(16, value), key) {

@@ -99,6 +99,7 @@ contract Lens is Positions {
         uint256 count,
         uint256 bytesMax
     ) private view {
+        Limits memory limits = limitsOf(prices, bytesMax);
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -114,7 +115,7 @@ contract Lens is Positions {
                 continue;
             }
             for (; offset < balance && page.taken < count; offset++) {
-                if (!room(page, seen.numbers, prices, bytesMax)) close(page);
+                if (!room(page, seen.numbers, limits)) close(page);
                 entry(page, seen, deployments, prices, i, wallet, offset);
                 page.taken++;
             }
@@ -133,9 +134,10 @@ contract Lens is Positions {
         uint256 bytesMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
+        Limits memory limits = limitsOf(prices, bytesMax);
         presence(page, deployments);
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
-            if (!room(page, seen.numbers, prices, bytesMax)) close(page);
+            if (!room(page, seen.numbers, limits)) close(page);
             known(page, seen, deployments, prices, indexes[i], ids[i], owner);
             page.taken++;
         }
@@ -330,7 +332,7 @@ contract Lens is Positions {
         page.question = reserve(160);
         page.answer = reserve(512);
         seen.state = reserve(384);
-        seen.numbers = openNumbers();
+        seen.numbers = openNumbers(POOLS_MAX);
         seen.poolList = reserve(POOLS_MAX * 32);
     }
 }

@@ -3,13 +3,7 @@ import { millionthsOrNull, presentAmounts, presentPrices, presentToken } from '.
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { figuresOf, type Withdrawal } from '../math/figures.ts'
 import { isDynamicFee, permissionsOf } from '../math/hooks.ts'
-import type { Position, V4Pool } from '../read/position.ts'
-
-/** A position with what a withdrawal paid, if its hook sees withdrawals. */
-export interface FullPosition {
-  readonly position: Position
-  readonly withdrawal: Withdrawal | undefined
-}
+import type { FullPosition, Position, V4Pool } from '../read/position.ts'
 
 /** A position in an answer: its state, and with `full` its figures too. */
 export function presentPosition(

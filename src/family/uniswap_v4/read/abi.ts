@@ -92,16 +92,18 @@ export function* decodeLens(answer: Hex): Steps<RawRead> {
   const positions: RawV4Position[] = []
   const broken: { readonly index: number; readonly part: BrokenPart }[] = []
   let owner: Address | undefined
-  for (let records = 1; !from.atEnd(); records++) {
+  for (let records = 1, isOver = false; !isOver; records++) {
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
-    if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
+    if (tag === 0) isOver = true
+    else if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from))
     else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
     else if (tag === 6) owner = from.address()
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
+  if (!from.atEnd()) throw new UpstreamError('Cannot decode the lens: it goes on behind its end')
   if ([...positions, ...broken].some(({ index }) => index >= taken)) {
     throw new UpstreamError('Cannot decode the lens: it answers about an id that it did not take')
   }

@@ -31,6 +31,7 @@ interface IPoolManager {
 ///             of the lower and of the upper tick
 ///   5 closed  like 4 up to tickUpper: it has no liquidity, and nothing is ever owed to it
 ///   6 owner   address: of the one position that was asked about, before its other records
+///   0 end     nothing follows
 ///
 /// Ids that the wallet does not own have no record. A page ends early, and says so by `taken`, before gas or `bytesMax`
 /// could run out in the middle of a record.
@@ -47,13 +48,12 @@ contract Lens is Positions {
         address pools;
     }
 
-    /// Whose positions, and where they are.
+    /// Where positions are, and what of them was met.
     struct Asked {
-        address wallet;
         address positions;
         address pools;
         Numbers numbers;
-        /// Pool ids by number.
+        /// By number of a pool, the slot where its state begins.
         uint256 poolList;
     }
 
@@ -65,23 +65,23 @@ contract Lens is Positions {
         PriceSources calldata prices,
         uint256 bytesMax
     ) external view {
-        (Page memory page, Asked memory asked) = open(managers);
-        asked.wallet = wallet;
+        (Page memory page, Asked memory asked) = open(managers, ids.length < POSITIONS_MAX ? ids.length : POSITIONS_MAX);
+        Limits memory limits = limitsOf(prices, bytesMax);
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(wallet), 32));
         put(page, word(page.answer), 32);
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
-            if (!room(page, asked.numbers, prices, bytesMax)) close(page);
+            if (!room(page, asked.numbers, limits)) break;
             uint256 id = ids[i];
             if (ownerOf(page, asked, id) == wallet && wallet != address(0)) position(page, asked, prices, i, id);
             page.taken++;
         }
-        close(page);
+        end(page);
     }
 
     /// The position of one id, whoever owns it; no record if nobody does.
     function one(uint256 id, Managers calldata managers, PriceSources calldata prices) external view {
-        (Page memory page, Asked memory asked) = open(managers);
+        (Page memory page, Asked memory asked) = open(managers, 1);
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
@@ -92,6 +92,12 @@ contract Lens is Positions {
             position(page, asked, prices, 0, id);
         }
         page.taken = 1;
+        end(page);
+    }
+
+    /// Answers, and never returns.
+    function end(Page memory page) private pure {
+        put(page, 0, 1);
         close(page);
     }
 
@@ -119,44 +125,69 @@ contract Lens is Positions {
         if (info == 0) return broken(page, index, 1);
         (bool ok, uint256 ordinal) = poolOf(page, asked, prices, info);
         if (!ok) return broken(page, index, 2);
-        // The lowest byte says whether there is a subscriber.
-        uint256 lower = uint256(int256(int24(uint24(info >> 8))));
-        uint256 upper = uint256(int256(int24(uint24(info >> 32))));
-        uint256 base = mappingSlot(word(asked.poolList + ordinal * 32), POOLS_SLOT);
-        setSlots(page, base, asked.positions, id, lower, upper);
+        setSlots(page.question, asked, word(asked.poolList + ordinal * 32), id, info);
         if (!load(page, asked, WORDS)) return broken(page, index, 2);
-        uint256 words = page.answer + 64;
-        uint256 liquidity = uint128(word(words));
-        put(page, liquidity > 0 ? 4 : 5, 1);
-        put(page, index, 2);
-        put(page, ordinal, 2);
-        put(page, lower, 3);
-        put(page, upper, 3);
-        if (liquidity == 0) return;
-        put(page, liquidity, 16);
-        for (uint256 i = 1; i < WORDS; i++) put(page, word(words + i * 32), 32);
+        record(page, index, ordinal, info, page.answer + 64);
     }
 
-    /// Sets the slots of a position's words in the question for `load`.
-    function setSlots(
+    /// Writes the record of a position by its words, without loops: this is done for every position.
+    function record(
         Page memory page,
-        uint256 base,
-        address owner,
-        uint256 id,
-        uint256 lower,
-        uint256 upper
+        uint256 index,
+        uint256 ordinal,
+        uint256 info,
+        uint256 words
     ) private pure {
-        uint256 own = mappingSlot(positionKey(owner, lower, upper, id), base + POSITIONS_OFFSET);
-        uint256 low = mappingSlot(lower, base + TICKS_OFFSET);
-        uint256 up = mappingSlot(upper, base + TICKS_OFFSET);
-        unchecked {
-            argument(page, 2, own);
-            argument(page, 3, own + 1);
-            argument(page, 4, own + 2);
-            argument(page, 5, low + 1);
-            argument(page, 6, low + 2);
-            argument(page, 7, up + 1);
-            argument(page, 8, up + 2);
+        assembly ("memory-safe") {
+            let liquidity := and(mload(words), sub(shl(128, 1), 1))
+            let head := or(shl(232, index), shl(216, ordinal))
+            head := or(head, or(shl(192, and(shr(8, info), 0xffffff)), shl(168, and(shr(32, info), 0xffffff))))
+            let cursor := mload(add(page, 32))
+            switch liquidity
+            case 0 {
+                mstore(cursor, or(head, shl(248, 5)))
+                cursor := add(cursor, 11)
+            }
+            default {
+                mstore(cursor, or(or(head, shl(248, 4)), shl(40, liquidity)))
+                mstore(add(cursor, 27), mload(add(words, 32)))
+                mstore(add(cursor, 59), mload(add(words, 64)))
+                mstore(add(cursor, 91), mload(add(words, 96)))
+                mstore(add(cursor, 123), mload(add(words, 128)))
+                mstore(add(cursor, 155), mload(add(words, 160)))
+                mstore(add(cursor, 187), mload(add(words, 192)))
+                cursor := add(cursor, 219)
+            }
+            mstore(add(page, 32), cursor)
+        }
+    }
+
+    /// Sets the slots of a position's words in the question for `load`; `base` is where its pool begins.
+    function setSlots(uint256 question, Asked memory asked, uint256 base, uint256 id, uint256 info) private pure {
+        uint256 owner = uint160(asked.positions);
+        assembly ("memory-safe") {
+            // The lowest byte says whether there is a subscriber.
+            let lower := signextend(2, shr(8, info))
+            let upper := signextend(2, shr(32, info))
+            let at := add(question, 68)
+            // The key of a position in its pool: 20 bytes, 3, 3 and 32.
+            mstore(0, or(shl(96, owner), or(shl(72, and(lower, 0xffffff)), shl(48, and(upper, 0xffffff)))))
+            mstore(26, id)
+            mstore(0, keccak256(0, 58))
+            mstore(32, add(base, POSITIONS_OFFSET))
+            let slot := keccak256(0, 64)
+            mstore(at, slot)
+            mstore(add(at, 32), add(slot, 1))
+            mstore(add(at, 64), add(slot, 2))
+            mstore(0, lower)
+            mstore(32, add(base, TICKS_OFFSET))
+            slot := keccak256(0, 64)
+            mstore(add(at, 96), add(slot, 1))
+            mstore(add(at, 128), add(slot, 2))
+            mstore(0, upper)
+            slot := keccak256(0, 64)
+            mstore(add(at, 160), add(slot, 1))
+            mstore(add(at, 192), add(slot, 2))
         }
     }
 
@@ -197,7 +228,7 @@ contract Lens is Positions {
         ok = ok && uint160(word(words)) != 0;
         if (ok) {
             ordinal = addPool(asked.numbers, slot, prefix);
-            set(asked.poolList + ordinal * 32, id);
+            set(asked.poolList + ordinal * 32, base);
             writePool(page, asked, prices, key, words);
         }
         page.answer = key;
@@ -234,14 +265,14 @@ contract Lens is Positions {
         put(page, what, 1);
     }
 
-    function open(Managers calldata managers) private pure returns (Page memory page, Asked memory asked) {
+    function open(Managers calldata managers, uint256 positions) private pure returns (Page memory page, Asked memory asked) {
         page.question = reserve(320);
         // A key, the words of a pool and the texts of its tokens stand one behind the other.
         page.answer = reserve(736);
         asked.positions = managers.positions;
         asked.pools = managers.pools;
-        asked.numbers = openNumbers();
-        asked.poolList = reserve(POOLS_MAX * 32);
+        asked.numbers = openNumbers(positions);
+        asked.poolList = reserve(positions * 32);
     }
 
     function keyHash(uint256 key) private pure returns (uint256 id) {
@@ -255,20 +286,6 @@ contract Lens is Positions {
             mstore(0, key)
             mstore(32, slot)
             place := keccak256(0, 64)
-        }
-    }
-
-    /// The key of a position in its pool: 20 bytes, 3, 3 and 32.
-    function positionKey(
-        address owner,
-        uint256 lower,
-        uint256 upper,
-        uint256 salt
-    ) private pure returns (uint256 key) {
-        assembly ("memory-safe") {
-            mstore(0, or(shl(96, owner), or(shl(72, and(lower, 0xffffff)), shl(48, and(upper, 0xffffff)))))
-            mstore(26, salt)
-            key := keccak256(0, 58)
         }
     }
 }

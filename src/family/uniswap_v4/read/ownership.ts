@@ -6,8 +6,6 @@ import { createRecent } from '../../../lib/recent.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { OwnedRead } from './questions.ts'
 
-/** Most positions of one wallet on one chain. A longer list is refused, not cut. */
-export const LIST_MAX = 2_000
 /** Wallets whose ids are remembered, and how many ids that is together. */
 const WALLETS_MAX = 20_000
 const IDS_MAX = 500_000
@@ -27,6 +25,11 @@ export interface WalletPlace {
  */
 export type FindOwnedIds = (asked: WalletPlace, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
 
+/** The same, and how many positions are looked for. */
+interface AskedWallet extends WalletPlace {
+  readonly positionsMax: number
+}
+
 /** How a wallet is read: which of some ids it owns, at the block given or else at the newest. */
 export interface WalletReading {
   readonly block: PinnedBlock | undefined
@@ -38,11 +41,11 @@ export interface WalletReading {
 /** Reads all positions of wallets, and remembers which they are. */
 export interface OwnershipReader {
   /**
-   * All positions of a wallet, or the reading that shows that they are more than 2,000: in one reading if they are as
+   * All positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if they are as
    * remembered. They are proved by their number, which the manager says in the same call. Throws `UnavailableError`
    * naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
    */
-  readAll(asked: WalletPlace, reading: WalletReading, signal: AbortSignal): Promise<OwnedRead>
+  readAll(asked: AskedWallet, reading: WalletReading, signal: AbortSignal): Promise<OwnedRead>
 }
 
 /** Makes it with an empty memory. */
@@ -55,23 +58,23 @@ export function createOwnershipReader(find: FindOwnedIds): OwnershipReader {
 
   return {
     async readAll(asked, { block, read, pin }, signal) {
-      const { wallet, client, deployment } = asked
+      const { wallet, client, deployment, positionsMax } = asked
       const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
       const known = await read(remembered.get(key) ?? [], block)
-      if (isWhole(known)) return known
+      if (isWhole(known, positionsMax)) return known
       const pinned = block ?? (await pin())
       const found = await read(await find(asked, pinned, signal), pinned)
-      if (!isWhole(found)) throw notOwned(asked, found)
+      if (!isWhole(found, positionsMax)) throw notOwned(asked, found)
       // What was so in the past says little about now.
-      if (block === undefined && found.balance <= BigInt(LIST_MAX)) remembered.set(key, found.owned)
+      if (block === undefined && found.balance <= BigInt(positionsMax)) remembered.set(key, found.owned)
       return found
     },
   }
 }
 
 /** Whether these are all positions, or so many that none are listed. */
-function isWhole({ balance, owned }: OwnedRead): boolean {
-  return balance > BigInt(LIST_MAX) || BigInt(owned.length) === balance
+function isWhole({ balance, owned }: OwnedRead, positionsMax: number): boolean {
+  return balance > BigInt(positionsMax) || BigInt(owned.length) === balance
 }
 
 function notOwned({ wallet, client: { chain }, deployment }: WalletPlace, { balance, owned }: OwnedRead) {

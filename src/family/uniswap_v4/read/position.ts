@@ -8,6 +8,7 @@ import type { JudgedToken, TokenJudge } from '../../../finance/token/spam/judge.
 import type { RawToken } from '../../../finance/token/token.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import { onceEach } from '../../../lib/once_each.ts'
+import type { Withdrawal } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { RawRead, RawV4Pool, RawV4Position } from './abi.ts'
 
@@ -27,6 +28,12 @@ export interface Position extends Omit<RawV4Position, 'index' | 'pool'> {
 
 /** A pool as it is at that block, with what its key says beside the tokens. */
 export type V4Pool = Omit<RawV4Pool, 'token0' | 'token1'>
+
+/** A position with what a complete withdrawal pays, if its pool's hook sees withdrawals. */
+export interface FullPosition {
+  readonly position: Position
+  readonly withdrawal: Withdrawal | undefined
+}
 
 /** What a reading of one chain means. Its positions are by id, ascending. */
 export interface ChainRead extends SortedOut<Position> {

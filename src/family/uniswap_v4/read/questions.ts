@@ -25,6 +25,12 @@ const PAGE_BYTES_MAX = 1_000_000
 /** Where a chain's positions are read. It has one deployment. */
 export type UniswapV4Place = FamilyPlace<UniswapV4Deployment>
 
+/** The one deployment of a place. */
+export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Place): UniswapV4Deployment {
+  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Uniswap V4`)
+  return deployment
+}
+
 /** The lens that answers. */
 export const LENS = { topic: 'uniswap_v4', runtime: LENS_RUNTIME } as const
 

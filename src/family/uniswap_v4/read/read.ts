@@ -11,11 +11,15 @@ import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
+import { mayChangeWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
-import { createOwnershipReader, type FindOwnedIds, LIST_MAX } from './ownership.ts'
-import type { ChainRead, Position } from './position.ts'
-import { LENS, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
+import { createOwnershipReader, type FindOwnedIds, type OwnershipReader } from './ownership.ts'
+import type { ChainRead, FullPosition, Position } from './position.ts'
+import { deploymentOf, LENS, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
+import { type Simulate, withdrawn } from './withdrawn.ts'
 
+/** Most positions of one wallet on one chain. A longer list is refused, not cut. */
+const LIST_MAX = 2_000
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
 /** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
@@ -35,6 +39,7 @@ export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, UniswapV4Place>
   readonly past: PastPlaces<UniswapV4Deployment>
+  readonly ownership: OwnershipReader
   /**
    * All positions of a wallet on the places given, which are asked at the same time. If one place fails, throws
    * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
@@ -43,14 +48,24 @@ export interface PositionReader {
   readWallet(wallet: Address, options: ReadFrom): Promise<Fresh<ChainRead>[]>
   /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
   readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
-  /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readOne`. */
-  priceByPools(positions: readonly Position[], at: ReadAt): Promise<readonly Position[]>
+  /**
+   * Positions in their order with all that their figures need: prices by pools for tokens that nobody else prices, and
+   * executed withdrawals where hooks see them. Fails like `readOne`.
+   */
+  readFull(positions: readonly Position[], at: ReadAt): Promise<readonly FullPosition[]>
 }
 
 /** Where and when positions are read, and until when anyone waits. */
 interface ReadFrom {
   readonly places: readonly UniswapV4Place[]
   readonly signal: AbortSignal
+}
+
+/** Positions of one chain, and where they were read. */
+interface PositionsAt {
+  readonly positions: readonly Position[]
+  readonly place: UniswapV4Place
+  readonly block: Block
 }
 
 /** The same with the readings. */
@@ -63,13 +78,14 @@ export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
   readonly find: FindOwnedIds
+  readonly simulate: Simulate
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): PositionReader {
-  const { clients, find, clock, ways } = options
+  const { clients, find, simulate, clock, ways } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
   const { judge } = createTokenJudge()
-  const wallets = createOwnershipReader(find)
+  const ownership = createOwnershipReader(find)
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
   const lists = createBlockCache<ChainRead>(limits)
   const singles = createBlockCache<ChainRead>(limits)
@@ -88,8 +104,8 @@ export function createPositionReader(options: {
   async function readList(wallet: Address, place: UniswapV4Place, signal: AbortSignal): Promise<ChainRead> {
     const { client, block } = place
     const asked = { chain: client.chain, deployment: deploymentOf(place), judge, spam: 'apart' } as const
-    const { balance, read } = await wallets.readAll(
-      { wallet, client, deployment: asked.deployment },
+    const { balance, read } = await ownership.readAll(
+      { wallet, client, deployment: asked.deployment, positionsMax: LIST_MAX },
       {
         block,
         read: (ids, at) =>
@@ -114,12 +130,47 @@ export function createPositionReader(options: {
     )
   }
 
+  /** Runs a task for the positions of each chain, at the block that they were read at. */
+  function onEach<Answer>(
+    positions: readonly Position[],
+    { places, reads, signal }: ReadAt,
+    task: (here: PositionsAt, signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer[]> {
+    const tasks = reads.flatMap(({ block }) => {
+      const here = positions.filter(({ chainId }) => chainId === block.chainId)
+      const place = places.find(({ client }) => client.chain.id === block.chainId)
+      return place === undefined || here.length === 0
+        ? []
+        : [(shared: AbortSignal) => task({ positions: here, place, block }, shared)]
+    })
+    return together(tasks, signal)
+  }
+
+  async function pricedByPools(positions: readonly Position[], at: ReadAt) {
+    const priced = await onEach(positions, at, ({ positions: pairs, place, block }, signal) => {
+      const asked = { pairs, amountsOf: allHeldIn, client: place.client, block, reading: readingOf(place) }
+      return withPoolPrices(asked, clock, signal)
+    })
+    return new Map(priced.flat().map((position) => [nameOf(position), position]))
+  }
+
+  async function withdrawals(positions: readonly Position[], at: ReadAt) {
+    const seen = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
+    const paid = await onEach(seen, at, ({ positions: here, place, block }, signal) => {
+      const limits = { signal, budgetMs: BUDGET_MS, ...readingOf(place) }
+      return place.client.read((endpoint, within) => withdrawn(here, { endpoint, block, simulate }, within), limits)
+    })
+    return new Map(paid.flatMap((each) => [...each]).map(([position, withdrawal]) => [nameOf(position), withdrawal]))
+  }
+
   return {
+    ownership,
     places: placesOf(clients, deployments),
     past: createPastPlaces<UniswapV4Deployment>({
       name: 'Uniswap V4',
       clock,
       contractOf: ({ positionManager }) => positionManager,
+      isAskedEarly: true,
     }),
     readWallet(wallet, { places, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => {
@@ -136,24 +187,14 @@ export function createPositionReader(options: {
       })
       return together(tasks, signal)
     },
-    async priceByPools(positions, { places, reads, signal }) {
-      const tasks = reads.flatMap(({ block }) => {
-        const pairs = positions.filter(({ chainId }) => chainId === block.chainId)
-        const place = places.find(({ client }) => client.chain.id === block.chainId)
-        if (place === undefined || pairs.length === 0) return []
-        const asked = { pairs, amountsOf: allHeldIn, client: place.client, block, reading: readingOf(place) }
-        return [(shared: AbortSignal) => withPoolPrices(asked, clock, shared)]
-      })
-      const priced = new Map((await together(tasks, signal)).flat().map((each) => [nameOf(each), each]))
-      return positions.map((position) => priced.get(nameOf(position)) ?? position)
+    async readFull(positions, at) {
+      const [priced, paid] = await Promise.all([pricedByPools(positions, at), withdrawals(positions, at)])
+      return positions.map((position) => ({
+        position: priced.get(nameOf(position)) ?? position,
+        withdrawal: paid.get(nameOf(position)),
+      }))
     },
   }
-}
-
-/** The one deployment of a place. */
-export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Place): UniswapV4Deployment {
-  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Uniswap V4`)
-  return deployment
 }
 
 function nameOf({ chainId, tokenId }: Position): string {

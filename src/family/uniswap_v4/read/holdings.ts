@@ -1,0 +1,61 @@
+import type { PinnedBlock } from '../../../chain/block.ts'
+import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import type { HoldingsReader } from '../../holding.ts'
+import { holdingsOf } from '../present/holdings.ts'
+import { deploymentOf, LENS, readOwned } from './questions.ts'
+import type { PositionReader } from './read.ts'
+import { type Simulate, withdrawn } from './withdrawn.ts'
+
+/** Reads all positions of a wallet as rows of a portfolio. */
+export function createHoldingsReader(options: {
+  readonly reader: Pick<PositionReader, 'places' | 'past' | 'ownership'>
+  readonly simulate: Simulate
+  readonly clock: Clock
+  readonly ways?: readonly LensWay[]
+}): HoldingsReader {
+  const { reader, simulate, clock, ways } = options
+  const { judge } = createTokenJudge()
+  return {
+    chainIds: new Set(reader.places.keys()),
+    async open(wallet, { client, block }, signal) {
+      const known = reader.places.get(client.chain.id)
+      if (known === undefined) return undefined
+      const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
+      if (deployments.length === 0) return undefined
+      const { chain } = client
+      const deployment = deploymentOf(known)
+      return async ({ endpoint, block: at, positionsMax }, within) => {
+        const asked = { chain, deployment, judge, spam: 'included' } as const
+        const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
+          const lens = { ...LENS, chainId: chain.id, at: pinned, ways, clock }
+          return readByLens(
+            endpoint,
+            { ...lens, read: (access) => readOwned(access, { wallet, ids, positionsMax }, asked) },
+            within,
+          )
+        }
+        const pin = () => readLatestBlock(endpoint, chain.id, within)
+        const { balance, read: found } = await reader.ownership.readAll(
+          { wallet, client, deployment, positionsMax },
+          { block: at, read, pin },
+          within,
+        )
+        const isTooLarge = balance > BigInt(positionsMax)
+        const positions = isTooLarge ? [] : found.positions
+        const withdrawals = await withdrawn(positions, { endpoint, block: found.block, simulate }, within)
+        return {
+          block: found.block,
+          rows: positions.flatMap((position) => holdingsOf(position, withdrawals.get(position))),
+          positions: Number(balance),
+          ownTokens: [],
+          notRead: isTooLarge
+            ? []
+            : found.unreadable.map(({ manager, tokenId, because }) => `position ${tokenId} of ${manager}: ${because}`),
+        }
+      }
+    },
+  }
+}

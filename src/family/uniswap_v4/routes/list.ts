@@ -1,0 +1,71 @@
+import * as v from 'valibot'
+import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
+import { positionsOf } from '../../../finance/liquidity/list/found.ts'
+import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { pageOf, pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { asOf, isNow, readAt, untilNext } from '../../place.ts'
+import { presentPosition } from '../present/present.ts'
+import { listOutput } from '../present/schema.ts'
+import { WalletTooLargeError } from '../read/read.ts'
+import { CHARGES } from './credits.ts'
+import { placesToAsk, type V4RoutesOptions } from './places.ts'
+
+/** The list of a wallet's positions. */
+export function listRoute({ reader: connected, chainIds }: V4RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      status: v.optional(choice(['inactive'])),
+      full: v.optional(flag, 'false'),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+    v.check(
+      ({ status, full }) => !(full && status === 'inactive'),
+      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
+    ),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v4',
+    tool: 'uniswap_v4_positions',
+    summary:
+      'Lists the Uniswap V4 positions of a wallet, active ones unless told otherwise. The first call for a wallet may ' +
+      'answer 503 while they are searched.',
+    input,
+    output: listOutput,
+    errors: [503],
+    charge: CHARGES.list,
+    async read({ wallet, status, full, page, limit, ...asked }, { signal }) {
+      const reader = connected()
+      const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const list = await readAt(moment, async (places) => {
+        const reads = await reader.readWallet(wallet, { places, signal }).catch((error: unknown) => {
+          throw refused(error, places.length)
+        })
+        const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+        return { places, reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
+      })
+      return { ...list, full: full ? await reader.readFull(list.items, { ...list, signal }) : undefined }
+    },
+    count: ({ items }) => items.length,
+    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
+    present: ({ reads, matching, items, full }, { page, limit }, { url }) => ({
+      data: items.map((position, index) => presentPosition(position, { full: full?.[index], sqrtPrice: false })),
+      pagination: pagination({ page, limit, total: matching, url }),
+      counts: presentCounts(reads, { filtered: matching }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+function refused(error: unknown, places: number): unknown {
+  if (!(error instanceof WalletTooLargeError)) return error
+  const advice = places > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
+  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
+}

@@ -1,0 +1,197 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { type Address, type Hex, zeroAddress } from 'viem'
+import { decodeLens as decode, encodeList, encodeOne } from '../../../src/family/uniswap_v4/read/abi.ts'
+import { LENS_RUNTIME } from '../../../src/family/uniswap_v4/read/lens_artifact.ts'
+import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
+import { TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import { burnCall } from '../../devnet/uniswap_v4/calls.ts'
+import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
+import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
+import { atOnce, BURNING_ORACLE } from '../uniswap_v3/support.ts'
+import { DEPLOYMENT } from './support.ts'
+
+const AT = '0x00000000000000000000000000000000000057a7'
+const PRICES: PriceSources = {
+  feeds: Object.values(TOKENS).map(({ address, feed }) => ({ token: address, feed })),
+  wrappers: [{ token: zeroAddress, kind: 'same', of: TOKENS.weth.address }],
+  aaveOracle: undefined,
+}
+const SUBJECT = { deployment: DEPLOYMENT, prices: PRICES }
+const WALLET = walletOf('v4 lens')
+const OTHER = walletOf('v4 lens other')
+const COUNT = 300
+const BYTES_MAX = 1_000_000
+
+let devnet: Devnet
+let v4: UniswapV4
+let ids: readonly bigint[]
+let burned: bigint
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  v4 = await devnet.uniswapV4()
+  ids = await mint(WALLET, COUNT)
+  const [gone = 0n] = await mint(OTHER, 2)
+  burned = gone
+  await devnet.send([burnCall({ pool: v4.pools.plain, tokenId: gone, owner: OTHER })])
+}, 120_000)
+
+async function mint(recipient: Address, count: number): Promise<bigint[]> {
+  const pools = Object.values(v4.pools)
+  return v4.mintMany(
+    Array.from({ length: count }, (_, index) => {
+      const pool = pools[index % pools.length] ?? v4.pools.plain
+      const range = rangeAround(pool, -600 - index * 7, 600 + index * 11)
+      return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 50 }), recipient }
+    }),
+  )
+}
+
+const decodeLens = (answer: Hex) => atOnce(decode(answer))
+
+async function call(data: Hex, gas = 50_000_000) {
+  const request = { to: AT, data, gas: `0x${gas.toString(16)}` }
+  return devnet.rpc.call<Hex>('eth_call', request, 'latest', { [AT]: { code: LENS_RUNTIME } })
+}
+
+const list = (
+  asked: readonly bigint[],
+  options: { wallet?: Address; bytesMax?: number; prices?: PriceSources } = {},
+) => {
+  const { wallet = WALLET, bytesMax = BYTES_MAX, prices = PRICES } = options
+  return encodeList({ ...SUBJECT, prices }, { wallet, ids: asked, bytesMax })
+}
+
+/** What a call of the lens costs. */
+async function gasOf(data: Hex): Promise<number> {
+  const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
+    'debug_traceCall',
+    { to: AT, data, gas: '0x2faf080' },
+    'latest',
+    { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, tracer: 'callTracer', tracerConfig: { onlyTopCall: true } },
+  )
+  return Number(gasUsed)
+}
+
+describe('the lens', () => {
+  test('tells the block it ran at, and how many positions the wallet owns, asked about any or none', async () => {
+    const latest = await devnet.client.getBlock()
+    for (const asked of [[], ids.slice(0, 3)]) {
+      const { block, manager, balance, taken } = decodeLens(await call(list(asked)))
+      expect(block).toEqual({
+        chainId: 1,
+        number: latest.number,
+        timestampSec: latest.timestamp,
+        parentHash: latest.parentHash,
+      })
+      expect({ manager, balance, taken }).toEqual({ manager: 'answers', balance: BigInt(COUNT), taken: asked.length })
+    }
+  })
+
+  test('reads only those ids that the wallet owns: others’, burned, never minted and impossible ones are nothing', async () => {
+    const strange = [0n, 1n, burned, burned + 1n, 10n ** 30n, 2n ** 256n - 1n]
+    const { positions, broken, taken } = decodeLens(await call(list([...strange, ...ids.slice(0, 2)])))
+    expect({ taken, broken, at: positions.map(({ index }) => index) }).toEqual({ taken: 8, broken: [], at: [6, 7] })
+    expect(decodeLens(await call(list(ids.slice(0, 5), { wallet: OTHER }))).positions).toEqual([])
+    expect(decodeLens(await call(list(ids.slice(0, 5), { wallet: zeroAddress }))).positions).toEqual([])
+  })
+
+  test('costs at most 26,000 gas and 260 bytes a position at 300, in seven pools and with all prices', async () => {
+    const gas = new Map<number, number>()
+    for (const count of [100, 200, 300]) {
+      const data = list(ids.slice(0, count))
+      gas.set(count, await gasOf(data))
+      expect((await call(data)).length / 2 / count).toBeLessThan(260)
+    }
+    const [at100 = 0, at200 = 0, at300 = 0] = gas.values()
+    expect(at300 / 300).toBeGreaterThan(18_000)
+    expect(at300 / 300).toBeLessThan(26_000)
+    expect(at200 / 200).toBeLessThan(26_000)
+    // Pools, tokens and prices are a fixed cost, some 300,000 here.
+    expect(at100 / 100).toBeLessThan(27_500)
+    expect((at300 - at200) / 100).toBeLessThan(25_500)
+  })
+
+  test('ends a page early, whole to the last record, if bytes or gas run short', async () => {
+    const whole = decodeLens(await call(list(ids))).positions
+    expect(whole).toHaveLength(COUNT)
+    for (const bytesMax of [2_000, 4_000, 8_000, 20_000]) {
+      const answer = await call(list(ids, { bytesMax }))
+      const { taken, positions } = decodeLens(answer)
+      expect(answer.length / 2 - 1).toBeLessThanOrEqual(bytesMax)
+      expect(taken).toBeLessThan(COUNT)
+      expect(positions).toEqual(whole.slice(0, taken))
+    }
+    for (const gas of [1_300_000, 2_500_000, 4_000_000]) {
+      const { taken, positions } = decodeLens(await call(list(ids), gas))
+      expect(taken).toBeLessThan(COUNT)
+      expect(positions).toEqual(whole.slice(0, taken))
+    }
+  })
+
+  test('ends a page early if an oracle burns all gas that it may, and gets through every id', async () => {
+    const aaveOracle = walletOf('v4 burning oracle')
+    await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
+    const prices = { ...PRICES, feeds: [], aaveOracle }
+    let from = 0
+    for (let pages = 0; from < 20; pages++) {
+      const { taken, positions } = decodeLens(await call(list(ids.slice(from, 20), { prices }), 10_000_000))
+      expect(taken).toBeGreaterThan(0)
+      expect(positions).toHaveLength(taken)
+      from += taken
+      expect(pages).toBeLessThan(20)
+    }
+  })
+
+  test('tells one position with its owner, whoever he is, and nothing of an id that nobody owns', async () => {
+    const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)))
+    const [id = 0n] = ids
+    const found = await one(id)
+    expect({ owner: found.owner, at: found.positions.map(({ index }) => index) }).toEqual({ owner: WALLET, at: [0] })
+    for (const none of [0n, burned, 10n ** 30n, 2n ** 256n - 1n]) {
+      const { owner, positions, broken, manager } = await one(none)
+      expect({ owner, positions, broken, manager }).toEqual({
+        owner: undefined,
+        positions: [],
+        broken: [],
+        manager: 'answers',
+      })
+    }
+  })
+
+  test('tells a manager that does not stand from one that does not answer, and a pool manager that lies', async () => {
+    const ask = async (deployment: Partial<typeof DEPLOYMENT>) => {
+      const subject = { ...SUBJECT, deployment: { ...DEPLOYMENT, ...deployment } }
+      const { manager, positions, broken } = decodeLens(
+        await call(encodeList(subject, { wallet: WALLET, ids: ids.slice(0, 1), bytesMax: BYTES_MAX })),
+      )
+      return { manager, positions: positions.length, broken }
+    }
+    expect(await ask({ positionManager: walletOf('nowhere') })).toEqual({ manager: 'absent', positions: 0, broken: [] })
+    expect(await ask({ positionManager: TOKENS.usdc.feed })).toEqual({ manager: 'silent', positions: 0, broken: [] })
+    for (const poolManager of [walletOf('nowhere'), TOKENS.usdc.feed]) {
+      expect(await ask({ poolManager })).toEqual({
+        manager: 'answers',
+        positions: 0,
+        broken: [{ index: 0, part: 'pool' }],
+      })
+    }
+  })
+})
+
+describe('decodeLens()', () => {
+  test('refuses an answer that is cut anywhere, or continued, or of another layout', async () => {
+    for (const answer of [await call(list(ids.slice(0, 2))), await call(encodeOne(SUBJECT, ids[0] ?? 0n))]) {
+      for (let end = 2; end < answer.length; end += 2) {
+        const cut = answer.slice(0, end) as Hex
+        expect(() => decodeLens(cut)).toThrow(UpstreamError)
+      }
+      expect(() => decodeLens(`${answer}00` as Hex)).toThrow('behind its end')
+      expect(() => decodeLens(`0x02${answer.slice(4)}`)).toThrow('unknown layout')
+    }
+    expect(() => decodeLens('0x')).toThrow('cut short')
+  })
+})
