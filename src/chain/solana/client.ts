@@ -11,7 +11,7 @@ import {
   type RotatingEndpoint,
   type RotationPolicy,
 } from '../rpc/rotation/rotation.ts'
-import { LongAnswerError } from '../rpc/transport.ts'
+import { LateAnswerError, LongAnswerError } from '../rpc/transport.ts'
 import {
   type AccountsAtSlot,
   type FoundAccounts,
@@ -197,7 +197,7 @@ export function createSolanaClient(
   /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is no failure. */
   async function find<T>(
     { index, send }: Endpoint,
-    { method, read, single, finish }: Search<T>,
+    { method, read, single, mayHang, finish }: Search<T>,
     signal: AbortSignal,
   ): Promise<T> {
     try {
@@ -205,6 +205,10 @@ export function createSolanaClient(
       methods.worked(index, method)
       return found
     } catch (error) {
+      if (error instanceof LateAnswerError && mayHang) {
+        methods.late(index, method)
+        if (methods.hangs(index, method)) throw new UnableError('The endpoint gives no answer', { cause: error })
+      }
       if (error instanceof LongAnswerError) throw new LongSearchError('The answer is too long', { cause: error })
       if (!(error instanceof RpcRefusedError)) throw error
       if (error.reason === 'kind' && !single.includes(error.code)) methods.refused(index, method)
@@ -213,13 +217,15 @@ export function createSolanaClient(
   }
 
   function search<T>(asked: Search<T>, deadline: Deadline): Promise<T> {
-    const { method, what, whole } = asked
+    const { method, what, whole, mayHang } = asked
+    const isRefused = (index: number) =>
+      methods.offers(index, method) === false || (mayHang && methods.hangs(index, method))
     return rotation.ask((endpoint, { signal }) => find(endpoint, asked, signal), deadline, {
-      rankOf: (index) => (methods.offers(index, method) === false ? undefined : 0),
+      rankOf: (index) => (isRefused(index) ? undefined : 0),
       exhausted(exhaustion) {
         const { errors } = exhaustion
         const cause = errors.at(-1)
-        if (endpoints.every(({ index }) => methods.offers(index, method) === false)) {
+        if (endpoints.every(({ index }) => isRefused(index))) {
           const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
           return new RefusedMethodError(`Cannot read Solana: ${advice}`, { cause })
         }

@@ -45,6 +45,8 @@ export interface Search<T> {
   readonly whole: string
   /** Codes of refusals that are about one question alone. */
   readonly single: readonly number[]
+  /** True if an endpoint that gives no answer in time, and never gave one, counts as one that refuses. */
+  readonly mayHang: boolean
   readonly read: Read<FoundRows>
   /** Makes of the answer what was asked for. Throws `UpstreamError` for one that is not to be believed. */
   readonly finish: (found: FoundRows) => Promise<T>
@@ -60,12 +62,14 @@ export const TOKEN_ACCOUNTS = {
   what: "lists a wallet's token accounts",
   whole: "the wallet's token accounts",
   single: [WRONG_PARAMETERS, NOT_INDEXED],
+  mayHang: false,
 } as const
 const PROGRAM_ACCOUNTS = {
   method: 'getProgramAccounts',
   what: "searches a program's accounts",
   whole: 'the accounts that were searched for',
   single: [WRONG_PARAMETERS],
+  mayHang: true,
 } as const
 
 /** The name under which a refusal to search a program is remembered: nodes leave out some programs and not others. */

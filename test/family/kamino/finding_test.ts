@@ -233,6 +233,20 @@ describe('endpoints that search nothing', () => {
     },
   )
 
+  test('because they hang count so for a while, if they never searched', async () => {
+    refuse({ kind: 'hang' })
+    double.accounts = chain(derivable)
+    const stage = kaminoStage([double], { rows: ROWS })
+    expect(await found(stage)).toEqual({ addresses, by: { markets: 2 } })
+    stage.pass()
+    double.seen.length = 0
+    expect(await found(stage)).toEqual({ addresses, by: { markets: 2 } })
+    expect(double.seen.map(({ method }) => method)).not.toContain('getProgramAccounts')
+    stage.pass(60_000)
+    double.ofMethod.clear()
+    expect((await found(stage)).by).toBe('search')
+  }, 30_000)
+
   test('are asked one request in a row for a wallet that was asked about before', async () => {
     refuse()
     double.accounts = chain({ ...derivable, ...hidden })
