@@ -11,7 +11,7 @@ import { createSingleReader, type SingleQuery, type SingleRead } from './single.
 import { createWalletReader, type OrcaList, type WalletQuery } from './wallet.ts'
 
 /** Time for one answer over all its steps and tries. */
-const BUDGET_MS = 6_000
+export const BUDGET_MS = 6_000
 /** Readings that are kept until the next slot. */
 const CACHE_ENTRIES_MAX = 2_000
 

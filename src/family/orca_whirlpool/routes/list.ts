@@ -5,7 +5,7 @@ import { pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { listOutput, presentCounts, presentPosition } from '../present.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type Connected, connectedOr } from './reader.ts'
+import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The list of a wallet's positions. */
 export function listRoute(reader: Connected): Route {
@@ -32,6 +32,7 @@ export function listRoute(reader: Connected): Route {
     input,
     output: listOutput,
     errors: [502],
+    budgetMs: REQUEST_MS,
     charge: CHARGES.list,
     async read({ wallet, status, full, page, limit }, { signal }) {
       const isActive = status === undefined

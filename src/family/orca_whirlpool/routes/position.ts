@@ -5,7 +5,7 @@ import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { positionOutput, presentPosition } from '../present.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type Connected, connectedOr } from './reader.ts'
+import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The state of one position. */
 export function positionRoute(reader: Connected): Route {
@@ -27,6 +27,7 @@ export function positionRoute(reader: Connected): Route {
     input,
     output: positionOutput,
     errors: [404, 502],
+    budgetMs: REQUEST_MS,
     charge: CHARGES.position,
     async read({ id, wallet, full }, { signal }) {
       const read = await connectedOr(reader).readOne({ id, wallet, isFull: full }, signal)

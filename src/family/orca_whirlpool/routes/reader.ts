@@ -1,6 +1,9 @@
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { CodedError } from '../../../lib/error.ts'
-import type { OrcaReader } from '../read/read.ts'
+import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
+
+/** Time of a request: more than the reader's own limit, so that its error is told. */
+export const REQUEST_MS = BUDGET_MS + 500
 
 /** The reader, once something is read; undefined if Solana is not served. */
 export type Connected = () => OrcaReader | undefined
