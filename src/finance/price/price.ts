@@ -25,12 +25,13 @@ const CONFIDENCES = {
   wrapper: 'derived',
   stablecoin: 'assumed',
   pool: 'market',
+  scope: 'oracle',
 } as const
 
 export type UsdPriceSource = keyof typeof CONFIDENCES
 export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 
-/** Possible sources of a price, the first that applies counts. */
+/** Possible sources of a price on EVM chains, the first that applies counts; on Solana it is always `scope`. */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 

@@ -25,10 +25,11 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
   function tokenIn(token: SolanaToken, group: AccountGroup, depth: Depth): OrcaToken {
     const { address, symbol, name, decimals, mint } = token
     const transferFee = transferFeeIn(mint, group.epoch)
-    // What a wallet shows of such a token is not what the program keeps, and a price may be meant for either.
-    const isPriced = depth === 'full' && !mint.isScaled
-    const price = isPriced ? prices.priceIn(group.accounts, address, group.timestampSec) : undefined
-    return { address, symbol, name, decimals, transferFee, price }
+    const shown = { address, symbol, name, decimals, transferFee, price: undefined }
+    if (depth === 'brief') return shown
+    const { accounts, timestampSec } = group
+    const found = prices.priceIn(accounts, { address, isScaled: mint.isScaled }, timestampSec)
+    return found.kind === 'price' ? { ...shown, price: found.price } : { ...shown, noPrice: found }
   }
 
   function ticksOf(
@@ -63,9 +64,9 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
     if (pool === undefined) return { kind: 'unreadable', because: `its pool ${state.pool} is missing or broken` }
 
     const wanted = [pool.mintA, pool.mintB, ...(depth === 'full' ? pool.rewards.map(({ mint }) => mint) : [])]
-    const isUnread = (mint: string) => !accounts.has(mint) && known.tokenOf(mint) === undefined
+    const isUnread = (mint: string) => !accounts.has(mint) && known.tokens.known(mint) === undefined
     if (wanted.some(isUnread)) return CHANGED
-    const tokens = known.tokensIn(accounts, wanted)
+    const tokens = new Map(wanted.map((mint) => [mint, known.tokens.tokenIn(accounts, mint)]))
     const [tokenA, tokenB] = [tokens.get(pool.mintA), tokens.get(pool.mintB)]
     if (tokenA === undefined || tokenB === undefined) {
       return { kind: 'unreadable', because: `the mint of a token of its pool ${state.pool} is missing or broken` }

@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { type SolanaToken, solanaTokenFrom, tokenAddresses } from '../../../finance/token/solana_token.ts'
+import { createSolanaTokens, type SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createRecent } from '../../../lib/recent.ts'
@@ -13,10 +13,7 @@ import { decodeBundle, decodePool, decodePosition, type PositionBundle } from '.
 const SUBJECTS_MAX = 200_000
 const POSITIONS_MAX = 50_000
 const POOLS_MAX = 10_000
-const TOKENS_MAX = 10_000
 const ADDRESSES_MAX = 100_000
-/** Names can be changed by whoever made the token. */
-const TOKEN_MS = 3_600_000
 
 /** Accounts of one slot, by address. */
 export type Accounts = ReadonlyMap<string, SolanaAccount | null>
@@ -35,14 +32,9 @@ export interface Known {
   positionOf(address: string): PositionFacts | undefined
   placesOf(bundle: string): readonly number[] | undefined
   poolOf(address: string): PoolFacts | undefined
-  /** A token of the first program; those of the second may change their fees at any time. */
-  tokenOf(mint: string): SolanaToken | undefined
+  readonly tokens: SolanaTokens
   /** Notes what accounts show. */
   learn(accounts: Accounts): void
-  /** Notes the tokens of these mints, and gives those that the accounts show or that are remembered. */
-  tokensIn(accounts: Accounts, mints: readonly string[]): ReadonlyMap<string, SolanaToken>
-  /** Where the tokens of a mint are described. */
-  tokenAddressesOf(mint: string): readonly [mint: string, name: string]
   arrayOf(program: string, pool: string, place: { readonly tickSpacing: number; readonly tick: number }): string
   bundledOf(program: string, mint: string, place: number): string
 }
@@ -53,9 +45,7 @@ export function createKnown(programs: readonly string[], clock: Clock): Known {
   const positions = createRecent<PositionFacts>({ entriesMax: POSITIONS_MAX })
   const bundles = createRecent<readonly number[]>({ entriesMax: POSITIONS_MAX })
   const pools = createRecent<PoolFacts>({ entriesMax: POOLS_MAX })
-  const tokens = createRecent<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
   const addresses = createRecent<string>({ entriesMax: ADDRESSES_MAX })
-  const names = createRecent<readonly [string, string]>({ entriesMax: TOKENS_MAX })
 
   function derived(key: string, derive: () => string): string {
     const before = addresses.get(key)
@@ -65,34 +55,13 @@ export function createKnown(programs: readonly string[], clock: Clock): Known {
     return address
   }
 
-  function tokenOf(mint: string): SolanaToken | undefined {
-    const known = tokens.get(mint)
-    return known !== undefined && clock.monotonicMs() < known.untilMs ? known.token : undefined
-  }
-
-  function tokenAddressesOf(mint: string): readonly [string, string] {
-    const both = names.get(mint) ?? tokenAddresses(mint)
-    names.set(mint, both)
-    return both
-  }
-
-  function tokenIn(accounts: Accounts, address: string): SolanaToken | undefined {
-    const mint = accounts.get(address)
-    if (mint === undefined || mint === null) return tokenOf(address)
-    const [, name] = tokenAddressesOf(address)
-    const token = solanaTokenFrom(address, { mint, name: accounts.get(name) ?? null })
-    if (token?.isLasting) tokens.set(address, { token, untilMs: clock.monotonicMs() + TOKEN_MS })
-    return token
-  }
-
   return {
     subjectOf: subjects.get,
     noteSubject: subjects.set,
     positionOf: positions.get,
     placesOf: bundles.get,
     poolOf: pools.get,
-    tokenOf,
-    tokenAddressesOf,
+    tokens: createSolanaTokens(clock),
     learn(accounts) {
       for (const [address, account] of accounts) {
         if (account === null || !programs.includes(account.owner)) continue
@@ -101,14 +70,6 @@ export function createKnown(programs: readonly string[], clock: Clock): Known {
         if (pool !== undefined) pools.set(address, pool)
         if (bundle !== undefined) bundles.set(address, bundle.places)
       }
-    },
-    tokensIn(accounts, mints) {
-      const found = new Map<string, SolanaToken>()
-      for (const mint of mints) {
-        const token = tokenIn(accounts, mint)
-        if (token !== undefined) found.set(mint, token)
-      }
-      return found
     },
     arrayOf: (program, pool, { tickSpacing, tick }) =>
       derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () => arrayAddress(program, { pool, tickSpacing, tick })),

@@ -21,7 +21,7 @@ interface Candidate extends Subject {
   readonly mint: string
 }
 
-type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program'>
+type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program' | 'amount'>
 
 /** Makes a namer of positions, which asks about each token once. */
 export function createNamer({ programs, known, check }: NamerOptions) {
@@ -48,9 +48,9 @@ export function createNamer({ programs, known, check }: NamerOptions) {
     else if (candidates.every(isFree)) known.noteSubject(mint, 'none')
   }
 
-  /** Asks what tokens stand for that are not known, at a slot not before that of their list. Gives the newest slot. */
+  /** Asks what tokens of one unit stand for that are not known, at a slot not before that of their list. Gives the newest slot. */
   async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
-    const unknown = tokens.filter(({ mint }) => known.subjectOf(mint) === undefined)
+    const unknown = tokens.filter(({ amount, mint }) => amount === 1n && known.subjectOf(mint) === undefined)
     let newest = minSlot
     for (let at = 0; at < unknown.length; at += MINTS_IN_ROUND) {
       const round: (readonly [string, readonly Candidate[]])[] = []
@@ -72,13 +72,26 @@ export function createNamer({ programs, known, check }: NamerOptions) {
     return newest
   }
 
-  /** The positions that tokens of one unit stand for, as far as that is known; no further bundle beyond `max`. */
+  /** What a token of one unit stands for, as far as that is known. */
+  function subjectOf({ amount, mint }: Token): Subject | undefined {
+    const subject = amount === 1n ? known.subjectOf(mint) : undefined
+    return subject === 'none' ? undefined : subject
+  }
+
+  /** How many positions tokens stand for, as far as that is known. */
+  function count(tokens: readonly Token[]): number {
+    const numberOf = ({ kind, address }: Subject) => (kind === 'position' ? 1 : (known.placesOf(address) ?? []).length)
+    return tokens.map(subjectOf).reduce((sum, subject) => sum + (subject === undefined ? 0 : numberOf(subject)), 0)
+  }
+
+  /** The positions that tokens stand for, as far as that is known; no further bundle beyond `max`. */
   async function itemsOf(tokens: readonly Token[], max: number): Promise<Item[]> {
     const items: Item[] = []
-    for (const { address: account, program: tokenProgram, mint } of tokens) {
+    for (const token of tokens) {
       if (items.length > max) break
-      const subject = known.subjectOf(mint)
-      if (subject === undefined || subject === 'none') continue
+      const subject = subjectOf(token)
+      if (subject === undefined) continue
+      const { address: account, program: tokenProgram, mint } = token
       const { kind, program, address } = subject
       const held = { address: account, program: tokenProgram, mint }
       if (kind === 'position') items.push({ program, address, held, bundle: undefined })
@@ -93,7 +106,7 @@ export function createNamer({ programs, known, check }: NamerOptions) {
     return items
   }
 
-  return { name, itemsOf }
+  return { name, count, itemsOf }
 }
 
 /** What a namer is made with. */

@@ -10,11 +10,6 @@ type Plan = { readonly addresses: readonly string[] } | { readonly first: string
 
 /** Plans readings by what is known. */
 export function createPlanner({ known, prices }: { readonly known: Known; readonly prices: ScopePrices }) {
-  /** A token of the first program is read once an hour, one of the second each time: its fees may change. */
-  function tokenAddresses(mint: string): readonly string[] {
-    return known.tokenOf(mint) === undefined ? known.tokenAddressesOf(mint) : []
-  }
-
   return (item: Item, depth: Depth): Plan => {
     const { program, address, held, bundle } = item
     const position = known.positionOf(address)
@@ -26,7 +21,7 @@ export function createPlanner({ known, prices }: { readonly known: Known; readon
     const brief = [
       ...[held.address, address, position.pool],
       ...(bundle === undefined ? [] : [bundle.address]),
-      ...mints.flatMap(tokenAddresses),
+      ...mints.flatMap(known.tokens.unread),
     ]
     if (depth === 'brief') return { addresses: brief }
     const arrayOf = (tick: number) => known.arrayOf(program, position.pool, { tickSpacing, tick })

@@ -1,5 +1,6 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { TransferFee } from '../../../finance/math/transfer.ts'
+import type { NoPrice } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { RangeTicks, Whirlpool, WhirlpoolPosition } from '../math/state.ts'
@@ -10,6 +11,8 @@ export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'nam
   readonly transferFee: TransferFee | undefined
   /** Undefined if there is none, or if none was asked for. */
   readonly price: ScopePrice | undefined
+  /** Why there is none, if one was asked for. */
+  readonly noPrice?: NoPrice
 }
 
 /** A position and its pool at one slot. */

@@ -1,8 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
-import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
-import { TOKEN_PROGRAMS } from '../../../chain/solana/token/program.ts'
+import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
-import { maxOf, minOf } from '../../../lib/number/fixed_point.ts'
+import { minOf } from '../../../lib/number/fixed_point.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import { type Item, inOrder } from './item.ts'
 import type { ItemRead, ItemsRead, ItemsReader } from './items.ts'
@@ -40,13 +39,6 @@ export interface OrcaList {
   readonly unreadable: number
 }
 
-/** A wallet's token accounts of one unit. */
-interface Listing {
-  readonly tokens: readonly ListedTokenAccount[]
-  readonly oldest: bigint
-  readonly newest: bigint
-}
-
 /** What a wallet had when it was last asked about. */
 interface Before {
   readonly items: readonly Item[]
@@ -71,18 +63,6 @@ export function createWalletReader(options: WalletReaderOptions) {
     weightMax: REMEMBERED_MAX,
     weightOf: ({ items }) => items.length,
   })
-
-  async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<Listing> {
-    const lists = await Promise.all(
-      TOKEN_PROGRAMS.map((program) => session.tokenAccounts(wallet, { program }, { minSlot })),
-    )
-    const slots = lists.map(({ slot }) => slot)
-    return {
-      tokens: lists.flatMap(({ accounts }) => accounts).filter(({ amount }) => amount === 1n),
-      oldest: slots.reduce(minOf),
-      newest: slots.reduce(maxOf),
-    }
-  }
 
   /** Positions with how much of each to read, by what was last seen of them. */
   function depthsOf(items: readonly Item[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
@@ -169,7 +149,7 @@ export function createWalletReader(options: WalletReaderOptions) {
   return async (session: SolanaSession, query: WalletQuery): Promise<OrcaList> => {
     const { wallet } = query
     const [first, early] = await Promise.all([
-      list(session, wallet, 0n),
+      listWalletTokens(session, wallet, 0n),
       readEarly(session, query),
       query.isFull ? reader.learnPrices(session) : undefined,
     ])
@@ -192,7 +172,7 @@ export function createWalletReader(options: WalletReaderOptions) {
       // A list that is much older, or much younger, says little about the slot of the answer.
       const isNear = newest - listing.oldest <= slotsApartMax && listing.newest - newest <= slotsApartMax
       if (!('newest' in settled) && isNear) return settled
-      listing = await list(session, wallet, newest)
+      listing = await listWalletTokens(session, wallet, newest)
     }
     throw new UpstreamError(`Cannot read the positions of wallet ${wallet}: they changed while they were read`)
   }

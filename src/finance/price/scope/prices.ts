@@ -1,14 +1,18 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { onceEach } from '../../../lib/once_each.ts'
+import { missing, type NoPrice } from '../price.ts'
 import type { KaminoMarket, KaminoProgram } from '../table/kamino.ts'
 import { decodePricedReserve, entriesIn, isOfKind, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
-import { priceOf } from './price.ts'
+import { priceOf, type ReservePrice } from './price.ts'
 
 /** US dollars a whole token, exact, and the source of the price. */
 export interface ScopePrice extends Decimal {
   readonly source: 'scope'
 }
+
+/** A price, or the reason why it is missing. */
+export type ScopeOutcome = { readonly kind: 'price'; readonly price: ScopePrice } | NoPrice
 
 /** Accounts of one slot. */
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
@@ -21,8 +25,16 @@ export interface ScopePrices {
   learn(accounts: Accounts): void
   /** Accounts that the price of a token comes from, as far as its reserve was read; none if there is no such price. */
   addressesFor(mint: string): readonly string[]
-  /** The price of a token from accounts of one slot; undefined if the program would accept none. */
-  priceIn(accounts: Accounts, mint: string, nowSec: bigint): ScopePrice | undefined
+  /** The price of a token from accounts of one slot, or why the program would accept none. */
+  priceIn(accounts: Accounts, token: PricedMint, nowSec: bigint): ScopeOutcome
+}
+
+/** A token that a price is wanted of. */
+interface PricedMint {
+  /** Its mint. */
+  readonly address: string
+  /** True if wallets show another amount of it than the program keeps: a price may be meant for either. */
+  readonly isScaled: boolean
 }
 
 /** What is known of a reserve. */
@@ -58,15 +70,16 @@ export function createScopePrices({ market, reserves }: KaminoMarket, program: K
       const feed = reserve === undefined ? undefined : known.get(reserve)?.feed
       return [reserve, feed].filter((address) => address !== undefined)
     },
-    priceIn(accounts, mint, nowSec) {
+    priceIn(accounts, { address: mint, isScaled }, nowSec) {
+      if (isScaled) return missing('wallets show another amount of it than its program keeps')
       const address = reserveOf.get(mint)
-      const reserve = address === undefined ? undefined : reserveIn(accounts, address)
-      if (reserve?.mint !== mint) return undefined
+      if (address === undefined) return { ...missing('no source of its price is configured'), hasSource: false }
+      const reserve = reserveIn(accounts, address)
+      if (reserve?.mint !== mint) return missing('the reserve that prices it was not read')
       const feed = scopeFeedOf(reserve)
       // A feed that was set since the reserve was learned is read next time.
-      if (feed !== undefined && !accounts.has(feed)) return undefined
-      const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec })
-      return found.kind === 'none' ? undefined : { ...decimalOf(found.price), source: 'scope' }
+      if (feed !== undefined && !accounts.has(feed)) return missing('its price feed was not read')
+      return scopeOutcome(priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec }))
     },
   }
 }
@@ -74,6 +87,12 @@ export function createScopePrices({ market, reserves }: KaminoMarket, program: K
 const reserveFrom = onceEach(({ data }: SolanaAccount): { readonly reserve: PricedReserve | undefined } => ({
   reserve: isOfKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
 }))
+
+/** A reserve's price as a price of its token. */
+export function scopeOutcome(found: ReservePrice): ScopeOutcome {
+  if (found.kind === 'none') return missing(`the price of its reserve ${found.problem}`)
+  return { kind: 'price', price: { ...decimalOf(found.price), source: 'scope' } }
+}
 
 /** The decimal of a price, whose denominator is a power of ten or of two. */
 function decimalOf({ numerator, denominator }: { readonly numerator: bigint; readonly denominator: bigint }): Decimal {

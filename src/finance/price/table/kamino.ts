@@ -32,3 +32,29 @@ export const KAMINO_MAIN: KaminoMarket = {
     'FBSyPnxtHKLBZ4UeeUyAnbtFuAmTHLtso9YtsqRDRWpM',
   ],
 }
+
+/** Where prices come from: a market's reserves, and the programs that keep them. */
+export interface PriceMarket {
+  readonly market: KaminoMarket
+  readonly kamino: KaminoProgram
+}
+
+/** What a `CHAINS_FILE` may say about it. */
+interface PriceMarketRow {
+  readonly klendProgram?: string | undefined
+  readonly scopeProgram?: string | undefined
+  readonly kaminoMarkets?: readonly KaminoMarket[] | undefined
+}
+
+/** The market whose prices are believed, with the reserves that the row adds to it. */
+export function priceMarketOf({ kaminoMarkets = [], klendProgram, scopeProgram }: PriceMarketRow = {}): PriceMarket {
+  const main = kaminoMarkets.filter(({ market }) => market === KAMINO_MAIN.market)
+  const reserves = [...KAMINO_MAIN.reserves, ...main.flatMap((row) => row.reserves)]
+  return {
+    market: { ...KAMINO_MAIN, reserves: [...new Set(reserves)] },
+    kamino: {
+      programId: klendProgram ?? KAMINO_MAINNET.programId,
+      scopeProgramId: scopeProgram ?? KAMINO_MAINNET.scopeProgramId,
+    },
+  }
+}
