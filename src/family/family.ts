@@ -7,6 +7,7 @@ import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { AccountHoldingsReader } from './account_holding.ts'
 import type { HoldingsReader } from './holding.ts'
 
 /*
@@ -76,6 +77,8 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
   /** What wallets hold in it, for their portfolios; absent if it is not read yet. */
   readonly holdings?: (setup: FamilySetup<Setting>) => HoldingsReader
+  /** The same on Solana; undefined without an endpoint. */
+  readonly accountHoldings?: (setup: FamilySetup<Setting>) => AccountHoldingsReader | undefined
   /** Histories that can be read ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
   /** Contracts that its answers need; absent if nobody looks at them. */
@@ -140,6 +143,8 @@ export interface ConfiguredFamily {
   routes(setup: ConfiguredSetup): readonly Route[]
   /** Connects. Undefined if its holdings are not read. */
   holdings(setup: ConfiguredSetup): HoldingsReader | undefined
+  /** The same on Solana. */
+  accountHoldings(setup: ConfiguredSetup): AccountHoldingsReader | undefined
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Contracts that its answers need on these chains. */
   contracts(setup: ContractsSetup): readonly Needed[]
@@ -189,6 +194,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         rowOf: (chainId) => Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
         routes: (setup) => definition.routes(here(setup)),
         holdings: (setup) => definition.holdings?.(here(setup)),
+        accountHoldings: (setup) => definition.accountHoldings?.(here(setup)),
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
         work: (setup, featuresOff) =>

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
-import { defineFamily } from '../family.ts'
+import { defineFamily, type FamilyServices } from '../family.ts'
 import { kaminoEntries, program } from '../setting.ts'
 import { createOrcaReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
@@ -27,12 +27,14 @@ export const ORCA_WHIRLPOOL = defineFamily({
     programs: [...new Set([...WHIRLPOOL_PROGRAMS, ...whirlpoolPrograms])],
     ...priceMarketOf(row),
   }),
+  accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const setting = settings.get(SOLANA_CHAIN_ID)
-    const reader = once(() => {
-      const { solana, clock } = connect()
-      return solana === undefined || setting === undefined ? undefined : createOrcaReader({ solana, ...setting, clock })
-    })
+    const reader = once(() => readerOf(settings, connect()))
     return [listRoute(reader), positionRoute(reader)]
   },
 })
+
+function readerOf(settings: ReadonlyMap<number, OrcaSetting>, { solana, clock }: FamilyServices) {
+  const setting = settings.get(SOLANA_CHAIN_ID)
+  return solana === undefined || setting === undefined ? undefined : createOrcaReader({ solana, ...setting, clock })
+}

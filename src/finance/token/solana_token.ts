@@ -50,12 +50,17 @@ export function solanaTokenFrom(
   return {
     address,
     decimals: mint.decimals,
-    symbol: shownText(asWritten.symbol) || address.slice(0, SYMBOL_LETTERS),
+    symbol: shownText(asWritten.symbol) || symbolOfMint(address),
     name: shownText(asWritten.name),
     mint,
     isLasting,
     asWritten,
   }
+}
+
+/** What a token is called that has no name: the first letters of its mint. */
+export function symbolOfMint(mint: string): string {
+  return mint.slice(0, SYMBOL_LETTERS)
 }
 
 /** Why a token of Solana is spam, as a sentence; undefined if it is not. */

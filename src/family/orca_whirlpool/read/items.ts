@@ -1,4 +1,5 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
+import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { AccountsCheck } from './check.ts'
@@ -52,6 +53,26 @@ export function createItemsReader(options: {
     }
   }
 
+  /** The accounts of each position, as far as is known which. */
+  function addressesOf(reads: readonly ItemRead[]): string[][] {
+    return reads.map(({ item, depth }) => {
+      const plan = planOf(item, depth)
+      return 'addresses' in plan ? [...plan.addresses] : [item.held.address, item.address, plan.first]
+    })
+  }
+
+  /** What the accounts of each position mean, and what they show of others is noted. */
+  function interpretAll(reads: readonly ItemRead[], groups: readonly AccountGroup[], wallet: string): Interpreted[] {
+    for (const group of new Set(groups)) {
+      known.learn(group.accounts)
+      prices.learn(group.accounts)
+    }
+    return reads.map(({ item, depth }, index): Interpreted => {
+      const group = groups[index]
+      return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
+    })
+  }
+
   /** Reads each position with all that it needs, at one slot not before `minSlot`. */
   async function read(
     session: SolanaSession,
@@ -63,30 +84,13 @@ export function createItemsReader(options: {
       const { slot } = await session.accounts([], { minSlot })
       return { interpreted: [], slots: [slot], newest: slot }
     }
-    const addresses = reads.map(({ item, depth }) => {
-      const plan = planOf(item, depth)
-      return 'addresses' in plan ? plan.addresses : [item.held.address, item.address, plan.first]
-    })
-    const groups = await session.grouped(addresses, { minSlot, check })
-    for (const group of new Set(groups)) {
-      known.learn(group.accounts)
-      prices.learn(group.accounts)
-    }
-    const interpreted = reads.map(({ item, depth }, index): Interpreted => {
-      const group = groups[index]
-      return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
-    })
+    const groups = await session.grouped(addressesOf(reads), { minSlot, check })
+    const interpreted = interpretAll(reads, groups, wallet)
     const slots = groups.map(({ slot }) => slot)
     return { interpreted, slots, newest: slots.reduce(maxOf, minSlot) }
   }
 
-  /** Reads reserves whose tokens are not known yet, so that prices can be asked for. */
-  async function learnPrices(session: SolanaSession): Promise<void> {
-    const items = prices.unread().map((address) => [address])
-    for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) prices.learn(accounts)
-  }
-
-  return { isPlanned, prepare, read, learnPrices, hasPrices: () => prices.unread().length === 0 }
+  return { isPlanned, prepare, addressesOf, interpretAll, read, learnPrices: prices.prepare, hasPrices: prices.isReady }
 }
 
 /** Reads positions that were named. */

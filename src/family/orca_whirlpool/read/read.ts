@@ -3,7 +3,9 @@ import { createScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import type { AccountHoldingsReader } from '../../account_holding.ts'
 import { createCheck } from './check.ts'
+import { createHoldingsReader } from './holdings.ts'
 import { createItemsReader } from './items.ts'
 import { createKnown } from './known.ts'
 import { createNamer } from './naming.ts'
@@ -28,6 +30,8 @@ export interface OrcaReader {
   readWallet(query: WalletQuery, signal: AbortSignal): Promise<Dated<OrcaList>>
   /** One position of a wallet. Throws `UpstreamError` as `readWallet`. */
   readOne(query: SingleQuery, signal: AbortSignal): Promise<Dated<SingleRead>>
+  /** All positions of a wallet, for its portfolio. */
+  readonly holdings: AccountHoldingsReader
 }
 
 /** Makes a reader. It remembers what tokens stand for, pools, and what wallets had. */
@@ -61,6 +65,7 @@ export function createOrcaReader(options: {
   }
 
   return {
+    holdings: createHoldingsReader({ namer, items, check }),
     readWallet(query, signal) {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')

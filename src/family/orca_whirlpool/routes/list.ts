@@ -3,7 +3,7 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, choice, flag, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { listOutput, presentCounts, presentPosition } from '../present.ts'
+import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
 import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 

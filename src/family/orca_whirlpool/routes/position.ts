@@ -3,7 +3,7 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, flag, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { positionOutput, presentPosition } from '../present.ts'
+import { positionOutput, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
 import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 

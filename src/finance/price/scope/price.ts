@@ -20,7 +20,7 @@ const USAGE_ALLOWED = 32
 const CHECKS_NEEDED = PRICE_LOADED | AGE_CHECKED | WITHIN_BOUNDS | USAGE_ALLOWED
 
 /** A reserve's price and its source, or why it has no price. Prices are US dollars a whole token, above zero. */
-export type ReservePrice =
+type ReservePrice =
   | { readonly kind: 'live' | 'cached'; readonly price: Rational }
   | { readonly kind: 'none'; readonly problem: string }
 

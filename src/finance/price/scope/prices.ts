@@ -1,10 +1,11 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { missing, type NoPrice } from '../price.ts'
 import type { KaminoMarket, KaminoProgram } from '../table/kamino.ts'
 import { decodePricedReserve, entriesIn, isOfKind, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
-import { priceOf, type ReservePrice } from './price.ts'
+import { priceOf } from './price.ts'
 
 /** US dollars a whole token, exact, and the source of the price. */
 export interface ScopePrice extends Decimal {
@@ -19,8 +20,10 @@ type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
 /** Prices of tokens: those at which a market of Kamino would value them, from its reserves and their Scope feeds. */
 export interface ScopePrices {
-  /** Reserves that nobody has read yet; which tokens they price is not known before. */
-  unread(): readonly string[]
+  /** False until all reserves were read; which tokens they price is not known before. */
+  isReady(): boolean
+  /** Reads those that nobody has read yet. Throws as `SolanaSession.grouped`. */
+  prepare(session: Pick<SolanaSession, 'grouped'>): Promise<void>
   /** Notes what reserves say about their tokens and feeds. */
   learn(accounts: Accounts): void
   /** Accounts that the price of a token comes from, as far as its reserve was read; none if there is no such price. */
@@ -55,16 +58,24 @@ export function createScopePrices({ market, reserves }: KaminoMarket, program: K
     return reserve?.market === market ? reserve : undefined
   }
 
+  const unread = () => reserves.filter((address) => !known.has(address))
+
+  function learn(accounts: Accounts): void {
+    for (const address of reserves) {
+      if (!accounts.has(address)) continue
+      const reserve = reserveIn(accounts, address)
+      known.set(address, reserve && { mint: reserve.mint, feed: scopeFeedOf(reserve) })
+      if (reserve !== undefined && !reserveOf.has(reserve.mint)) reserveOf.set(reserve.mint, address)
+    }
+  }
+
   return {
-    unread: () => reserves.filter((address) => !known.has(address)),
-    learn(accounts) {
-      for (const address of reserves) {
-        if (!accounts.has(address)) continue
-        const reserve = reserveIn(accounts, address)
-        known.set(address, reserve && { mint: reserve.mint, feed: scopeFeedOf(reserve) })
-        if (reserve !== undefined && !reserveOf.has(reserve.mint)) reserveOf.set(reserve.mint, address)
-      }
+    isReady: () => unread().length === 0,
+    async prepare(session) {
+      const items = unread().map((address) => [address])
+      for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) learn(accounts)
     },
+    learn,
     addressesFor(mint) {
       const reserve = reserveOf.get(mint)
       const feed = reserve === undefined ? undefined : known.get(reserve)?.feed
@@ -79,7 +90,9 @@ export function createScopePrices({ market, reserves }: KaminoMarket, program: K
       const feed = scopeFeedOf(reserve)
       // A feed that was set since the reserve was learned is read next time.
       if (feed !== undefined && !accounts.has(feed)) return missing('its price feed was not read')
-      return scopeOutcome(priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec }))
+      const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec })
+      if (found.kind === 'none') return missing(`the price of its reserve ${found.problem}`)
+      return { kind: 'price', price: { ...decimalOf(found.price), source: 'scope' } }
     },
   }
 }
@@ -88,14 +101,14 @@ const reserveFrom = onceEach(({ data }: SolanaAccount): { readonly reserve: Pric
   reserve: isOfKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
 }))
 
-/** A reserve's price as a price of its token. */
-export function scopeOutcome(found: ReservePrice): ScopeOutcome {
-  if (found.kind === 'none') return missing(`the price of its reserve ${found.problem}`)
-  return { kind: 'price', price: { ...decimalOf(found.price), source: 'scope' } }
-}
-
 /** The decimal of a price, whose denominator is a power of ten or of two. */
-function decimalOf({ numerator, denominator }: { readonly numerator: bigint; readonly denominator: bigint }): Decimal {
+export function decimalOf({
+  numerator,
+  denominator,
+}: {
+  readonly numerator: bigint
+  readonly denominator: bigint
+}): Decimal {
   let [scale, power] = [0, 1n]
   while (power % denominator !== 0n) [scale, power] = [scale + 1, power * 10n]
   return { units: numerator * (power / denominator), scale }

@@ -40,7 +40,7 @@ export interface PriceMarket {
 }
 
 /** What a `CHAINS_FILE` may say about it. */
-interface PriceMarketRow {
+export interface PriceMarketRow {
   readonly klendProgram?: string | undefined
   readonly scopeProgram?: string | undefined
   readonly kaminoMarkets?: readonly KaminoMarket[] | undefined

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { millionthsOrNull, presentAmount, usdOrNull } from '../../finance/liquidity/present.ts'
+import { millionthsOrNull, presentAmount, usdOrNull } from '../../../finance/liquidity/present.ts'
 import {
   amount,
   integerText,
@@ -8,10 +8,10 @@ import {
   unsignedText,
   usdOrNullText,
   withFull,
-} from '../../finance/liquidity/schema.ts'
-import { base58Address, chainId } from '../../finance/schema.ts'
-import { pagination } from '../../lib/text/schema.ts'
-import { type Figurable, figuresOf, received } from './math/figures.ts'
+} from '../../../finance/liquidity/schema.ts'
+import { base58Address, chainId } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+import { type Figurable, figuresOf, received } from '../math/figures.ts'
 
 /** The number that stands for Solana among chain ids. */
 const CHAIN_ID = 101
