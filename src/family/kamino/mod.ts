@@ -1,7 +1,12 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { KAMINO_MAINNET, type KaminoMarket, type KaminoProgram } from '../../finance/price/table/kamino.ts'
+import {
+  type KaminoMarket,
+  type KaminoProgram,
+  type PriceMarketRow,
+  priceMarketOf,
+} from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
-import { defineFamily } from '../family.ts'
+import { defineFamily, type FamilyServices } from '../family.ts'
 import { kaminoEntries } from '../setting.ts'
 import { createKaminoReader } from './read/read.ts'
 import { batchRoute } from './routes/batch.ts'
@@ -13,9 +18,11 @@ import { withMarkets } from './table/markets.ts'
 interface KaminoSetting {
   readonly program: KaminoProgram
   readonly rows: readonly KaminoMarket[]
+  /** Where prices of tokens in other markets come from. */
+  readonly market: KaminoMarket
 }
 
-const BUILT_IN: KaminoSetting = { program: KAMINO_MAINNET, rows: withMarkets([]) }
+const BUILT_IN = settingFrom({})
 
 /** Kamino Lend: obligations of wallets, yield and risk of one. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const KAMINO = defineFamily({
@@ -24,20 +31,22 @@ export const KAMINO = defineFamily({
   network: 'solana',
   entries: kaminoEntries,
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
-  settingOf: ({ klendProgram, scopeProgram, kaminoMarkets = [] }): KaminoSetting => ({
-    program: {
-      programId: klendProgram ?? KAMINO_MAINNET.programId,
-      scopeProgramId: scopeProgram ?? KAMINO_MAINNET.scopeProgramId,
-    },
-    rows: withMarkets(kaminoMarkets),
-  }),
+  settingOf: settingFrom,
+  accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const setting = settings.get(SOLANA_CHAIN_ID)
-    const reader = once(() => {
-      const { solana, clock, log } = connect()
-      if (solana === undefined || setting === undefined) return undefined
-      return createKaminoReader({ solana, ...setting, clock, log })
-    })
+    const reader = once(() => readerOf(settings, connect()))
     return [listRoute(reader), batchRoute(reader), ...obligationRoutes(reader)]
   },
 })
+
+function settingFrom(row: PriceMarketRow): KaminoSetting {
+  const { market, kamino } = priceMarketOf(row)
+  return { program: kamino, rows: withMarkets(row.kaminoMarkets ?? []), market }
+}
+
+function readerOf(settings: ReadonlyMap<number, KaminoSetting>, { solana, clock, log }: FamilyServices) {
+  const setting = settings.get(SOLANA_CHAIN_ID)
+  return solana === undefined || setting === undefined
+    ? undefined
+    : createKaminoReader({ solana, ...setting, clock, log })
+}

@@ -24,6 +24,12 @@ export interface ObligationTarget {
   readonly wallet: string
 }
 
+/** A reserve's token and where its price is; undefined without a feed. */
+interface PricedBy {
+  readonly mint: string
+  readonly feed: string | undefined
+}
+
 /** A reserve of a market, as far as obligations are derived from it. */
 type PairedReserve = Pick<Reserve, 'mint' | 'groups'>
 
@@ -37,6 +43,10 @@ export interface KnownMarket {
 export interface Known {
   /** Accounts that the figures of an obligation need, as far as it and its reserves were read. */
   addressesFor(target: Pick<ObligationTarget, 'address' | 'market'>): readonly string[]
+  /** Of these accounts those that must be read before all are known; empty once they are. */
+  unreadFor(target: Pick<ObligationTarget, 'address'>): readonly string[]
+  /** Mints of what an obligation has and owes, as far as it and its reserves were read. */
+  mintsOf(target: Pick<ObligationTarget, 'address'>): readonly string[]
   /** Obligations that a wallet had when it was last asked about; undefined if it never was. */
   obligationsOf(wallet: string): readonly ObligationTarget[] | undefined
   noteObligations(wallet: string, targets: readonly ObligationTarget[]): void
@@ -53,7 +63,7 @@ export interface Known {
 /** Makes an empty memory. */
 export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>): Known {
   const reservesOf = createRecent<readonly string[]>({ entriesMax: REMEMBERED_MAX })
-  const feedOf = createRecent<string>({ entriesMax: REMEMBERED_MAX })
+  const priced = createRecent<PricedBy>({ entriesMax: REMEMBERED_MAX })
   const held = createRecent<readonly ObligationTarget[]>({
     entriesMax: WALLETS_MAX,
     weightMax: HELD_MAX,
@@ -63,8 +73,7 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>): Kn
   let version = 0
 
   function learnReserve(address: string, reserve: Reserve): void {
-    const feed = scopeFeedOf(reserve)
-    if (feed !== undefined) feedOf.set(address, feed)
+    priced.set(address, { mint: reserve.mint, feed: scopeFeedOf(reserve) })
     const reserves = markets.get(reserve.market)
     if (reserves === undefined || reserves.has(address) || reserves.size >= RESERVES_MAX) return
     reserves.set(address, { mint: reserve.mint, groups: reserve.groups })
@@ -74,8 +83,15 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>): Kn
   return {
     addressesFor({ address, market }) {
       const reserves = reservesOf.get(address) ?? []
-      const feeds = reserves.map((reserve) => feedOf.get(reserve)).filter((feed) => feed !== undefined)
+      const feeds = reserves.map((reserve) => priced.get(reserve)?.feed).filter((feed) => feed !== undefined)
       return [...new Set([address, market, ...reserves, ...feeds])]
+    },
+    unreadFor({ address }) {
+      return reservesOf.get(address)?.filter((reserve) => priced.get(reserve) === undefined) ?? [address]
+    },
+    mintsOf({ address }) {
+      const mints = (reservesOf.get(address) ?? []).map((reserve) => priced.get(reserve)?.mint)
+      return [...new Set(mints.filter((mint) => mint !== undefined))]
     },
     obligationsOf: held.get,
     noteObligations: held.set,

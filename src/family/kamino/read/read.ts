@@ -1,13 +1,17 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
-import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import { createScopePrices } from '../../../finance/price/scope/prices.ts'
+import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
+import type { AccountHoldingsReader } from '../../account_holding.ts'
 import { type ObligationPosition, positionOf } from '../math/position.ts'
 import { type BatchQuery, createBatchReader, type ObligationBatch } from './batch.ts'
 import { createFinder } from './find/find.ts'
+import { createHoldingsReader } from './holdings.ts'
 import { createKnown, type ObligationTarget } from './known.ts'
 import { type AbsentReason, createObligationsReader } from './obligations.ts'
 import { createCheck, createSnapshots } from './snapshot.ts'
@@ -67,6 +71,8 @@ export interface KaminoReader {
    * was found until then is remembered for two minutes.
    */
   readWallets(query: BatchQuery, signal: AbortSignal): Promise<Dated<BatchObligations>>
+  /** All obligations of a wallet, for its portfolio. */
+  readonly holdings: AccountHoldingsReader
 }
 
 /** Makes a reader. It remembers wallets' obligations, the reserves of obligations and the feeds of reserves. */
@@ -75,14 +81,17 @@ export function createKaminoReader(options: {
   readonly program: KaminoProgram
   /** Markets to look for obligations in, if no endpoint can search. */
   readonly rows: readonly KaminoMarket[]
+  /** Where prices of tokens in other markets come from. @default {KAMINO_MAIN} */
+  readonly market?: KaminoMarket
   readonly clock: Clock
   readonly log: Log
 }): KaminoReader {
-  const { solana, program, rows, clock } = options
+  const { solana, program, rows, market = KAMINO_MAIN, clock } = options
   const { slotMs, maxSlotAgeSec } = solana
   const known = createKnown(program)
   const check = createCheck(program)
-  const read = createObligationsReader({ known, snapshots: createSnapshots(options), check })
+  const snapshots = createSnapshots(options)
+  const read = createObligationsReader({ known, snapshots, check })
   const finder = createFinder({ program: program.programId, rows, known, check, clock })
   const slotsApartMax = BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
   const readList = createWalletReader({ finder, read, known, slotsApartMax })
@@ -141,6 +150,15 @@ export function createKaminoReader(options: {
   }
 
   return {
+    holdings: createHoldingsReader({
+      finder,
+      known,
+      snapshots,
+      check,
+      tokens: createSolanaTokens(clock),
+      prices: createScopePrices(market, program),
+      trusted: new Set(rows.map((row) => row.market)),
+    }),
     readObligation(target, signal) {
       const { address, market, wallet } = target
       const key = `${address}:${market}:${wallet}`

@@ -6,6 +6,7 @@ import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { onceEach } from '../../../lib/once_each.ts'
+import type { ObligationState } from '../math/holding.ts'
 import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from '../math/position.ts'
 import { decoded, reservesIn } from './known.ts'
 import { isAccount, isCut, lastUpdateSlotOf, type Obligation, type Reserve } from './layout.ts'
@@ -14,9 +15,6 @@ import { isAccount, isCut, lastUpdateSlotOf, type Obligation, type Reserve } fro
 interface Problem {
   readonly problem: string
 }
-
-/** What accounts of one slot say of an obligation. */
-export type ObligationState = Snapshot | Problem
 
 /** Makes a reader of accounts, all of one slot. */
 export function createSnapshots({ program, log }: { readonly program: KaminoProgram; readonly log: Log }) {
@@ -31,24 +29,31 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
   }
 
   /** Everything that its figures depend on. */
-  function snapshotIn(group: AccountGroup, address: string, obligation: Obligation): ObligationState {
-    const market = own(group, address)?.market
-    if (market === undefined || market.referralFeeBps > 10_000n) return problem('its market is missing or broken')
-    if (elevationGroupOf(obligation, market) === 'unknown') return problem('its elevation group is unknown')
-    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return problem('it is broken')
-    const assets = assetsIn(group, address, obligation)
-    if (typeof assets === 'string') return problem(assets)
-    const { slot, timestampSec } = group
-    return { slot, timestampSec, obligation, market, assets }
+  function snapshotIn(group: AccountGroup, address: string, obligation: Obligation): Snapshot | Problem {
+    const state = stateIn(group, address, obligation)
+    if ('problem' in state) return state
+    const { reserves, ...rest } = state
+    if (elevationGroupOf(obligation, state.market) === 'unknown') return problem('its elevation group is unknown')
+    const assets = assetsIn(group, reserves)
+    return typeof assets === 'string' ? problem(assets) : { ...rest, assets }
   }
 
-  function assetsIn(group: AccountGroup, market: string, obligation: Obligation): ReadonlyMap<string, Asset> | string {
+  /** Everything that its amounts depend on. */
+  function stateIn(group: AccountGroup, address: string, obligation: Obligation): ObligationState | Problem {
+    const market = own(group, address)?.market
+    if (market === undefined || market.referralFeeBps > 10_000n) return problem('its market is missing or broken')
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return problem('it is broken')
     const reserves = new Map<string, Reserve>()
-    for (const address of reservesIn(obligation)) {
-      const reserve = own(group, address)?.reserve
-      if (reserve?.market !== market || !isSoundReserve(reserve)) return 'a reserve is missing or broken'
-      reserves.set(address, reserve)
+    for (const each of reservesIn(obligation)) {
+      const reserve = own(group, each)?.reserve
+      if (reserve?.market !== address || !isSoundReserve(reserve)) return problem('a reserve is missing or broken')
+      reserves.set(each, reserve)
     }
+    const { slot, timestampSec } = group
+    return { slot, timestampSec, obligation, market, reserves }
+  }
+
+  function assetsIn(group: AccountGroup, reserves: ReadonlyMap<string, Reserve>): ReadonlyMap<string, Asset> | string {
     const feeds = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
     if (feeds.some((feed) => !group.accounts.has(feed))) return 'its prices were not read'
     const assets = new Map<string, Asset>()
@@ -63,6 +68,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
   /** Prices of a group's reserves: many obligations share them. */
   const pricesIn = onceEach((_: AccountGroup['accounts']) => new Map<string, Asset | string>())
 
+  /** A reserve and its price, or why it has none. */
   function assetOf({ accounts, slot, timestampSec }: AccountGroup, address: string, reserve: Reserve): Asset | string {
     const prices = pricesIn(accounts)
     const before = prices.get(address)
@@ -77,7 +83,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     return asset
   }
 
-  return { obligationIn, snapshotIn }
+  return { obligationIn, snapshotIn, stateIn, assetOf }
 }
 
 /** Reads accounts, all of one slot. */

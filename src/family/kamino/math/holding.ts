@@ -1,0 +1,45 @@
+import type { Market, Obligation, Reserve } from '../read/layout.ts'
+import { accrue, liquidityOf, owed, SF } from './accrual.ts'
+
+/** What an obligation has or owes of one reserve, in base units of its token. */
+export interface ObligationLeg {
+  readonly kind: 'supplied' | 'borrowed'
+  readonly reserve: string
+  readonly amount: bigint
+}
+
+/** An obligation and what its amounts depend on, all at one slot. */
+export interface ObligationState {
+  readonly slot: bigint
+  readonly timestampSec: bigint
+  readonly obligation: Obligation
+  readonly market: Market
+  readonly reserves: ReadonlyMap<string, Reserve>
+}
+
+/**
+ * What an obligation has and owes with interest, reserve by reserve: deposits rounded down, as they are paid out, and
+ * debts rounded up, as they are paid back. Throws `RangeError` if a reserve is missing.
+ *
+ * @figure kamino/amount
+ * @source klend `refresh_obligation`, `withdraw_obligation_collateral`, `repay_obligation_liquidity`
+ * @proof test/portfolio/solana/kamino_test.ts
+ */
+export function legsOf({ slot, timestampSec, obligation, market, reserves }: ObligationState): ObligationLeg[] {
+  const poolOf = (address: string) => {
+    const reserve = reserves.get(address)
+    if (reserve === undefined) throw new RangeError('Cannot tell what an obligation holds: a reserve is missing')
+    return accrue(reserve, { slot, timestampSec, ...market })
+  }
+  const legs = [
+    ...obligation.deposits.map(({ reserve, collateralAmount }): ObligationLeg => {
+      const amount = liquidityOf(collateralAmount, poolOf(reserve)) / SF
+      return { kind: 'supplied', reserve, amount }
+    }),
+    ...obligation.borrows.map((borrow): ObligationLeg => {
+      const amount = (owed(borrow, poolOf(borrow.reserve)) + SF - 1n) / SF
+      return { kind: 'borrowed', reserve: borrow.reserve, amount }
+    }),
+  ]
+  return legs.filter(({ amount }) => amount > 0n)
+}

@@ -1,0 +1,71 @@
+import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
+import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
+import type { AccountHolding, AccountHoldings, HoldingsSearch } from '../../account_holding.ts'
+import type { Refused } from '../../holding.ts'
+import type { ObligationLeg } from '../math/holding.ts'
+import type { Asset } from '../math/position.ts'
+import type { FoundBy } from '../read/find/found.ts'
+import type { ObligationTarget } from '../read/known.ts'
+
+/** What an obligation has or owes of one reserve, with what a row says of it. */
+export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<Asset, 'reserve'> {
+  /** Undefined if its mint is missing or broken. */
+  readonly token: SolanaToken | undefined
+  readonly price: ScopeOutcome
+}
+
+/** What accounts said of an obligation. */
+interface ReadObligation {
+  readonly target: ObligationTarget
+  readonly slot: bigint
+  readonly legs: readonly HeldLeg[]
+}
+
+/**
+ * Obligations as rows of a portfolio. What is supplied in a market that anybody may have made is counted only while the
+ * reserve has as much at hand: whoever lends to himself against nothing could claim any sum. Debts always count.
+ */
+export function holdingsOf(
+  obligations: readonly ReadObligation[],
+  { by, isTrusted }: { readonly by: FoundBy; readonly isTrusted: (market: string) => boolean },
+): AccountHoldings {
+  const supplied = new Map<string, bigint>()
+  const legs = obligations.flatMap((each) => each.legs.map((leg) => ({ ...each, leg })))
+  const keyOf = ({ reserve }: HeldLeg) => `${reserve.market}:${reserve.mint}`
+  for (const { leg } of legs) {
+    if (leg.kind === 'supplied') supplied.set(keyOf(leg), (supplied.get(keyOf(leg)) ?? 0n) + leg.amount)
+  }
+  const rows = legs.map(({ target, slot, leg }): AccountHolding => {
+    const { kind, amount, token, reserve } = leg
+    const isHollow = !isTrusted(target.market) && (supplied.get(keyOf(leg)) ?? 0n) > reserve.availableAmount
+    const refused = kind === 'borrowed' ? undefined : (spamOf(token) ?? (isHollow ? HOLLOW : undefined))
+    return {
+      kind,
+      slot,
+      token: token ?? { address: reserve.mint, symbol: reserve.symbol, name: '', decimals: reserve.decimals },
+      amount,
+      position: { family: 'kamino', market_id: target.market, obligation_address: target.address },
+      price: leg.price,
+      ...(refused === undefined ? {} : { refused }),
+    }
+  })
+  return { rows, ownTokens: [], ...searchOf(by) }
+}
+
+const HOLLOW: Refused = {
+  reason: 'exceeds_liquidity',
+  detail: 'The market is in no table, and its reserve has less at hand than the wallet supplied',
+}
+
+function spamOf(token: SolanaToken | undefined): Refused | undefined {
+  const spam = token && solanaSpamReason(token).reason
+  return spam === undefined ? undefined : { reason: 'spam', detail: spam }
+}
+
+function searchOf(by: FoundBy): { readonly search: HoldingsSearch; readonly notRead: readonly string[] } {
+  if (by === 'search') return { search: { complete: true, by: 'program_accounts' }, notRead: [] }
+  return {
+    search: { complete: false, by: 'derived_addresses', markets: by.markets },
+    notRead: ['obligations of kamino with unusual seeds or in other markets'],
+  }
+}
