@@ -369,7 +369,7 @@ export interface Answers {
         amount: string | null
       }
       price_usd: string | null
-      price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+      price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | 'scope' | null
       price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
       value_usd: string | null
       counted: boolean
@@ -378,6 +378,8 @@ export interface Answers {
       position: {
         family: string
       } | null
+      frozen?: true
+      slot?: string
     })[]
     pagination: {
       page: number
@@ -432,6 +434,13 @@ export interface Answers {
         token_lists: string[]
         families: string[]
         not_read: string[]
+        nfts?: number
+        found_by?: {
+          family: string
+          complete: boolean
+          by: string
+          markets?: number
+        }[]
       }
     }
     request_id: string

@@ -92,7 +92,7 @@ function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<u
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
-export function asOf(reads: readonly { readonly block: Block }[]) {
+export function asOf(reads: readonly { readonly block: Pick<Block, 'chainId' | 'number'> }[]) {
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)

@@ -1,5 +1,7 @@
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { FamilyServices, Work } from '../family/family.ts'
 import type { HoldingsReader } from '../family/holding.ts'
+import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
 import { once } from '../lib/once_each.ts'
@@ -10,6 +12,7 @@ import { balanceRoute } from './routes/balance.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
+import { type AccountFamily, createAccountAssetReader } from './solana/read_accounts.ts'
 
 /** A family whose holdings are summed. */
 export interface SummedFamily {
@@ -17,7 +20,7 @@ export interface SummedFamily {
   readonly reader: HoldingsReader
 }
 
-type PortfolioServices = Pick<FamilyServices, 'clients' | 'db' | 'holder' | 'clock' | 'log'>
+type PortfolioServices = Pick<FamilyServices, 'clients' | 'solana' | 'db' | 'holder' | 'clock' | 'log'>
 
 /** What portfolios are made from; nothing needs to be connected to describe the routes. */
 export interface PortfolioSetup {
@@ -26,33 +29,50 @@ export interface PortfolioSetup {
   readonly connect: () => PortfolioServices
   /** Those that know what wallets hold. Called when something is first read, by the routes and by the work. */
   readonly families: () => readonly SummedFamily[]
+  /** The same on Solana. */
+  readonly accountFamilies: () => readonly AccountFamily[]
+  /** Where prices of Solana come from. */
+  readonly priceMarket: PriceMarket
 }
 
 /** The routes about all that a wallet has. */
-export function portfolioRoutes({ chainIds, connect, families }: PortfolioSetup): readonly Route[] {
-  const made = once(() => portfolioOf(connect(), families()))
+export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
+  const { chainIds } = setup
+  const made = once(() => portfolioOf(setup))
   const options = { chainIds, portfolio: () => made().portfolio }
   return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots: () => made().snapshots })]
 }
 
 /** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
-export function portfolioWork({ connect, families }: PortfolioSetup): Work {
-  const made = once(() => portfolioOf(connect(), families()))
+export function portfolioWork(setup: PortfolioSetup): Work {
+  const made = once(() => portfolioOf(setup))
   return { name: 'portfolio snapshots', round: (signal) => made().snapshots.takeDaily(signal) }
 }
 
-function portfolioOf(
-  services: PortfolioServices,
-  families: readonly SummedFamily[],
-): { readonly portfolio: Portfolio; readonly snapshots: SnapshotReader } {
+function portfolioOf(setup: PortfolioSetup): { readonly portfolio: Portfolio; readonly snapshots: SnapshotReader } {
+  const services = setup.connect()
+  const families = setup.families()
   const { clients, clock } = services
   const reader = createAssetReader({ families: families.map((family) => family.reader), clock })
+  const account = accountReaderOf(setup, services)
   const familiesOn = (chainId: number) =>
     families.filter((family) => family.reader.chainIds.has(chainId)).map(({ name }) => name)
   const listsOn = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
   const snapshots = createPortfolioSnapshots(services)
   return {
-    portfolio: { reader: createWalletReader({ clients, reader, clock }), familiesOn, listsOn },
+    portfolio: {
+      reader: createWalletReader({ clients, reader, solana: account?.reader, clock }),
+      familiesOn: (chainId) => (chainId === SOLANA_CHAIN_ID ? (account?.families ?? []) : familiesOn(chainId)),
+      listsOn,
+    },
     snapshots: createSnapshotReader({ clients, reader, familiesOn, snapshots }),
   }
+}
+
+/** What reads wallets of Solana, and the families that it asks; undefined if Solana is not served. */
+function accountReaderOf(setup: PortfolioSetup, { solana, clock }: PortfolioServices) {
+  if (solana === undefined) return undefined
+  const families = setup.accountFamilies()
+  const reader = createAccountAssetReader({ solana, families, priceMarket: setup.priceMarket, clock })
+  return { reader, families: families.map(({ name }) => name) }
 }

@@ -1,6 +1,7 @@
-import { checksumAddress } from 'viem'
+import { checksumAddress, isHex } from 'viem'
 import { confidenceOf } from '../finance/price/price.ts'
 import { formatExact, formatFixed } from '../lib/number/decimal.ts'
+import type { AssetsRead } from './read/assets.ts'
 import type { DaySnapshot } from './snapshot/snapshots.ts'
 import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
@@ -12,6 +13,9 @@ export interface PortfolioCoverage {
   readonly tokenLists: readonly string[]
   readonly families: readonly string[]
   readonly notRead: readonly string[]
+  /** Tokens of one unit without decimals, which are no assets; undefined where nobody looks for them. */
+  readonly nfts: number | undefined
+  readonly searches: NonNullable<AssetsRead['searches']>
 }
 
 /** Chains that were asked and could not be read, with the reason. */
@@ -51,6 +55,8 @@ export function presentBalance(
       token_lists: coverage.tokenLists,
       families: coverage.families,
       not_read: coverage.notRead,
+      ...(coverage.nfts === undefined ? {} : { nfts: coverage.nfts }),
+      ...(coverage.searches.length === 0 ? {} : { found_by: coverage.searches }),
     },
   }
 }
@@ -76,15 +82,15 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  * A row in an answer. Its amount is in whole tokens: raw units ÷ 10^decimals, all digits.
  *
  * @figure assets/amount
- * @source ERC-20 `decimals`
- * @proof test/portfolio/random_test.ts
+ * @source ERC-20 `decimals`; the mint's `decimals` on Solana
+ * @proof test/portfolio/random_test.ts, test/portfolio/solana/random_test.ts
  */
-export function presentRow({ chainId, kind, token, amount, price, verdict, position }: Row) {
+export function presentRow({ chainId, kind, token, amount, price, verdict, position, frozen, slot }: Row) {
   const { address, symbol, name, decimals } = token
   return {
     chain_id: chainId,
     kind,
-    token: { id: checksumAddress(address), symbol, decimals: decimals ?? null, name },
+    token: { id: addressText(address), symbol, decimals: decimals ?? null, name },
     amount: { raw: String(amount), amount: decimals === undefined ? null : formatExact(amount, decimals) },
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
@@ -94,7 +100,13 @@ export function presentRow({ chainId, kind, token, amount, price, verdict, posit
     reason: verdict.counted ? null : verdict.reason,
     detail: verdict.counted ? null : verdict.detail,
     position,
+    ...(frozen === undefined ? {} : { frozen }),
+    ...(slot === undefined ? {} : { slot: slot.toString() }),
   }
+}
+
+function addressText(address: string): string {
+  return isHex(address) ? checksumAddress(address) : address
 }
 
 function presentNet({ netE6, assetsE6, debtE6 }: Pick<Total, 'netE6' | 'assetsE6' | 'debtE6'>) {

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../finance/price/price.ts'
-import { chainId, evmAddress } from '../finance/schema.ts'
+import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
 import { pagination, whole } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { KINDS, REASONS } from './sum/row.ts'
@@ -23,16 +23,18 @@ const kinds = {
   borrowed_usd: usd('What is owed; not negative'),
 }
 
+const address = v.union([evmAddress, base58Address])
+
 /** Success body of the balance, without `request_id`. */
 export const balanceOutput = v.strictObject({
   data: v.strictObject({
-    wallet: evmAddress,
+    wallet: address,
     ...net,
     by_kind: v.strictObject(kinds),
     by_chain: v.array(v.strictObject({ chain_id: chainId, ...net, ...kinds })),
     by_confidence: v.pipe(
       v.strictObject({
-        oracle_usd: usd("Priced by a feed or by Aave's oracle"),
+        oracle_usd: usd("Priced by a feed, by Aave's oracle or, on Solana, by Scope"),
         derived_usd: usd('Priced by the rate of a known wrapper'),
         assumed_usd: usd('Stablecoins without a feed, taken as one dollar'),
         market_usd: usd('Priced by the mean price of a pool'),
@@ -50,6 +52,25 @@ export const balanceOutput = v.strictObject({
       token_lists: v.array(v.string()),
       families: v.array(v.string()),
       not_read: v.pipe(v.array(v.string()), v.description('What the wallet may have that nobody looked for')),
+      nfts: v.optional(
+        v.pipe(
+          whole,
+          v.description('On Solana: tokens of one unit without decimals, those of positions apart; they have no row'),
+        ),
+      ),
+      found_by: v.optional(
+        v.pipe(
+          v.array(
+            v.strictObject({
+              family: v.string(),
+              complete: v.boolean(),
+              by: v.string(),
+              markets: v.optional(whole),
+            }),
+          ),
+          v.description("On Solana: how a family's positions were found; if not complete there may be others"),
+        ),
+      ),
     }),
   }),
 })
@@ -71,14 +92,17 @@ const row = v.strictObject({
   chain_id: chainId,
   kind: v.picklist(KINDS),
   token: v.strictObject({
-    id: v.pipe(evmAddress, v.description('The zero address for the native token')),
+    id: v.pipe(
+      address,
+      v.description("The zero address for the native token, on Solana 32 ones: the system program's"),
+    ),
     symbol: v.string(),
     decimals: v.pipe(v.nullable(whole), v.description('Null if the token has none that can be used')),
     name: v.string(),
   }),
   amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
   price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
-  price_source: v.nullable(v.picklist(USD_PRICE_SOURCES)),
+  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'scope'])),
   price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
   value_usd: v.pipe(v.nullable(usdFigure), v.description('Negative for a debt; null if the row is not counted')),
   counted: v.boolean(),
@@ -87,6 +111,10 @@ const row = v.strictObject({
   position: v.pipe(
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
     v.description('Where it is; null for what is in the wallet itself'),
+  ),
+  frozen: v.optional(v.pipe(v.literal(true), v.description('On Solana, if nobody may move any of it'))),
+  slot: v.optional(
+    v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
   ),
 })
 

@@ -41,7 +41,13 @@ function portfolioOf(config: Config, connect: () => FamilyServices) {
       const reader = family.holdings(setup)
       return reader === undefined ? [] : { name: family.name, reader }
     })
-  return { chainIds: setup.chainIds, connect, families }
+  const accountFamilies = () =>
+    config.families.flatMap((family) => {
+      const reader = family.accountHoldings(setup)
+      return reader === undefined ? [] : { name: family.name, reader }
+    })
+  const { priceMarket } = config.solana
+  return { chainIds: setup.chainIds, connect, families, accountFamilies, priceMarket }
 }
 
 function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {

@@ -5,6 +5,7 @@ import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
+import { priceMarketOf } from '../../src/finance/price/table/kamino.ts'
 import { tokenListOf } from '../../src/finance/token/list/list.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
@@ -49,6 +50,8 @@ export function createPortfolio(
   const described = {
     chainIds,
     connect: () => services,
+    accountFamilies: () => [],
+    priceMarket: priceMarketOf(),
     families: () =>
       families.flatMap((family) => {
         const reader = family.configure(rows).holdings(setup)

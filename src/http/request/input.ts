@@ -205,7 +205,8 @@ function refused(why: string) {
   return v.optional(v.never(why))
 }
 
-const NO_PAST = 'expected it for EVM chains only, because endpoints of Solana keep no past state'
+/** Why a past moment of Solana is refused. */
+export const NO_PAST = 'expected it for EVM chains only, because endpoints of Solana keep no past state'
 
 /** The same on a route of Solana. Without them an answer of now would look like one of then. */
 export const noMoment = { at_block: refused(NO_PAST), at_time: refused(NO_PAST) }

@@ -11,8 +11,7 @@ import { createTokenJudge, type TokenJudge } from '../../finance/token/spam/judg
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
-import type { HeldAsset } from '../sum/row.ts'
-import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
+import { type Answers, type AssetsRead, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
 
 /** Time for one chain over all its calls and tries. */
 const BUDGET_MS = 4_500
@@ -38,13 +37,8 @@ export interface ChainQuestion extends HoldingsPlace {
 }
 
 /** All that a wallet has and owes on one chain, at one block. */
-export interface ChainAssets {
+export interface ChainAssets extends AssetsRead {
   readonly block: Block
-  readonly assets: readonly HeldAsset[]
-  /** How many addresses were asked for a balance, the native token apart. */
-  readonly tokensAsked: number
-  /** What is missing, in words for a list. */
-  readonly notRead: readonly string[]
 }
 
 /** Reads a wallet's assets. */

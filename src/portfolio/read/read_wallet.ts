@@ -1,18 +1,22 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Fresh } from '../../chain/block_cache.ts'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createMoments, momentRefused } from '../../family/past.ts'
 import { isNow, type Moment } from '../../family/place.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
-import type { AssetReader, ChainAssets } from './read_chain.ts'
+import type { AccountAssetReader } from '../solana/read_accounts.ts'
+import type { AssetsRead } from './assets.ts'
+import type { AssetReader } from './read_chain.ts'
 
 /** Whose portfolio is asked for, where and when. */
 export interface WalletQuestion extends Moment {
-  readonly wallet: Address
-  /** Absent: every chain that is served. */
+  /** An EVM address, checksummed, or one of Solana. */
+  readonly wallet: string
+  /** Absent: every chain that is served and has such addresses. */
   readonly chain_id?: number | undefined
   readonly tokens?: readonly Address[] | undefined
   /** True to leave out chains that cannot be read. */
@@ -21,7 +25,7 @@ export interface WalletQuestion extends Moment {
 
 /** What was read of a wallet. */
 export interface WalletAssets {
-  readonly reads: readonly Fresh<ChainAssets>[]
+  readonly reads: readonly Fresh<AssetsRead>[]
   /** Chains that were left out, with the reason; by id, ascending. */
   readonly unread: readonly { readonly chainId: number; readonly because: string }[]
 }
@@ -31,7 +35,7 @@ export interface WalletReader {
   /**
    * Throws `UpstreamError` if a chain cannot be read and may not be left out, naming the parameters that leave it out;
    * `PendingError` until what a family holds is known; `CodedError` INVALID_PARAMETER for a moment that no chain has and
-   * for a wallet with too many positions.
+   * for a wallet with too many positions, API_ENDPOINT_NOT_CONFIGURED if no chain has such addresses.
    */
   read(question: WalletQuestion, signal: AbortSignal): Promise<WalletAssets>
 }
@@ -40,9 +44,11 @@ export interface WalletReader {
 export function createWalletReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly reader: AssetReader
+  /** Absent if Solana is not served. */
+  readonly solana: AccountAssetReader | undefined
   readonly clock: Clock
 }): WalletReader {
-  const { clients, reader, clock } = options
+  const { clients, reader, solana, clock } = options
   const moments = createMoments(clock)
 
   /** The block of the moment, or what is wrong with the moment on this chain. */
@@ -53,28 +59,49 @@ export function createWalletReader(options: {
     return block
   }
 
-  async function readOne(client: FinanceClient, question: WalletQuestion, signal: AbortSignal): Promise<ChainRead> {
+  async function readOne(client: FinanceClient, question: EvmQuestion, signal: AbortSignal): Promise<ChainRead> {
     const { wallet, tokens = [] } = question
-    const chainId = client.chain.id
+    if (isNow(question)) return { read: await reader.read({ client, wallet, tokens }, signal) }
+    const block = await blockOf(client, question, signal)
+    if (typeof block === 'string') return { refused: block }
+    return { read: await reader.read({ client, wallet, tokens, block }, signal) }
+  }
+
+  /** What reads each chain that the wallet may be on. */
+  function tasksFor(question: WalletQuestion): ChainTask[] {
+    const { wallet, chain_id } = question
+    if (!isEvmWallet(wallet)) {
+      if (solana === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No Solana endpoint is configured')
+      return [{ chainId: SOLANA_CHAIN_ID, read: async (signal) => ({ read: await solana.read(wallet, signal) }) }]
+    }
+    const chosen = [...clients.values()].filter(({ chain }) => chain_id === undefined || chain.id === chain_id)
+    if (chosen.length === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No EVM chain is configured')
+    return chosen.map((client) => ({
+      chainId: client.chain.id,
+      read: (signal) => readOne(client, { ...question, wallet }, signal),
+    }))
+  }
+
+  async function readOrLeaveOut(
+    { chainId, read }: ChainTask,
+    question: WalletQuestion,
+    signal: AbortSignal,
+  ): Promise<ChainRead> {
     try {
-      if (isNow(question)) return { read: await reader.read({ client, wallet, tokens }, signal) }
-      const block = await blockOf(client, question, signal)
-      if (typeof block === 'string') return { refused: block }
-      return { read: await reader.read({ client, wallet, tokens, block }, signal) }
+      return await read(signal)
     } catch (error) {
       const isUnread = error instanceof UnavailableError || error instanceof UpstreamError
       if (!isUnread || signal.aborted) throw error
       if (question.allow_partial) return { unread: { chainId, because: error.message } }
-      throw error instanceof PendingError ? error : unreadable(error, question)
+      // Without Solana nothing is left of such a wallet.
+      const isAlone = !isEvmWallet(question.wallet)
+      throw error instanceof PendingError || isAlone ? error : unreadable(error, question)
     }
   }
 
   return {
     async read(question, signal) {
-      const { chain_id } = question
-      const chosen = [...clients.values()].filter(({ chain }) => chain_id === undefined || chain.id === chain_id)
-      if (chosen.length === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No EVM chain is configured')
-      const tasks = chosen.map((client) => (shared: AbortSignal) => readOne(client, question, shared))
+      const tasks = tasksFor(question).map((task) => (shared: AbortSignal) => readOrLeaveOut(task, question, shared))
       const found = await together(tasks, signal)
       const reads = found.flatMap((each) => ('read' in each ? each.read : []))
       const unread = found.flatMap((each) => ('unread' in each ? each.unread : []))
@@ -85,9 +112,22 @@ export function createWalletReader(options: {
   }
 }
 
+type EvmQuestion = WalletQuestion & { readonly wallet: Address }
+
+/** No base58 address has a zero in it. */
+function isEvmWallet(wallet: string): wallet is Address {
+  return wallet.startsWith('0x')
+}
+
+/** Reads one chain. */
+interface ChainTask {
+  readonly chainId: number
+  readonly read: (signal: AbortSignal) => Promise<ChainRead>
+}
+
 /** What became of one chain; the moment may not be one of it. */
 type ChainRead =
-  | { readonly read: Fresh<ChainAssets> }
+  | { readonly read: Fresh<AssetsRead> }
   | { readonly unread: WalletAssets['unread'][number] }
   | { readonly refused: string }
 

@@ -8,7 +8,7 @@ import { assetsOutput } from '../schema.ts'
 import { inOrder } from '../sum/order.ts'
 import { KINDS, type Row } from '../sum/row.ts'
 import { CHARGES } from './credits.ts'
-import { momentParameters, tokensRule } from './input.ts'
+import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
 /** Everything that a wallet's balance is the sum of, and what is not counted. */
@@ -21,6 +21,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
       page,
       limit,
     }),
+    walletRule(),
     momentRule(),
     tokensRule(),
   )

@@ -6,7 +6,7 @@ import { presentBalance } from '../present.ts'
 import { balanceOutput } from '../schema.ts'
 import { balanceOf } from '../sum/total.ts'
 import { CHARGES } from './credits.ts'
-import { momentParameters, tokensRule } from './input.ts'
+import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
 /** What a wallet is worth. */
@@ -19,7 +19,7 @@ export function balanceRoute(options: PortfolioOptions): Route {
     description:
       'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
       'not counted is a row of `/v1/portfolio/assets` with its reason.',
-    input: v.pipe(v.object(momentParameters(options.chainIds)), momentRule(), tokensRule()),
+    input: v.pipe(v.object(momentParameters(options.chainIds)), walletRule(), momentRule(), tokensRule()),
     output: balanceOutput,
     errors: [502, 503],
     charge: CHARGES.balance,

@@ -1,8 +1,20 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { isNativeToken } from '../../finance/token/list/native.ts'
 import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
-import { chainIdIn, documented, evmAddress, flag, missingWith, moment } from '../../http/request/input.ts'
+import {
+  chainIdIn,
+  documented,
+  evmAddress,
+  flag,
+  missingWith,
+  moment,
+  NO_PAST,
+  type SentTime,
+} from '../../http/request/input.ts'
+import { pastWallet, walletAddress } from '../../http/request/wallet.ts'
+import { isBase58Address } from '../../lib/text/base58.ts'
 
 /** Tokens that a caller may name. */
 const TOKENS_MAX = 100
@@ -24,10 +36,10 @@ const tokens = v.pipe(
   }),
 )
 
-/** Parameters of every route of portfolios. */
+/** Parameters of every route of portfolios, for EVM chains. */
 export function portfolioParameters(chainIds: readonly number[]) {
   return {
-    wallet: evmAddress,
+    wallet: pastWallet,
     chain_id: v.optional(chainIdIn(chainIds)),
     tokens: v.optional(tokens),
     include_unlisted: v.optional(v.pipe(flag, v.description('Counts tokens that are in no list.')), 'false'),
@@ -38,12 +50,38 @@ export function portfolioParameters(chainIds: readonly number[]) {
 export function momentParameters(chainIds: readonly number[]) {
   return {
     ...portfolioParameters(chainIds),
+    wallet: walletAddress,
+    chain_id: v.optional(chainIdIn([...chainIds, SOLANA_CHAIN_ID])),
     allow_partial: v.optional(
       v.pipe(flag, v.description('Leaves out chains that cannot be read, and names them.')),
       'false',
     ),
     ...moment,
   }
+}
+
+interface WalletInput extends TokensInput {
+  readonly wallet: string
+  readonly at_block?: number | undefined
+  readonly at_time?: SentTime | undefined
+}
+
+/** What a wallet of Solana is asked with, and what one of EVM chains. */
+export function walletRule<Input extends WalletInput>() {
+  return v.rawCheck<Input>(({ dataset, addIssue }) => {
+    if (!dataset.typed) return
+    const { wallet, chain_id, tokens, at_block, at_time } = dataset.value
+    const refuse = (parameter: string, expected: string, got: unknown) =>
+      addIssue({ message: `Cannot read parameter "${parameter}": ${expected}, got "${got}"` })
+    if (!isBase58Address(wallet)) {
+      if (chain_id === SOLANA_CHAIN_ID) refuse('chain_id', 'expected an EVM chain for an EVM wallet', chain_id)
+    } else if (chain_id !== undefined && chain_id !== SOLANA_CHAIN_ID)
+      refuse('chain_id', `expected ${SOLANA_CHAIN_ID} or nothing for a Solana wallet`, chain_id)
+    else if (at_block !== undefined) refuse('at_block', NO_PAST, at_block)
+    else if (at_time !== undefined) refuse('at_time', NO_PAST, at_time.sent)
+    else if (tokens !== undefined)
+      refuse('tokens', 'expected none for a Solana wallet, all of whose tokens are read', tokens[0])
+  })
 }
 
 interface TokensInput {

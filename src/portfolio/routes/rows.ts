@@ -1,3 +1,4 @@
+import { isBase58Address } from '../../lib/text/base58.ts'
 import type { PortfolioCoverage } from '../present.ts'
 import type { WalletAssets, WalletQuestion, WalletReader } from '../read/read_wallet.ts'
 import { judgeAssets } from '../sum/judge.ts'
@@ -19,8 +20,11 @@ export interface Portfolio {
   readonly listsOn: (chainId: number) => readonly string[]
 }
 
-/** What no answer looks for, whatever the chain. */
-const NEVER_READ = ['tokens in no list', 'position NFTs held by other contracts']
+/** What no answer looks for on EVM chains and on Solana. */
+const NEVER_READ = {
+  evm: ['tokens in no list', 'position NFTs held by other contracts'],
+  solana: ['stakes', 'what programs other than these families hold for the wallet', 'confidential amounts of tokens'],
+}
 
 /** The rows of a wallet, and how they came about. Throws as `WalletReader.read`. */
 export async function readRows(
@@ -32,6 +36,7 @@ export async function readRows(
   const { reads, unread } = await reader.read(question, signal)
   const chains = reads.map(({ block }) => block.chainId)
   const assets = reads.flatMap((read) => read.assets)
+  const isSolana = isBase58Address(question.wallet)
   return {
     reads,
     unread,
@@ -40,7 +45,9 @@ export async function readRows(
       tokensAsked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       tokenLists: [...new Set(chains.flatMap(listsOn))],
       families: [...new Set(chains.flatMap(familiesOn))],
-      notRead: [...NEVER_READ, ...reads.flatMap(({ notRead }) => notRead)],
+      notRead: [...NEVER_READ[isSolana ? 'solana' : 'evm'], ...reads.flatMap(({ notRead }) => notRead)],
+      nfts: isSolana ? reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) : undefined,
+      searches: reads.flatMap(({ searches = [] }) => searches),
     },
   }
 }

@@ -25,9 +25,9 @@ export function judgeAssets(
     ? totalsOf(assets)
     : undefined
   return assets.map((asset) => {
-    const { chainId, kind, token, amount, position, price } = asset
+    const { chainId, kind, token, amount, position, frozen, slot, price } = asset
     const verdict = verdictOn(asset, { includeUnlisted, total: totals?.get(keyOf(asset)) ?? amount })
-    return { chainId, kind, token, amount, position, price: priceIn(price), verdict }
+    return { chainId, kind, token, amount, position, frozen, slot, price: priceIn(price), verdict }
   })
 }
 

@@ -1,3 +1,4 @@
+import type { AccountToken } from '../../family/account_holding.ts'
 import type { HeldToken, Holding, Refused } from '../../family/holding.ts'
 import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
@@ -20,11 +21,11 @@ export const REASONS = [
 ] as const
 export type Reason = (typeof REASONS)[number]
 
-/** Some of one token that a wallet has or owes somewhere, at the block of its chain's reading. */
+/** Some of one token that a wallet has or owes somewhere, at the block or slot of its chain's reading. */
 export interface HeldAsset {
   readonly chainId: number
   readonly kind: Kind
-  readonly token: HeldToken
+  readonly token: HeldToken | AccountToken
   /** Smallest units, above zero; of a debt too. */
   readonly amount: bigint
   readonly price: Pricing
@@ -34,6 +35,10 @@ export interface HeldAsset {
   readonly refused: Refused | undefined
   /** Null in the wallet itself. */
   readonly position: Holding['position'] | null
+  /** True if nobody may move it, on Solana. */
+  readonly frozen?: true
+  /** Its own, if assets of one answer are of several slots of Solana. */
+  readonly slot?: bigint
 }
 
 /** A price, or why there is none. */
@@ -49,6 +54,8 @@ export interface Priced {
 
 /** An asset and whether it is counted. */
 export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amount' | 'position'> {
+  readonly frozen: HeldAsset['frozen'] | undefined
+  readonly slot: HeldAsset['slot'] | undefined
   readonly price: UsdPrice | undefined
   readonly verdict: Verdict
 }

@@ -2,6 +2,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../../chain/table/chains.ts'
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
+import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamino.ts'
 import { chainFromRow, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
@@ -23,6 +24,8 @@ interface SolanaConfig {
   readonly maxSlotAgeSec: number
   /** Real duration of a slot, whole milliseconds from 100 to 10,000. */
   readonly slotMs: number
+  /** Where prices come from. */
+  readonly priceMarket: PriceMarket
 }
 
 /** The network's target. */
@@ -95,7 +98,8 @@ export function readChains(sources: ChainSources): ServedChains {
 function solanaFrom(row: SolanaRow): SolanaConfig {
   const { slotMs = SLOT_MS, maxSlotAgeSec } = row
   const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
-  return { rpcUrls: row.rpcUrls ?? SOLANA_RPC_URLS, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec }
+  const rpcUrls = row.rpcUrls ?? SOLANA_RPC_URLS
+  return { rpcUrls, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec, priceMarket: priceMarketOf(row) }
 }
 
 /** Ids in plain digits, at least one; undefined for anything else. */

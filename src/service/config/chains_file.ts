@@ -3,7 +3,7 @@ import { type Address, getAddress, isAddress } from 'viem'
 import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
-import { address as checksummed, repeated } from '../../family/setting.ts'
+import { address as checksummed, kaminoEntries, repeated } from '../../family/setting.ts'
 import { type FinanceChain, type UsdFeed, WRAPPER_KINDS, type Wrapper } from '../../finance/chain.ts'
 import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 
@@ -104,6 +104,7 @@ const solanaEntries = {
   rpcUrls: v.optional(rpcUrls),
   maxSlotAgeSec: v.optional(wholeFrom(1)),
   slotMs: v.optional(v.pipe(wholeFrom(100), v.maxValue(10_000))),
+  ...kaminoEntries,
 }
 
 /** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies what it leaves out. Families add entries. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { examineSolana } from '../../../src/command/doctor/solana.ts'
+import { priceMarketOf } from '../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { KLEND } from '../../support/kamino.ts'
@@ -17,7 +18,11 @@ afterAll(() => double.stop(), 60_000)
 
 async function examined(): Promise<Record<string, string>> {
   const asked = { clock: systemClock, fetch, log: silentLog, signal: new AbortController().signal }
-  const findings = await examineSolana({ rpcUrls: [double.url], maxSlotAgeSec: 60, slotMs: 400 }, 0, asked)
+  const findings = await examineSolana(
+    { rpcUrls: [double.url], maxSlotAgeSec: 60, slotMs: 400, priceMarket: priceMarketOf() },
+    0,
+    asked,
+  )
   expect(JSON.stringify(findings)).not.toMatch(/solana-secret|upstream text/)
   for (const { verdict, cost } of findings) expect(cost === undefined).toBe(verdict === 'good')
   return Object.fromEntries(findings.map(({ check, verdict, found }) => [check, `${verdict}: ${found}`]))

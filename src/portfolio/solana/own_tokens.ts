@@ -1,0 +1,163 @@
+import { SOLANA_CHAIN_ID, type SolanaSession } from '../../chain/solana/client.ts'
+import type { AccountGroup } from '../../chain/solana/groups.ts'
+import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
+import { decodeMint } from '../../chain/solana/token/mint.ts'
+import { decodeTokenAccount } from '../../chain/solana/token/token_account.ts'
+import type { WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
+import type { ScopePrices } from '../../finance/price/scope/prices.ts'
+import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
+import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
+import { grouped } from '../../lib/grouped.ts'
+import { createRecent } from '../../lib/recent.ts'
+import type { HeldAsset } from '../sum/row.ts'
+
+/** What stands for SOL itself, which has no mint: the address of the system's program. */
+const NATIVE = {
+  address: '11111111111111111111111111111111',
+  symbol: 'SOL',
+  name: 'Solana',
+  decimals: 9,
+}
+/** Its price is that of the token that stands for one SOL. */
+const WRAPPED = 'So11111111111111111111111111111111111111112'
+/** Accounts of one token that are read together, beside what describes and prices the token. */
+const ACCOUNTS_TOGETHER = 80
+/** Mints of which it is remembered how many decimals they have. */
+const MINTS_MAX = 200_000
+
+/** What a wallet has itself, as of the slots of its rows; tokens of one unit as of the lists. */
+interface OwnTokens {
+  readonly assets: readonly HeldAsset[]
+  /** Mints of tokens of one unit without decimals. */
+  readonly nfts: readonly string[]
+}
+
+/** Which accounts a wallet's own tokens need, and what they mean. */
+export interface OwnPlan {
+  /** Lists of addresses, each of which is to be read at one slot. */
+  readonly items: readonly (readonly string[])[]
+  /** `changed` if other accounts must be read. */
+  read(groups: readonly AccountGroup[]): OwnTokens | 'changed'
+}
+
+/** One token of a wallet in all of its accounts. */
+interface Holder {
+  readonly mint: string
+  /** Those of one item each. */
+  readonly accounts: readonly (readonly ListedTokenAccount[])[]
+}
+
+/** Plans what to read of a wallet's SOL and tokens, by its list of token accounts. */
+export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTokens; readonly prices: ScopePrices }) {
+  const decimals = createRecent<number>({ entriesMax: MINTS_MAX })
+
+  /** The row of a token, or why there is none; its items were read at these slots. */
+  function rowOf(wallet: string, holder: Holder, groups: readonly AccountGroup[]): HeldAsset | Absent {
+    const [group, ...others] = groups
+    // A sum of several slots would be one that the wallet never had.
+    if (group === undefined || others.some(({ slot }) => slot !== group.slot)) return 'changed'
+    const { mint } = holder
+    const held = holder.accounts.flatMap((accounts, index) =>
+      accounts.map((account) => heldIn(groups[index] ?? group, { account, wallet })),
+    )
+    if (held.includes('changed')) return 'changed'
+    const amounts = held.filter((each) => each !== 'changed').filter(({ amount }) => amount > 0n)
+    const amount = amounts.reduce((sum, each) => sum + each.amount, 0n)
+    if (amount === 0n) return 'nothing'
+    const token = tokens.tokenIn(group.accounts, mint)
+    if (token?.decimals === 0 && amount === 1n) return 'nft'
+    const isFrozen = amounts.every((each) => each.isFrozen)
+    return { ...assetOf(mint, token, group), amount, ...(isFrozen ? { frozen: true } : {}) }
+  }
+
+  function assetOf(mint: string, token: SolanaToken | undefined, group: AccountGroup): Omit<HeldAsset, 'amount'> {
+    const { accounts, timestampSec, slot } = group
+    const isScaled = token?.mint.isScaled === true
+    const spam = token === undefined ? undefined : solanaSpamReason(token).reason
+    return {
+      ...IN_WALLET,
+      slot,
+      token: token ?? { address: mint, symbol: symbolOfMint(mint), name: '', decimals: undefined },
+      price: prices.priceIn(accounts, { address: mint, isScaled }, timestampSec),
+      refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
+    }
+  }
+
+  function nativeOf(wallet: string, { accounts, slot, timestampSec }: AccountGroup): HeldAsset[] {
+    const amount = accounts.get(wallet)?.lamports ?? 0n
+    if (amount === 0n) return []
+    const price = prices.priceIn(accounts, { address: WRAPPED, isScaled: false }, timestampSec)
+    return [{ ...IN_WALLET, token: NATIVE, amount, price, slot, refused: undefined }]
+  }
+
+  /** Looks up which tokens of one unit have no decimals, so that neither their names nor anything else is asked for. */
+  async function prepare(session: SolanaSession, { tokens: listed, newest }: WalletTokens): Promise<void> {
+    const unknown = listed.filter(({ amount, mint }) => amount === 1n && decimals.get(mint) === undefined)
+    const items = [...new Set(unknown.map(({ mint }) => mint))].map((mint) => [mint])
+    for (const { accounts } of new Set(await session.grouped(items, { minSlot: newest, mayDiffer: true }))) {
+      for (const [mint, account] of accounts) {
+        const found = account === null ? undefined : decodeMint(account.data)
+        if (found !== undefined) decimals.set(mint, found.decimals)
+      }
+    }
+  }
+
+  function plan(wallet: string, listed: readonly ListedTokenAccount[]): OwnPlan {
+    const units: string[] = []
+    const holders: Holder[] = []
+    for (const [mint, accounts] of grouped(listed, (each) => each.mint)) {
+      const sum = accounts.reduce((total, { amount }) => total + amount, 0n)
+      if (sum === 1n && decimals.get(mint) === 0) units.push(mint)
+      else holders.push({ mint, accounts: parted(accounts) })
+    }
+    // Those with a price beside each other, so that few requests carry the feed.
+    holders.sort((a, b) => prices.addressesFor(b.mint).length - prices.addressesFor(a.mint).length)
+    const native = [wallet, ...prices.addressesFor(WRAPPED)]
+    const items = holders.flatMap((holder) => {
+      const shared = [...tokens.unread(holder.mint), ...prices.addressesFor(holder.mint)]
+      return holder.accounts.map((accounts) => [...accounts.map(({ address }) => address), ...shared])
+    })
+    return {
+      items: [native, ...items],
+      read([first, ...groups]) {
+        if (first === undefined) return 'changed'
+        const assets = nativeOf(wallet, first)
+        const nfts = [...units]
+        let at = 0
+        for (const holder of holders) {
+          const end = at + holder.accounts.length
+          const row = rowOf(wallet, holder, groups.slice(at, end))
+          at = end
+          if (row === 'changed') return row
+          if (row === 'nft') nfts.push(holder.mint)
+          else if (row !== 'nothing') assets.push(row)
+        }
+        return { assets, nfts }
+      },
+    }
+  }
+  return { prepare, plan }
+}
+
+type Absent = 'changed' | 'nothing' | 'nft'
+
+const IN_WALLET = { chainId: SOLANA_CHAIN_ID, kind: 'wallet', isUnlisted: false, position: null } as const
+
+/** What an account that was listed holds of its token for the wallet: nothing once it is closed or another's. */
+function heldIn(
+  { accounts }: AccountGroup,
+  { account, wallet }: { readonly account: ListedTokenAccount; readonly wallet: string },
+): { readonly amount: bigint; readonly isFrozen: boolean } | 'changed' {
+  const found = accounts.get(account.address)
+  if (found === undefined) return 'changed'
+  const held = found?.owner === account.program ? decodeTokenAccount(found.data) : undefined
+  if (held?.owner !== wallet) return { amount: 0n, isFrozen: false }
+  return held.mint === account.mint ? held : 'changed'
+}
+
+function parted(accounts: readonly ListedTokenAccount[]): ListedTokenAccount[][] {
+  const count = Math.ceil(accounts.length / ACCOUNTS_TOGETHER)
+  return Array.from({ length: count }, (_, index) =>
+    accounts.slice(index * ACCOUNTS_TOGETHER, (index + 1) * ACCOUNTS_TOGETHER),
+  )
+}
