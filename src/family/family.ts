@@ -7,8 +7,7 @@ import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { AccountHoldingsReader } from './account_holding.ts'
-import type { HoldingsReader } from './holding.ts'
+import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
 
 /*
  * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.

@@ -1,7 +1,6 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import type { HoldingsSearch } from '../../family/account_holding.ts'
-import type { Holding, Holdings } from '../../family/holding.ts'
+import type { Holding, Holdings, HoldingsSearch } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'

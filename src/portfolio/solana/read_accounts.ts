@@ -3,7 +3,7 @@ import { SOLANA_CHAIN_ID, type SolanaClient, type SolanaSession } from '../../ch
 import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
-import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/account_holding.ts'
+import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
 import { createScopePrices } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'

@@ -1,5 +1,4 @@
-import type { AccountToken } from '../../family/account_holding.ts'
-import type { HeldToken, Holding, Refused } from '../../family/holding.ts'
+import type { AccountToken, HeldToken, Holding, Refused } from '../../family/holding.ts'
 import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 

@@ -1,7 +1,6 @@
 import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
-import type { AccountHolding, AccountHoldings, HoldingsSearch } from '../../account_holding.ts'
-import type { Refused } from '../../holding.ts'
+import type { AccountHolding, AccountHoldings, HoldingsSearch, Refused } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
 import type { FoundBy } from '../read/find/found.ts'

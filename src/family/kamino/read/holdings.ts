@@ -5,7 +5,7 @@ import { decimalOf, type ScopeOutcome, type ScopePrices } from '../../../finance
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { AccountHoldingsReader, HoldingsPlan } from '../../account_holding.ts'
+import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { legsOf } from '../math/holding.ts'
 import { type HeldLeg, holdingsOf } from '../present/holdings.ts'
 import type { Finder } from './find/find.ts'

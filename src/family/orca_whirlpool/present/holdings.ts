@@ -1,5 +1,5 @@
 import { missing } from '../../../finance/price/price.ts'
-import type { AccountHolding } from '../../account_holding.ts'
+import type { AccountHolding } from '../../holding.ts'
 import { type Figurable, figuresOf, received } from '../math/figures.ts'
 import type { Figured, OrcaPosition, OrcaToken } from '../read/position.ts'
 

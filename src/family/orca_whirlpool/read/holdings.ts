@@ -1,5 +1,5 @@
 import { createRecent } from '../../../lib/recent.ts'
-import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../account_holding.ts'
+import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
 import type { AccountsCheck } from './check.ts'
 import type { Interpreted } from './interpret.ts'
