@@ -1,12 +1,13 @@
-import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { type Address, type Hex, toFunctionSelector, zeroHash } from 'viem'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import type { LensPage } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import type { UsdAnswers } from '../price.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources, readUsdAnswers } from '../price_sources.ts'
+import { POOL_INIT_CODE_HASHES } from '../table/pools.ts'
 
 const READ = toFunctionSelector(
-  `read(address factory, bytes quotes, bytes tokens, uint256 windowSec, ${PRICE_SOURCES_ARGUMENT})`,
+  `read((address factory, bytes32 initCodeHash) origin, bytes quotes, bytes tokens, uint256 windowSec, ${PRICE_SOURCES_ARGUMENT})`,
 )
 
 /** What every page of a question has in common. */
@@ -51,7 +52,9 @@ export function encodePools({ factory, quotes, windowSec, prices }: PoolSubject,
   const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(digitsOf).join('')]
   return encodeCall(
     READ,
+    // A struct of words stands where it is, without an offset.
     factory,
+    POOL_INIT_CODE_HASHES[factory] ?? zeroHash,
     encodeBytes(packedQuotes),
     encodeBytes(packedTokens),
     BigInt(windowSec),

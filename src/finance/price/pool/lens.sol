@@ -47,12 +47,19 @@ contract Lens is LensPage, Prices {
     struct Best {
         address pool;
         uint256 quote;
+        uint256 tier;
         uint256 balance;
+    }
+
+    /// Where pools are found. The hash is that of their creation code, which tells their addresses; zero if it is not known.
+    struct Origin {
+        address factory;
+        bytes32 initCodeHash;
     }
 
     /// `quotes` and `tokens` are packed, 24 and 20 bytes a row. A pool's past is asked `windowSec` back.
     function read(
-        address factory,
+        Origin calldata origin,
         bytes calldata quotes,
         bytes calldata tokens,
         uint256 windowSec,
@@ -69,7 +76,7 @@ contract Lens is LensPage, Prices {
         page.checkpoint = page.cursor;
         for (uint256 i = 0; i < tokens.length / 20; i++) {
             address token = address(bytes20(tokens[i * 20:]));
-            findBest(page, best, factory, quotes, worth, token);
+            findBest(page, best, origin, quotes, worth, token);
             tell(page, best, windowSec);
             page.checkpoint = page.cursor;
             page.taken = i + 1;
@@ -106,44 +113,97 @@ contract Lens is LensPage, Prices {
         set(worth + 32, ok ? 10 ** decimals : 1);
     }
 
-    /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar.
+    /// The pool with most quote tokens in it, by what they are worth, in millionths of a dollar. Where addresses of pools
+    /// can be calculated, the factory is asked about the best one alone, and about all if it has no such pool: anybody can
+    /// send tokens to where there is none.
     function findBest(
         Page memory page,
         Best memory best,
-        address factory,
+        Origin calldata origin,
         bytes calldata quotes,
         uint256 worth,
         address token
     ) private view {
+        if (origin.initCodeHash != 0) {
+            findRichest(page, best, origin, quotes, worth, token, true);
+            if (best.balance != 0) {
+                address quote = address(bytes20(quotes[best.quote * QUOTE_ROW:]));
+                if (poolOf(page.question, origin.factory, token, quote, feeOf(best.tier)) == best.pool) return;
+            }
+        }
+        findRichest(page, best, origin, quotes, worth, token, false);
+    }
+
+    /// The same among the pools that the factory has, or among the addresses that they would have.
+    function findRichest(
+        Page memory page,
+        Best memory best,
+        Origin calldata origin,
+        bytes calldata quotes,
+        uint256 worth,
+        address token,
+        bool isCalculated
+    ) private view {
         best.pool = address(0);
+        best.balance = 0;
         uint256 most = 0;
         for (uint256 i = 0; i < quotes.length / QUOTE_ROW; i++) {
             address quote = address(bytes20(quotes[i * QUOTE_ROW:]));
             uint256 answer = word(worth + i * 64);
             if (answer == 0 || quote == token) continue;
-            beforeCall(page, 4 * (POOL_GAS + BALANCE_GAS));
+            // The last of these is for the factory's word about the best one.
+            beforeCall(page, 5 * (POOL_GAS + BALANCE_GAS));
             uint256 unit = word(worth + i * 64 + 32);
             for (uint256 tier = 0; tier < 4; tier++) {
-                (address pool, uint256 balance) = balanceIn(page.question, factory, token, quote, tier);
+                address pool = isCalculated
+                    ? addressOf(page.question, origin, token, quote, feeOf(tier))
+                    : poolOf(page.question, origin.factory, token, quote, feeOf(tier));
+                if (pool == address(0)) continue;
+                (bool ok, uint256 balance) = balanceIn(page.question, pool, quote);
+                if (!ok) continue;
                 uint256 value = (balance * answer * 1_000_000) / unit;
-                if (pool == address(0) || (best.pool != address(0) && value <= most)) continue;
-                (best.pool, best.quote, best.balance, most) = (pool, i, balance, value);
+                if (best.pool != address(0) && value <= most) continue;
+                (best.pool, best.quote, best.tier, best.balance, most) = (pool, i, tier, balance, value);
             }
         }
     }
 
-    /// The pool of a tier, zero without one or if it cannot be asked, and the quote tokens in it.
-    function balanceIn(
+    /// 100, 500, 3000, 10000: each in 16 bits.
+    function feeOf(uint256 tier) private pure returns (uint256) {
+        return uint16(0x006401f40bb82710 >> (48 - tier * 16));
+    }
+
+    /// Where a pool would be: CREATE2 with its tokens in order and its fee.
+    function addressOf(
+        uint256 scratch,
+        Origin calldata origin,
+        address token,
+        address quote,
+        uint256 fee
+    ) private pure returns (address pool) {
+        (address token0, address token1) = token < quote ? (token, quote) : (quote, token);
+        (address factory, bytes32 initCodeHash) = (origin.factory, origin.initCodeHash);
+        assembly ("memory-safe") {
+            mstore(scratch, token0)
+            mstore(add(scratch, 32), token1)
+            mstore(add(scratch, 64), fee)
+            let salt := keccak256(scratch, 96)
+            mstore(scratch, or(shl(248, 0xff), shl(88, factory)))
+            mstore(add(scratch, 21), salt)
+            mstore(add(scratch, 53), initCodeHash)
+            pool := and(keccak256(scratch, 85), 0xffffffffffffffffffffffffffffffffffffffff)
+        }
+    }
+
+    /// The pool that the factory has, zero without one or if it cannot be asked.
+    function poolOf(
         uint256 scratch,
         address factory,
         address token,
         address quote,
-        uint256 tier
-    ) private view returns (address pool, uint256 held) {
-        // 100, 500, 3000, 10000: each in 16 bits.
-        uint256 fee = uint16(0x006401f40bb82710 >> (48 - tier * 16));
+        uint256 fee
+    ) private view returns (address pool) {
         bytes4 getPool = IFactory.getPool.selector;
-        bytes4 balanceOf = IToken.balanceOf.selector;
         assembly ("memory-safe") {
             mstore(scratch, getPool)
             mstore(add(scratch, 4), token)
@@ -151,16 +211,22 @@ contract Lens is LensPage, Prices {
             mstore(add(scratch, 68), fee)
             let ok := staticcall(POOL_GAS, factory, scratch, 100, scratch, 32)
             if and(ok, gt(returndatasize(), 31)) { pool := mload(scratch) }
-            if pool {
-                mstore(scratch, balanceOf)
-                mstore(add(scratch, 4), pool)
-                ok := staticcall(BALANCE_GAS, quote, scratch, 36, scratch, 32)
-                held := mload(scratch)
-                if or(or(iszero(ok), lt(returndatasize(), 32)), shr(128, held)) {
-                    pool := 0
-                    held := 0
-                }
-            }
+        }
+    }
+
+    /// How many quote tokens are there; not `ok` if the token does not say it, or a number that cannot be.
+    function balanceIn(
+        uint256 scratch,
+        address pool,
+        address quote
+    ) private view returns (bool ok, uint256 held) {
+        bytes4 balanceOf = IToken.balanceOf.selector;
+        assembly ("memory-safe") {
+            mstore(scratch, balanceOf)
+            mstore(add(scratch, 4), pool)
+            ok := staticcall(BALANCE_GAS, quote, scratch, 36, scratch, 32)
+            held := mload(scratch)
+            ok := and(and(ok, gt(returndatasize(), 31)), iszero(shr(128, held)))
         }
     }
 

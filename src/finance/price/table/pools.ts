@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 
 /** The pools that price what nobody else prices on a chain. */
 interface PoolRow {
@@ -81,3 +81,14 @@ export const POOL_ROWS: Readonly<Record<number, PoolRow>> = {
     ],
   },
 }
+
+/** Of Uniswap V3's pools. Source: v3-periphery `PoolAddress.POOL_INIT_CODE_HASH`. */
+const POOL_INIT_CODE_HASH: Hex = '0xe34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54'
+
+/**
+ * The hash of the creation code of a factory's pools, which tells where they are. A false one costs gas and no price: the
+ * factory is asked about the pool that is chosen.
+ */
+export const POOL_INIT_CODE_HASHES: Readonly<Record<Address, Hex>> = Object.fromEntries(
+  Object.values(POOL_ROWS).map(({ factory }) => [factory, POOL_INIT_CODE_HASH]),
+)

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, encodeAbiParameters, getContractAddress, type Hex, keccak256 } from 'viem'
 import { LENS_WAYS } from '../../../../src/chain/call/lens.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { encodePools } from '../../../../src/finance/price/pool/abi.ts'
+import { decodePools, encodePools } from '../../../../src/finance/price/pool/abi.ts'
 import { LENS_RUNTIME } from '../../../../src/finance/price/pool/lens_artifact.ts'
 import { exceedsLiquidity, type PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
 import { usdValue } from '../../../../src/finance/price/price.ts'
 import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
+import { POOL_INIT_CODE_HASHES } from '../../../../src/finance/price/table/pools.ts'
+import { transferCall } from '../../../devnet/aave_v3/calls.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { createRandom } from '../../../devnet/random.ts'
@@ -184,7 +186,13 @@ describe('an attacker', () => {
   }, 30_000)
 })
 
-test('a price of 12 candidates takes at most 70,000 gas, and 100,000 if each of them is a pool', async () => {
+const SUBJECT = {
+  factory: UNISWAP_V3.factory,
+  quotes: QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 })),
+  windowSec: HALF_AN_HOUR_SEC,
+}
+
+test('a price of 12 candidates takes at most 70,000 gas, also if each of them is a pool', async () => {
   const few = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
   const all = { address: await newToken(devnet, 18), decimals: 18, usd: 2 }
   for (const quote of QUOTES) {
@@ -192,17 +200,57 @@ test('a price of 12 candidates takes at most 70,000 gas, and 100,000 if each of 
     for (const fee of [100, 500, 3_000, 10_000]) await newPool(devnet, all, { quote, fee, dollars: 60_000 })
   }
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
-  const subject = {
-    factory: UNISWAP_V3.factory,
-    quotes: QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 })),
-    windowSec: HALF_AN_HOUR_SEC,
-    prices: priceSourcesOf(pooledChain(devnet)),
-  }
+  const subject = { ...SUBJECT, prices: priceSourcesOf(pooledChain(devnet)) }
   const gas = (tokens: readonly Address[]) => gasOf(devnet, LENS_RUNTIME, encodePools(subject, tokens))
   const base = await gas([])
-  const [ofFew, ofAll] = [(await gas([few.address])) - base, (await gas([all.address])) - base]
-  expect(ofFew).toBeGreaterThan(30_000)
-  expect(ofFew).toBeLessThan(70_000)
-  expect(ofAll).toBeGreaterThan(ofFew)
-  expect(ofAll).toBeLessThan(100_000)
+  for (const { address } of [few, all]) {
+    const ofOne = (await gas([address])) - base
+    expect(ofOne).toBeGreaterThan(30_000)
+    expect(ofOne).toBeLessThan(70_000)
+  }
 }, 60_000)
+
+test('tokens that are sent to where a pool would be price nothing and hide no pool', async () => {
+  const { token, pool } = await traded({ usd: 3, dollars: 60_000 })
+  const before = await priceOf(token)
+  expect(before).toMatchObject({ kind: 'price', pool: pool.address })
+  const absent = computedPool(token.address, weth.address, 500)
+  expect(await devnet.client.getCode({ address: absent })).toBeUndefined()
+  await devnet.send([transferCall({ token: weth.address, from: BANK, to: absent, amount: 1_000n * 10n ** 18n })])
+  expect(await priceOf(token)).toMatchObject({ kind: 'price', pool: pool.address })
+  const nobody = { address: await newToken(devnet, 18), decimals: 18 }
+  const alone = computedPool(nobody.address, weth.address, 500)
+  await devnet.send([transferCall({ token: weth.address, from: BANK, to: alone, amount: 1_000n * 10n ** 18n })])
+  expect(await priceOf(nobody)).toMatchObject({ kind: 'missing', reason: 'unpriced' })
+}, 30_000)
+
+test('the answer is the same whether addresses of pools can be calculated, cannot be, or are calculated wrongly', async () => {
+  const subject = { ...SUBJECT, prices: priceSourcesOf(pooledChain(devnet)) }
+  const tokens = await Promise.all([0, 1, 2].map(() => newToken(devnet, 18)))
+  const [rich, thin] = tokens.map((address) => ({ address, decimals: 18, usd: 2 }))
+  if (rich === undefined || thin === undefined) throw new Error('Expected two tokens')
+  await newPool(devnet, rich, { quote: usdc, dollars: 60_000 })
+  await newPool(devnet, rich, { quote: dai, fee: 500, dollars: 90_000 })
+  await newPool(devnet, thin, { quote: weth, dollars: 100 })
+  await pass(devnet, HALF_AN_HOUR_SEC + 60)
+  const data = encodePools(subject, tokens)
+  expect(data).toContain(HASH)
+  const lens = '0x00000000000000000000000000000000000057a7'
+  const ask = (hash: string) =>
+    devnet.rpc.call<Hex>('eth_call', { to: lens, data: data.replace(HASH, hash) }, 'latest', {
+      [lens]: { code: LENS_RUNTIME },
+    })
+  const answer = await ask(HASH)
+  expect(decodePools(answer, QUOTES.length).pools.map((each) => each?.quote)).toEqual([2, 0, undefined])
+  expect(await ask('0'.repeat(64))).toBe(answer)
+  expect(await ask('ab'.repeat(32))).toBe(answer)
+}, 30_000)
+
+const HASH = (POOL_INIT_CODE_HASHES[UNISWAP_V3.factory] ?? '').slice(2)
+
+function computedPool(a: Address, b: Address, fee: number): Address {
+  const [token0, token1] = BigInt(a) < BigInt(b) ? [a, b] : [b, a]
+  const types = [{ type: 'address' }, { type: 'address' }, { type: 'uint24' }] as const
+  const salt = keccak256(encodeAbiParameters(types, [token0, token1, fee]))
+  return getContractAddress({ opcode: 'CREATE2', from: UNISWAP_V3.factory, salt, bytecodeHash: `0x${HASH}` })
+}
