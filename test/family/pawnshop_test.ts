@@ -223,6 +223,8 @@ test(
     expect(await storedIn('lending_event')).toEqual(of('Lent', 'Redeemed'))
     expect(await storedIn('pawn_appraisal')).toEqual(of('Appraised'))
     expect(of('Lent', 'Redeemed')).toHaveLength(3)
+    // The end of a block that was asked about is remembered.
+    await mine(1)
     endpoint.reset()
     expect(untimed(await get(EVENTS))).toEqual(await eventsOf(ALICE))
     const asked = endpoint.seen.filter(({ method }) => method === 'eth_getLogs')
