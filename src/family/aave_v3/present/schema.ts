@@ -1,11 +1,8 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
-import { positionFigures } from '../../../finance/lending/position.ts'
-import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { positionFigures, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
 import { pagination } from '../../../lib/text/schema.ts'
-
-const place = { chain_id: chainId, wallet: evmAddress }
 
 const position = v.strictObject({ marketId: v.string(), ...positionFigures })
 
@@ -18,20 +15,16 @@ const calculations = calculationsSchema({
     'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',
 })
 
-/** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
+/** Success body of the list, without `request_id`. */
 export const listOutput = v.strictObject({
-  data: v.array(v.strictObject({ ...place, positions: v.array(position), calculations: v.array(calculations) })),
+  data: v.array(walletPositions(walletPlace, { position, calculations })),
   pagination,
 })
 
-/** Success body of the batch, without `request_id`. */
-export const batchOutput = v.strictObject({
-  data: v.array(
-    v.strictObject({
-      ...place,
-      positions: v.array(v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd })),
-      calculations: v.array(v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })),
-    }),
-  ),
-  pagination,
+const briefly = walletPositions(walletPlace, {
+  position: v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd }),
+  calculations: v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() }),
 })
+
+/** Success body of the batch, without `request_id`. */
+export const batchOutput = v.strictObject({ data: v.array(briefly), pagination })

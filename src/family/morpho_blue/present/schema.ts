@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
-import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { walletPlace, walletPositions } from '../../../finance/lending/position.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 
@@ -59,15 +59,10 @@ const calculations = calculationsSchema({
     'was lent, at most what the market holds idle',
 })
 
-/** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
-export const listOutput = v.strictObject({
-  data: v.array(
-    v.strictObject({
-      chain_id: chainId,
-      wallet: evmAddress,
-      positions: v.array(position),
-      calculations: v.array(v.pipe(v.nullable(calculations), v.description('Null where the position has a reason'))),
-    }),
-  ),
-  pagination,
+const held = walletPositions(walletPlace, {
+  position,
+  calculations: v.pipe(v.nullable(calculations), v.description('Null where the position has a reason')),
 })
+
+/** Success body of the list, without `request_id`. */
+export const listOutput = v.strictObject({ data: v.array(held), pagination })
