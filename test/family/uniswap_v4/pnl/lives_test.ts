@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { zeroAddress } from 'viem'
-import { presentPnl } from '../../../../src/finance/liquidity/present.ts'
-import { profitOf } from '../../../../src/finance/liquidity/profit.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { buildV4Lives, type V4Life, type V4Lives } from '../../../devnet/uniswap_v4/life.ts'
 import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
-import { createLifeProcesses } from './scene.ts'
+import { askRoute } from '../../../support/ask_route.ts'
+import { askAbout, createLifeProcesses } from './scene.ts'
 import { type ActTruth, flowsOfTruths, holdingOf, pricesAt, truthsOfActs, UNFED } from './truth.ts'
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
-const NOBODY = { because: 'nobody is asked' }
 
 let devnet: Devnet
 let v4: UniswapV4
@@ -32,6 +30,7 @@ afterAll(async () => {
 })
 
 const isTold = ({ pool }: V4Life) => (Number.parseInt(pool.key.hooks.slice(-4), 16) & 0b11) === 0
+const isEmpty = (life: V4Life) => ofLife(life).reduce((sum, { delta }) => sum + delta, 0n) === 0n
 /** Whoever burns a position that is empty changes no liquidity. */
 const ofLife = ({ tokenId }: V4Life) =>
   truths.filter((truth) => truth.tokenId === tokenId && (truth.kind !== 'burn' || truth.delta !== 0n))
@@ -77,30 +76,14 @@ describe('lives of V4 positions', () => {
   test(
     'have the profit and loss of another implementation in all figures',
     async () => {
-      const { read } = await processes.start()
+      const { pnl } = await processes.start()
       const block = lives.blockNumber
       const { timestamp } = await devnet.client.getBlock({ blockNumber: block })
       for (const life of lives.positions.filter(isTold)) {
-        const told = await read(life, lives.blockNumber)
-        if (told === undefined) throw new Error(`Cannot read the life of ${life.tokenId}`)
         const { liquidity, sqrtPriceX96, principal, fees } = await holdingOf(devnet, life, block)
         const acts = ofLife(life)
         const last = acts.at(-1)
         if (last === undefined) throw new Error('Cannot find its acts')
-        const own = life.pool.currencies.map(({ address, usd }) =>
-          UNFED.includes(address) ? NOBODY : ({ units: BigInt(usd), scale: 0, source: 'feed' } as const),
-        )
-        const [own0 = NOBODY, own1 = NOBODY] = own
-        const state = {
-          liquidity,
-          sqrtPriceX96,
-          principal,
-          owed: fees,
-          timestampSec: timestamp,
-          own: [own0, own1] as const,
-        }
-        const profit = await profitOf(told, life.isBurned ? undefined : state)
-        if (!('figures' in profit)) throw new Error(JSON.stringify(profit))
         const isOver = liquidity === 0n
         const valuation = {
           timeSec: isOver ? last.timeSec : timestamp,
@@ -109,10 +92,90 @@ describe('lives of V4 positions', () => {
           fees,
         }
         const expected = secondOpinion(flowsOfTruths(acts, life, UNFED), valuation)
-        const shown = presentPnl(profit, { tokenId: life.tokenId, chainId: 1 })
-        expect(shown).toEqual({ token_id: String(life.tokenId), chain_id: 1, ...expected, is_closed: isOver })
+        const { reply, credits } = await askAbout(pnl, life.tokenId)
+        expect(credits).toBe(8)
+        expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: block }])
+        expect(reply.data).toEqual({ token_id: String(life.tokenId), chain_id: 1, ...expected, is_closed: isOver })
       }
     },
     LIMIT_MS,
   )
+
+  test(
+    'are listed newest first, a payment before the withdrawal that it pays, also after a burn',
+    async () => {
+      const { events } = await processes.start()
+      for (const [index, life] of lives.positions.filter(isTold).entries()) {
+        if (index % 5 !== 0) continue
+        const listed: EventShown[] = []
+        for (let page = 1; ; page++) {
+          const { reply, credits } = await askAbout(events, life.tokenId, `limit=25&page=${page}`)
+          expect(credits).toBe(1)
+          listed.push(...(reply.data as unknown as EventShown[]))
+          if (reply.pagination?.next_page === null) break
+        }
+        const flows = flowsOfTruths(ofLife(life), life, UNFED)
+        expect(listed.map(({ type, amounts }) => [type, amounts.token0.raw, amounts.token1.raw])).toEqual(
+          flows.toReversed().map(({ kind, amounts }) => [kind, ...amounts.map(String)] as [string, string, string]),
+        )
+        for (const { type, amounts, principal, fees, prices } of listed) {
+          if (type !== 'collect') continue
+          const sum = (token: 'token0' | 'token1') =>
+            BigInt(principal?.[token].raw ?? -1) + BigInt(fees?.[token].raw ?? -1)
+          expect([sum('token0'), sum('token1')]).toEqual([BigInt(amounts.token0.raw), BigInt(amounts.token1.raw)])
+          const isNative = life.pool.key.currency0 === zeroAddress
+          if (isNative && prices !== null) expect(prices.token0).toEqual({ usd: '3000', source: 'wrapper' })
+        }
+      }
+    },
+    LIMIT_MS,
+  )
+
+  test('are answered at a block of the past, not there before, and burned ones need their chain', async () => {
+    const { pnl, events } = await processes.start()
+    const burned = lives.positions.find((life) => life.isBurned && isTold(life))
+    const closed = lives.positions.find((life) => !life.isBurned && isTold(life) && isEmpty(life))
+    const open = lives.positions.find((life) => !life.isBurned && isTold(life) && !isEmpty(life))
+    const taken = lives.positions.find((life) => !life.isBurned && !isTold(life))
+    if (burned === undefined || closed === undefined || open === undefined || taken === undefined) {
+      throw new Error('Cannot test without such positions')
+    }
+    const alone = (id: bigint) => askRoute(pnl, { params: { id: String(id) }, query: '' })
+    await expect(alone(burned.tokenId)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('needs parameter "chain_id"'),
+    })
+    expect((await askAbout(pnl, closed.tokenId, 'status=inactive')).credits).toBe(4)
+    await expect(askAbout(pnl, open.tokenId, 'status=inactive')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(askAbout(pnl, 999_999n)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('There never was'),
+    })
+    for (const route of [pnl, events]) {
+      await expect(askAbout(route, taken.tokenId)).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+        message: expect.stringContaining('hook of its pool'),
+      })
+    }
+    const [first] = ofLife(burned)
+    const at = Number(first?.blockNumber)
+    const then = await askAbout(events, burned.tokenId, `at_block=${at}`)
+    expect(then.reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(at) }])
+    expect((then.reply.data as unknown as EventShown[]).map(({ type }) => type)).toEqual(['increase'])
+    await expect(askAbout(events, burned.tokenId, `at_block=${at - 1}`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  }, 60_000)
 })
+
+/** An event in an answer. */
+interface EventShown {
+  readonly type: string
+  readonly amounts: AmountsShown
+  readonly principal?: AmountsShown
+  readonly fees?: AmountsShown
+  readonly prices: { readonly token0: object; readonly token1: object } | null
+}
+
+interface AmountsShown {
+  readonly token0: { readonly raw: string }
+  readonly token1: { readonly raw: string }
+}

@@ -3,18 +3,23 @@ import {
   createUniswapV4LifeReader,
   type UniswapV4LifeQuestion,
 } from '../../../../src/family/uniswap_v4/read/life/mod.ts'
+import { createUniswapV4Lives, positionLifeRoutes } from '../../../../src/family/uniswap_v4/routes/position_life.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import type { Life } from '../../../../src/finance/liquidity/lives/life_reader.ts'
 import { createHistory } from '../../../../src/history/history.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
+import { once } from '../../../../src/lib/once_each.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
 import type { V4Life } from '../../../devnet/uniswap_v4/life.ts'
+import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient } from '../../uniswap_v3/support.ts'
+import { everyIdOf, readerOf } from '../support.ts'
 import { infoAt, UNFED } from './truth.ts'
 
 /** A life that is asked for. */
@@ -24,6 +29,9 @@ export type AskedLife = Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpp
 export interface LifeProcess {
   /** The life up to a block, by default the newest. */
   read(life: AskedLife, block?: bigint): Promise<Life | undefined>
+  /** The routes about a life, over the family's own reader. */
+  readonly pnl: Route
+  readonly events: Route
   /** JSON-RPC methods that were asked, in order. */
   readonly requests: string[]
   readonly database: TestDatabase
@@ -55,7 +63,18 @@ export function createLifeProcesses(devnet: Devnet) {
       const history = createHistory(made)
       closers.push(history.close)
       const reader = createUniswapV4LifeReader({ db: database.db, history, clock: systemClock })
+      const services = { db: database.db, history, clock: systemClock }
+      const state = readerOf(client, { find: everyIdOf(devnet) })
+      const routes = positionLifeRoutes({
+        chainIds: [client.chain.id],
+        lives: once(() => createUniswapV4Lives({ ...services, reader: state.reader })),
+        placesOf: () => state.places,
+      })
+      const [pnl, events] = routes
+      if (pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
       return {
+        pnl,
+        events,
         requests,
         database,
         async read(life, at) {
@@ -77,4 +96,10 @@ export function createLifeProcesses(devnet: Devnet) {
       for (const close of closers.splice(0).reverse()) await close()
     },
   }
+}
+
+/** Asks for one position on the chain of the devnet. */
+export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteAnswer> {
+  const rest = query === '' ? '' : `&${query}`
+  return askRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
 }

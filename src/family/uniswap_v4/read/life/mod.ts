@@ -7,6 +7,7 @@ import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/li
 import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { type FoundChange, readChanges } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
+import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/cache.ts'
@@ -120,6 +121,12 @@ export function createUniswapV4LifeReader(services: {
       return { subject: { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] } }
     },
   })
+}
+
+/** The same reader, and one over it for answers that wait only a little. */
+export function createUniswapV4LifeReaders(services: Parameters<typeof createUniswapV4LifeReader>[0]) {
+  const lives = createUniswapV4LifeReader(services)
+  return { lives, timedLives: createTimedLives({ lives, clock: services.clock }) }
 }
 
 function birthIn({ pool, token0, token1, tickLower, tickUpper }: LivingPosition): BornPosition {
