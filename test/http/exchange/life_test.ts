@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { askersOf } from '../../../src/lib/async/askers.ts'
 import { whenLate } from '../../../src/lib/async/late.ts'
-import { PendingError, UnavailableError } from '../../../src/lib/error.ts'
+import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 
@@ -183,6 +183,16 @@ describe('limits', () => {
     expect(answer.body.error.message).toBe('Cannot answer within 0.03 s')
     expect(answer.headers.get('retry-after')).toBe('1')
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[503, 0]])
+  })
+
+  test('a read that gives up in time is 504, and costs nothing', async () => {
+    const { app, gate, happenings } = createFixture()
+    happenings.instead = async () => {
+      throw new CodedError('GATEWAY_TIMEOUT', 'Cannot answer: read 2 of 9 wallets in time; retry with fewer wallets')
+    }
+    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    expect([answer.status, answer.body.error.code]).toEqual([504, 'GATEWAY_TIMEOUT'])
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[504, 0]])
   })
 
   test('a read beyond its budget says what it waits for, if it has said so', async () => {
