@@ -12,6 +12,7 @@ import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import type { Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
+import { KAMINO_MAINNET } from '../finance/price/table/kamino.ts'
 import { createHistory } from '../history/history.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
@@ -163,7 +164,12 @@ export async function createServices(config: Config, options: ServicesOptions): 
         publicUrl: config.publicUrl,
         hostNames: hostNames(config),
         corsOrigins: config.corsOrigins,
-        probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history) },
+        probes: {
+          database: schemaProbe(db, log),
+          chains: probes,
+          history: historyProbe(history),
+          solana: () => solanaOffers(clients),
+        },
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
@@ -246,6 +252,14 @@ function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
   const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
   if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
   return probes
+}
+
+/** What endpoints of Solana have shown, in the order of the configuration. */
+function solanaOffers({ solana }: Clients) {
+  return (solana?.abilities(KAMINO_MAINNET.programId) ?? []).map(({ listsTokenAccounts, searchesProgram }) => ({
+    lists_token_accounts: listsTokenAccounts ?? null,
+    searches_programs: searchesProgram ?? null,
+  }))
 }
 
 function startOwnDatabase(

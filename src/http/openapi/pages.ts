@@ -22,6 +22,17 @@ const READINESS = closedObject({
     }),
     description: 'By chain id, where history is stored. Readiness does not depend on it.',
   },
+  solana: {
+    type: 'array',
+    items: closedObject({
+      lists_token_accounts: { type: ['boolean', 'null'], description: 'Positions of a wallet are found by them.' },
+      searches_programs: {
+        type: ['boolean', 'null'],
+        description: 'Without one that does, some obligations are missed.',
+      },
+    }),
+    description: 'What endpoints of Solana offer, in the order of the configuration; null: not asked lately.',
+  },
   request_id: REQUEST_ID,
 })
 

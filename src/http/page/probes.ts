@@ -20,6 +20,14 @@ export interface Probes {
   readonly chains: ReadonlyMap<number, Probe>
   /** By chain id; only told, nothing depends on it. */
   readonly history?: () => Promise<Readonly<Record<string, HistoryProgress>>>
+  /** By endpoint, in the order of the configuration; only told. Absent if Solana is not served. */
+  readonly solana?: (() => readonly SolanaOffers[]) | undefined
+}
+
+/** What one endpoint of Solana offers besides reading accounts; null if it was not asked lately. */
+interface SolanaOffers {
+  readonly lists_token_accounts: boolean | null
+  readonly searches_programs: boolean | null
 }
 
 /** Answers of the dependencies. */
@@ -30,6 +38,8 @@ interface Readiness {
   readonly chains: Readonly<Record<string, boolean>>
   /** By chain id; empty if nothing is known. */
   readonly history: Readonly<Record<string, HistoryProgress>>
+  /** Empty if Solana is not served. */
+  readonly solana: readonly SolanaOffers[]
 }
 
 /** Longest wait for one dependency. */
@@ -50,7 +60,7 @@ export function createReadiness(probes: Probes, clock: Clock): () => Promise<Rea
   }
 }
 
-async function ask({ database, chains, history = async () => ({}) }: Probes): Promise<Readiness> {
+async function ask({ database, chains, history = async () => ({}), solana = () => [] }: Probes): Promise<Readiness> {
   const coverage = history().catch(() => ({}))
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
@@ -65,6 +75,7 @@ async function ask({ database, chains, history = async () => ({}) }: Probes): Pr
     database: databaseReady === true,
     chains: byId,
     history: databaseReady === true ? await coverage : {},
+    solana: solana(),
   }
 }
 

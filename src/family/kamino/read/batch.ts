@@ -144,7 +144,9 @@ export function createBatchReader(options: {
       return await readFound(session, query, { ...limits, found: inOrder })
     } catch (error) {
       if (limits.signal.aborted || clock.monotonicMs() + END_MS < limits.untilMs) throw error
-      const message = `Cannot answer: read ${found.size} of ${total} wallets in time; retry with fewer wallets`
+      const isDerived = [...found.values()].some(({ by }) => by !== 'search')
+      const why = isDerived ? '; no endpoint searches programs: set SOLANA_RPC_URL to one that does' : ''
+      const message = `Cannot answer: read ${found.size} of ${total} wallets in time; retry with fewer wallets${why}`
       throw new CodedError('GATEWAY_TIMEOUT', message, { cause: error })
     }
   }
