@@ -95,9 +95,9 @@ function lensAt(
 ): LensAccess {
   return {
     way,
-    call({ data, block, isLight = false }) {
+    call({ isLight = false, ...question }) {
       const callLens = way === 'override' && isLight ? callTogether : CALL_LENS[way]
-      return callLens(endpoint, { runtime, data, block }, signal)
+      return callLens(endpoint, { runtime, ...question }, signal)
     },
     at,
     pin: async () => at ?? (await readLatestBlock(endpoint, chainId, signal)),

@@ -52,8 +52,8 @@ export async function placeUniswapV4(node: Node): Promise<void> {
     [stateView]: artifact(PERIPHERY, 'StateView', manager),
     [swapRouter]: artifact(CORE, 'PoolSwapTest', manager),
     [donateRouter]: artifact(CORE, 'PoolDonateTest', manager),
-    [HOOKS.dynamicFee]: artifact(CORE, 'DynamicFeesTestHook'),
-    [HOOKS.feeTaking]: artifact(CORE, 'FeeTakingHook', manager),
+    [HOOKS.dynamicFee]: coreHookCode('DynamicFeesTestHook'),
+    [HOOKS.feeTaking]: coreHookCode('FeeTakingHook'),
     [HOOKS.customCurve]: artifact(CORE, 'CustomCurveHook', manager),
     [HOOKS.forbidding]: ownCreationCode('ForbiddingHook'),
   }
@@ -105,6 +105,12 @@ export async function placeHook(
   const address = hookAddress(hook.name, hook.permissions)
   await place(node, { placements: [{ address, creationCode: hook.creationCode }], owner: BANK })
   return address
+}
+
+/** Creation code of a hook of v4-core's tests, which takes the pool manager or nothing. */
+export function coreHookCode(name: 'FeeTakingHook' | 'LPFeeTakingHook' | 'DynamicFeesTestHook'): Promise<Hex> {
+  const manager = encodeAbiParameters([{ type: 'address' }], [UNISWAP_V4.poolManager])
+  return artifact(CORE, name, name === 'DynamicFeesTestHook' ? '0x' : manager)
 }
 
 async function artifact(folder: string, name: string, args: Hex = '0x'): Promise<Hex> {

@@ -14,6 +14,8 @@ export interface LensCall {
   readonly block: BlockAt
   /** @default what the endpoint grants */
   readonly gas?: number
+  /** Code at further addresses for this call, which others in one bundle with it see too. Only by state override. */
+  readonly others?: Readonly<Record<Hex, Hex>>
 }
 
 /**
@@ -125,7 +127,7 @@ function sendAll(desk: Desk): void {
   desk.waiting = []
   const groups: [Waiting, ...Waiting[]][] = []
   for (const waiting of staying) {
-    const group = groups.find(([first]) => isAlike(first, waiting))
+    const group = groups.find((members) => members.every((each) => isAlike(each, waiting)))
     if (group === undefined) groups.push([waiting])
     else group.push(waiting)
   }
@@ -138,8 +140,14 @@ function isAlike({ endpoint, call, askers }: Waiting, other: Waiting): boolean {
   return (
     endpoint.priority === other.endpoint.priority &&
     hashOrTag(call.block) === hashOrTag(other.call.block) &&
-    firstOf(askers) === firstOf(other.askers)
+    firstOf(askers) === firstOf(other.askers) &&
+    mayShare(call.others, other.call.others)
   )
+}
+
+/** Nobody's contract is replaced by what another one needs there. */
+function mayShare(some: LensCall['others'] = {}, more: LensCall['others'] = {}): boolean {
+  return Object.entries(some).every(([address, code]) => (more[address as Hex] ?? code) === code)
 }
 
 /** A reading that several share began for the first of them. */
@@ -202,7 +210,10 @@ async function ask(
     const request: EthCall = {
       to: BUNDLE_ADDRESS,
       code: LENS_RUNTIME,
-      others: Object.fromEntries(lenses.map((runtime, index) => [addressOf(index), runtime])),
+      others: Object.assign(
+        Object.fromEntries(lenses.map((runtime, index) => [addressOf(index), runtime])),
+        ...bundle.map((each) => each.call.others),
+      ),
       data: `0x${bytesOf(bundle.length, 1)}${questions.join('')}`,
       block: call.block,
     }
