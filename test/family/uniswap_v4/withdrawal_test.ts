@@ -4,8 +4,10 @@ import { readByLens } from '../../../src/chain/call/lens.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import type { Withdrawal } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
+import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'
 import { readWithdrawals, WITHDRAWAL_LENS } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
+import { createTokenJudge } from '../../../src/finance/token/spam/judge.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
@@ -15,7 +17,7 @@ import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { fullRange, rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import type { Paid } from '../../devnet/uniswap_v4/burns.ts'
-import { burnCall, swapCall, type V4Change } from '../../devnet/uniswap_v4/calls.ts'
+import { burnCall, swapCall, type V4Change, type V4MintRequest } from '../../devnet/uniswap_v4/calls.ts'
 import { buildV4Lives } from '../../devnet/uniswap_v4/life.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { coreHookCode, placeHook } from '../../devnet/uniswap_v4/place.ts'
@@ -74,7 +76,7 @@ afterAll(async () => {
 
 const REMOVES = ['afterRemoveLiquidity', 'afterRemoveLiquidityReturnsDelta'] as const
 
-function read(owner: Address, ids: readonly bigint[]) {
+function read(owner: Address, ids: readonly bigint[], together = false) {
   const lens = { ...WITHDRAWAL_LENS, chainId: devnet.chainId, clock: systemClock }
   return client.read(
     (endpoint, within) =>
@@ -83,7 +85,7 @@ function read(owner: Address, ids: readonly bigint[]) {
         { ...lens, read: (access) => readWithdrawals(access, { owner, ids, deployment: DEPLOYMENT }) },
         within,
       ),
-    { signal: patient, budgetMs: 30_000 },
+    { signal: patient, budgetMs: 30_000, together },
   )
 }
 
@@ -92,9 +94,13 @@ function saidOf(paid: Paid | null | undefined): Withdrawal {
   return { paid }
 }
 
-function mint(pool: V4PoolOf, owner: Address, usd = 3_000): Promise<bigint> {
+function mint(pool: V4PoolOf, owner: Address): Promise<bigint> {
+  return v4.mint(mintRequest(pool, owner))
+}
+
+function mintRequest(pool: V4PoolOf, recipient: Address): V4MintRequest {
   const range = rangeAround(pool, -900, 900)
-  return v4.mint({ pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd }), recipient: owner })
+  return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 3_000 }), recipient }
 }
 
 async function trade(pool: V4PoolOf): Promise<void> {
@@ -147,6 +153,36 @@ test('25 withdrawals take one request and at most 6 million gas, and change noth
   expect(await v4.realBurns(ids.map((tokenId) => ({ pool: v4.pools.feeTaking, owner, tokenId })))).toEqual(
     [...byId.values()].map((each) => ('paid' in each ? each.paid : null)),
   )
+})
+
+test('the withdrawals of two owners and the list of a third leave in one request, and none sees another', async () => {
+  const owners = [walletOf('withdraws beside 0'), walletOf('withdraws beside 1')] as const
+  const pool = v4.pools.feeTaking
+  const ids = await v4.mintMany(owners.map((recipient) => mintRequest(pool, recipient)))
+  await trade(pool)
+  const paid = await v4.realBurns(ids.map((tokenId, index) => ({ pool, tokenId, owner: owners[index] ?? BANK })))
+  const { judge } = createTokenJudge()
+  const list = () => {
+    const asked = { chain: client.chain, deployment: DEPLOYMENT, judge, spam: 'apart' } as const
+    const lens = { ...LENS, chainId: devnet.chainId, clock: systemClock }
+    return client.read(
+      (endpoint, within) => {
+        const wallet = { wallet: owners[0], ids, positionsMax: 100 }
+        return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, wallet, asked) }, within)
+      },
+      { signal: patient, together: true },
+    )
+  }
+  await list()
+  faulty.reset()
+  const [first, second, { owned }] = await Promise.all([
+    read(owners[0], ids.slice(0, 1), true),
+    read(owners[1], ids.slice(1), true),
+    list(),
+  ])
+  expect(faulty.seen).toHaveLength(1)
+  expect([...first.byId.values(), ...second.byId.values()]).toEqual(paid.map(saidOf))
+  expect(owned).toEqual(ids.slice(0, 1))
 })
 
 const HARMS = ['burns gas', 'loops', 'returns a mebibyte', 'reverts with a mebibyte', 'destroys itself'] as const
