@@ -38,7 +38,8 @@ export interface Midnights {
   of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock>
   /**
    * Days, the newest first, in groups: each comes once the blocks of its midnights are known, which are looked for
-   * together. What cannot be found so is left to `of`. Throws `AbortedError` if `signal` fires.
+   * together. Those that have no block are left out; what cannot be found so is left to `of`. Throws `AbortedError` if
+   * `signal` fires.
    */
   inGroups(client: ChainClient, days: readonly number[], signal: AbortSignal): AsyncGenerator<readonly number[]>
   /** Takes what is stored about a chain's days into memory, in one statement. */
@@ -105,10 +106,17 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     return isStored
   }
 
-  /** Looks for midnights that nobody has found yet; the youngest are left out, whose blocks are not final. */
-  async function search(client: ChainClient, days: readonly number[], signal: AbortSignal): Promise<void> {
+  /**
+   * Looks for midnights that nobody has found yet; not for the youngest, whose blocks are not final. Returns those that
+   * have no block.
+   */
+  async function search(
+    client: ChainClient,
+    days: readonly number[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<number>> {
     const unknown = days.filter((day) => isOld(day * DAY_SEC) && kept.get(`${client.chain.id}:${day}`) === undefined)
-    if (unknown.length === 0) return
+    if (unknown.length === 0) return new Set()
     const times = unknown.map((day) => BigInt(day * DAY_SEC))
     const found = await finder.lastByEach(client, times, signal)
     await Promise.all(
@@ -119,6 +127,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
         await note(day, block, isSettled(block))
       }),
     )
+    return new Set(unknown.filter((_, index) => found[index] === undefined))
   }
 
   async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
@@ -167,9 +176,10 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       const rows = await stored(client, { from, to })
       // `of` compares what is not final, and tells if it is replaced.
       const open = new Set(rows.flatMap(({ day, isFinal }) => (isFinal ? [] : day)))
-      const find = async (group: readonly number[]): Promise<void> => {
+      const find = async (group: readonly number[]): Promise<readonly number[]> => {
         const some = group.filter((day) => !open.has(day))
-        await search(client, some, signal)
+        const without = await search(client, some, signal)
+        return group.filter((day) => !without.has(day))
       }
       yield* groups({ chainId: client.chain.id, days, find }, signal)
     },

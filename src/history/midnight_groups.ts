@@ -13,8 +13,8 @@ export interface MidnightSearch {
   readonly chainId: number
   /** In the order in which they are wanted. */
   readonly days: readonly number[]
-  /** Finds the blocks of some of them, as far as it can. */
-  find(days: readonly number[]): Promise<void>
+  /** Finds the blocks of some of them, as far as it can; returns those that have one, or may have. */
+  find(days: readonly number[]): Promise<readonly number[]>
 }
 
 /**
@@ -26,16 +26,16 @@ export type MidnightGroups = (search: MidnightSearch, signal: AbortSignal) => As
 /** Makes them. A chain is searched for one group at a time: those before may find what is wanted. */
 export function createMidnightGroups(clock: Clock): MidnightGroups {
   /** By chain, the end of the last search. */
-  const ends = new Map<number, Promise<void>>()
+  const ends = new Map<number, Promise<unknown>>()
 
-  async function inTurn(chainId: number, run: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async function inTurn<T>(chainId: number, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const running = (ends.get(chainId) ?? Promise.resolve()).then(run)
     const end = running.catch(() => {})
     ends.set(chainId, end)
     void end.then(() => {
       if (ends.get(chainId) === end) ends.delete(chainId)
     })
-    await untilAborted(running, signal)
+    return await untilAborted(running, signal)
   }
 
   return async function* inGroups({ chainId, days, find }, signal) {
@@ -43,15 +43,16 @@ export function createMidnightGroups(clock: Clock): MidnightGroups {
     for (let at = 0; at < days.length; ) {
       const group = days.slice(at, at + size)
       const startedMs = clock.monotonicMs()
+      let found: readonly number[]
       try {
-        await inTurn(chainId, () => find(group), signal)
+        found = await inTurn(chainId, () => find(group), signal)
       } catch (error) {
         if (!(error instanceof UnavailableError || error instanceof UpstreamError)) throw error
         // One by one it shows which of them is to blame.
         yield days.slice(at)
         return
       }
-      yield group
+      yield found
       at += group.length
       if (clock.monotonicMs() - startedMs < QUICK_MS) size = Math.min(DAYS_MAX, 2 * size)
     }

@@ -125,7 +125,8 @@ test('several are found together by two endpoints, and asked for no more', async
   const { midnights, client } = over(2, 0)
   nowSec = (days[1] + 2) * DAY_SEC
   const newestFirst = days.toReversed()
-  const groups = await Array.fromAsync(midnights.inGroups(client, newestFirst, never))
+  const beforeTheChain = 10
+  const groups = await Array.fromAsync(midnights.inGroups(client, [...newestFirst, beforeTheChain], never))
   expect(groups).toEqual([newestFirst])
   expect(await stored()).toEqual(days.map((day, index) => [day, blocks[index]?.number ?? 0n, 2, true]))
   for (const rpc of rpcs) rpc.reset()

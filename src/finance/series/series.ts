@@ -104,12 +104,15 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
       recheck.answered(place.client, await taker.take({ place, day, wallet }, signal))
       days.taken++
     }
+    const asked: number[] = []
     const groups: Promise<PromiseSettledResult<void>[]>[] = []
-    for await (const group of midnights.inGroups(place.client, wanted, signal))
+    for await (const group of midnights.inGroups(place.client, wanted, signal)) {
+      asked.push(...group)
       groups.push(Promise.allSettled(group.map(take)))
+    }
     const ends = (await Promise.all(groups)).flat()
     const failures = ends.flatMap((end, index) =>
-      end.status === 'rejected' ? [{ error: end.reason as unknown, isStored: stored.has(wanted[index] ?? last) }] : [],
+      end.status === 'rejected' ? [{ error: end.reason as unknown, isStored: stored.has(asked[index] ?? last) }] : [],
     )
     if (rechecked > 0) await tellReplaced(request, { stored, days: wanted })
     const fault = failures.find(({ error, isStored }) => isFault(error, isStored))

@@ -56,7 +56,7 @@ interface Queue<Figures> {
 export function createSnapshotTaker<Figures>(options: {
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
-  /** Waited for before each reading. @default none */
+  /** Waited for before each reading of figures. @default none */
   readonly rate?: Rate
 }): SnapshotTaker<Figures> {
   const { midnights, store, rate } = options
@@ -68,6 +68,7 @@ export function createSnapshotTaker<Figures>(options: {
     signal: AbortSignal,
   ): Promise<number> {
     const block = await midnights.of(place.client, day, signal)
+    await rate?.(signal)
     const { value, endpoints } = await place.figuresAt({ day, block }, wallets, signal)
     const witnesses = endpoints.length
     const rows = wallets.map((wallet, index) => ({ wallet, figures: value[index] }))
@@ -86,7 +87,6 @@ export function createSnapshotTaker<Figures>(options: {
     const { signal } = new AbortController()
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       try {
-        await rate?.(signal)
         const witnesses = await read(group, wallets, signal)
         queue.succeeded++
         if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
