@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import { type Hex, keccak256 } from 'viem'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
@@ -173,6 +173,61 @@ describe('receipt=true', () => {
     } finally {
       await keyed.stop()
     }
+  })
+})
+
+describe('a result of a tool', () => {
+  test('cites what it was read from, which a later receipt confirms, for nothing', async () => {
+    const { good } = devnet.positions
+    const height = Number(await devnet.client.getBlockNumber())
+    const given: readonly (readonly [tool: string, given: object, path: string])[] = [
+      ['uniswap_position', { id: String(good), chain_id: 1 }, `/v1/positions/uniswap-v3/${good}?chain_id=1`],
+      [
+        'uniswap_positions',
+        { wallet: devnet.wallets.provider },
+        `/v1/positions/uniswap-v3?wallet=${devnet.wallets.provider}`,
+      ],
+      ['aave_positions', { wallet: aave.wallets.borrower }, `/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`],
+    ]
+    for (const [tool, asked, path] of given) {
+      const { data, citation } = await stage.tool(tool, asked)
+      const { body } = await stage.get(
+        `${path}${path.includes('chain_id') ? '' : '&chain_id=1'}&at_block=${height}&receipt=true`,
+      )
+      expect(data).toEqual(body.data)
+      const [read] = payloadOf(body.receipt).reads
+      const [call] = read?.calls ?? []
+      if (read === undefined || call === undefined) throw new Error('Expected a call')
+      expect(citation).toEqual([
+        {
+          chain_id: 1,
+          block_number: height,
+          parent_hash: read.block.parent_hash,
+          lens: call.lens,
+          call: keccak256(call.data),
+          answer: keccak256(call.answer),
+        },
+      ])
+    }
+    // Two for the first, and a tool's price is that of the route.
+    expect(
+      stage.gate.rows
+        .filter(({ path }) => path === '/mcp/v1/positions/uniswap-v3/{id}')
+        .map((row) => row.creditsCharged),
+    ).toEqual([2])
+    const batch = await stage.tool('aave_batch', { wallets: [aave.wallets.emode], chain_id: 1 })
+    expect(batch.citation).toHaveLength(1)
+  })
+
+  test('is kept until the next block, and HTTP cites nothing', async () => {
+    const kept = stageOver([rowOver([devnet.rpcUrl], { reuseMs: 600_000, blockTimeMs: 600_000 })])
+    await devnet.rpc.call('evm_mine')
+    const asked = { id: String(devnet.positions.good), chain_id: 1 }
+    const first = await kept.tool('uniswap_position', asked)
+    expect(await kept.tool('uniswap_position', asked)).toMatchObject({ citation: first.citation })
+    expect(kept.requests).toEqual(['eth_call'])
+    const path = `/v1/positions/uniswap-v3/${devnet.positions.good}?chain_id=1`
+    expect(Object.keys((await kept.get(path)).body)).toEqual(['data', 'request_id'])
   })
 })
 

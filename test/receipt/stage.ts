@@ -8,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createMcp } from '../../src/mcp/gateway.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import type { PublishedKey } from '../../src/service/receipt/keys.ts'
 import { createNotary } from '../../src/service/receipt/notary.ts'
@@ -28,6 +29,8 @@ export interface Stage {
   readonly requests: string[]
   get(path: string, key?: string): Promise<Answer>
   post(path: string, body: unknown): Promise<Answer>
+  /** Body of a tool's answer. */
+  tool(name: string, given: object): Promise<Answer['body']>
 }
 
 /** The row of the devnet, with a feed for every token. */
@@ -66,6 +69,7 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     routes,
     aliases: familyAliases(config.families),
     gate,
+    gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID() }),
     notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock }),
     clock: systemClock,
     log: silentLog,
@@ -83,6 +87,17 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     requests,
     get: (path, key = 'rich') => call(path, { key }),
     post: (path, body) => call(path, { key: 'rich', method: 'POST', body: JSON.stringify(body) }),
+    async tool(name, given) {
+      const body = JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: given },
+      })
+      const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+      const answer = await call('/mcp', { key: 'rich', method: 'POST', body, headers })
+      return JSON.parse(answer.body.result.content[0].text)
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.ts'
 import { failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Notary } from '../route/receipt.ts'
+import { type Notary, takesReceipt } from '../route/receipt.ts'
 import type { Accepted, Call, RouteRequest } from '../route/route.ts'
 import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
@@ -182,7 +182,9 @@ function witnessed(
   { exchange, accepted, services }: { exchange: Exchange; accepted: Accepted; services: ExchangeServices },
 ): Call {
   const { isReceipted } = call
-  if (!isReceipted && exchange.isCited !== true) return call
+  const { found } = exchange
+  const isCited = exchange.isCited === true && found.kind === 'endpoint' && takesReceipt(found.endpoint.route.input)
+  if (!isReceipted && !isCited) return call
   const { method, path, query, settlementId } = exchange
   const { notary } = services
   if (isReceipted && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)

@@ -1,5 +1,5 @@
-import { namesIn } from '../request/fields.ts'
 import { priceSentence } from '../route/charge.ts'
+import { takesReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
@@ -87,7 +87,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
 
 function bodyOf({ input, output }: Route): JsonSchema {
   const body = jsonSchema(output)
-  return namesIn(input).taken.includes('receipt') ? withReceipt(body) : body
+  return takesReceipt(input) ? withReceipt(body) : body
 }
 
 function failuresOf(route: Route): readonly Failing[] {

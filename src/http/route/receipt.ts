@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { namesIn } from '../request/fields.ts'
 import { documented } from '../request/input.ts'
 import type { Call } from './route.ts'
 
@@ -34,6 +35,11 @@ export interface Notary {
   receipted(asked: Statement, id: string): Call['read']
   /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
   cited(asked: Statement): Call['read'] | undefined
+}
+
+/** True if answers to such an input can have a receipt. */
+export function takesReceipt(input: v.GenericSchema): boolean {
+  return namesIn(input).taken.includes('receipt')
 }
 
 /** True if a valid input asks for a receipt. */

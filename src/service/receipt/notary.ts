@@ -1,19 +1,24 @@
 import packageJson from '../../../package.json' with { type: 'json' }
+import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
 import { type Signer, seal } from '../../chain/receipt/envelope.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
 import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
-import type { FinanceChain } from '../../finance/chain.ts'
+import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
 import type { Notary, Statement } from '../../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/once_each.ts'
+import { createRecent } from '../../lib/recent.ts'
 import type { Config } from '../config/config.ts'
 import { answerAgain, callOf, statedBy } from './again.ts'
 import { PAYLOAD_TYPE, type Payload, readOf, uncoveredOf } from './payload.ts'
 import { readSettings, settingsOf } from './settings.ts'
+
+/** Answers to agents that are kept until the next block. */
+const CITED_MAX = 1_000
 
 interface NotaryOptions {
   readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
@@ -38,21 +43,29 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
     return family
   }
 
-  /** The same call over clients that note what they read. */
-  async function recording(statement: Statement, context: ReadContext) {
+  /** The answer of routes of its own, over these clients. */
+  async function answerOver(noting: readonly FinanceClient[], statement: Statement, context: ReadContext) {
     const services = connect()
-    const recorders = [...services.clients.values()].map((client) => createRecorder(client))
-    const clients = new Map(recorders.map(({ client }) => [client.chain.id, client]))
+    const clients = new Map(noting.map((client) => [client.chain.id, client]))
     const routes = familyOf(statement).routes({
       chainIds: chains.map(({ id }) => id),
       servesSolana: solana.rpcUrls.length > 0,
       connect: () => ({ ...services, clients }),
     })
     const call = await callOf(routes, statement)
-    const answer = await call.read(context)
+    return await call.read(context)
+  }
+
+  async function recording(statement: Statement, context: ReadContext) {
+    const recorders = [...connect().clients.values()].map((client) => createRecorder(client))
+    const noting = recorders.map(({ client }) => client)
+    const answer = await answerOver(noting, statement, context)
     const records = recorders.flatMap(({ client, record }) => recordOf(client.chain, record))
     return { answer, records }
   }
+
+  /** Answers that say what they were read from, while their blocks are the newest. */
+  const cited = createRecent<Answer>({ entriesMax: CITED_MAX })
 
   /** Settings of every chain as a receipt has them and as a verifier reads them, by family. */
   const settled = new Map(
@@ -112,7 +125,33 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
       const receipt = seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
       return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
     },
-    cited: () => undefined,
+    cited(statement) {
+      if (familyOf(statement).network === 'solana') return undefined
+      return async (context) => {
+        const name = JSON.stringify(statement)
+        const before = cited.get(name)
+        if (before !== undefined && before.untilMs > clock.monotonicMs()) return before
+        const citing = [...connect().clients.values()].map((client) => createCitingClient(client))
+        const noting = citing.map(({ client }) => client)
+        const answer = await answerOver(noting, statement, context)
+        const citation = citing.flatMap((each) => each.cited().map(presentCited))
+        const made: Answer = { ...answer, present: (presenting) => ({ ...answer.present(presenting), citation }) }
+        if (made.untilMs > clock.monotonicMs()) cited.set(name, made)
+        return made
+      }
+    },
+  }
+}
+
+function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
+  return {
+    chain_id: chainId,
+    block_number: Number(number),
+    ...(hash === undefined ? {} : { block_hash: hash }),
+    parent_hash: parentHash,
+    lens,
+    call,
+    answer,
   }
 }
 

@@ -1,0 +1,83 @@
+import { type Hex, keccak256 } from 'viem'
+import type { Block } from '../block.ts'
+import { openLensPage } from '../call/cursor.ts'
+import { sealDeployless } from '../call/deployless.ts'
+import type { Chain } from '../chain.ts'
+import { type BlockAt, type ChainClient, type Endpoint, type EthCall, RevertError } from '../rpc/client.ts'
+import { answerOf, type LensQuestion, lensHashOf, questionOf } from './record.ts'
+
+/** A question to a lens that an answer was made from, by hashes. */
+export interface Cited {
+  readonly block: Block
+  /** Of its runtime code. */
+  readonly lens: Hex
+  /** Of the call data. */
+  readonly call: Hex
+  /** Of the raw answer. */
+  readonly answer: Hex
+}
+
+/** A client that notes which questions are asked through it, for one answer. */
+export interface CitingClient<Row extends Chain> {
+  readonly client: ChainClient<Row>
+  cited(): readonly Cited[]
+}
+
+interface Noted {
+  readonly question: LensQuestion
+  readonly at: BlockAt
+  readonly answer: Hex
+}
+
+/** Makes a client for one answer over the client of a chain, which asks what it is asked. A failed attempt leaves no trace. */
+export function createCitingClient<Row extends Chain>({
+  chain,
+  log,
+  background,
+  read,
+}: ChainClient<Row>): CitingClient<Row> {
+  const kept: Noted[] = []
+
+  function noting(endpoint: Endpoint, draft: Noted[]): Endpoint {
+    return {
+      index: endpoint.index,
+      priority: endpoint.priority,
+      together: endpoint.together,
+      // Those who leave together are known by what they have learned, which therefore is a copy.
+      learned: new Map(endpoint.learned),
+      async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
+        const question = questionOf(request)
+        if (question === undefined) return await endpoint.call(request, signal)
+        const { way } = question
+        const answer = await answerOf(way, () => endpoint.call(request, signal))
+        draft.push({ question, at: request.block, answer })
+        if (way === 'deployless') throw new RevertError(sealDeployless(answer))
+        return answer
+      },
+      request: (asked, signal) => endpoint.request(asked, signal),
+      observeBlock: (block) => endpoint.observeBlock(block),
+    }
+  }
+
+  return {
+    client: {
+      chain,
+      log,
+      background,
+      read: (attempt, options) =>
+        read(async (endpoint, signal) => {
+          const draft: Noted[] = []
+          const value = await attempt(noting(endpoint, draft), signal)
+          kept.push(...draft)
+          return value
+        }, options),
+    },
+    cited: () =>
+      kept.map(({ question, at, answer }) => ({
+        block: { ...openLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
+        lens: lensHashOf(question.runtime),
+        call: keccak256(question.data),
+        answer: keccak256(answer),
+      })),
+  }
+}
