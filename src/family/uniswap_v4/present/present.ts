@@ -1,14 +1,26 @@
 import { checksumAddress, zeroAddress } from 'viem'
-import { millionthsOrNull, presentAmounts, presentPrices, presentToken } from '../../../finance/liquidity/present.ts'
+import {
+  millionthsOrNull,
+  presentAmounts,
+  presentPnl,
+  presentPrices,
+  presentToken,
+} from '../../../finance/liquidity/present.ts'
+import type { Outcome } from '../../../finance/liquidity/profit.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { figuresOf, type Withdrawal } from '../math/figures.ts'
 import { isDynamicFee, permissionsOf } from '../math/hooks.ts'
 import type { FullPosition, Position, V4Pool } from '../read/position.ts'
 
+/** All that `full=true` shows of a position. */
+interface PresentableFull extends FullPosition {
+  readonly pnl: Outcome
+}
+
 /** A position in an answer: its state, and with `full` its figures too. */
 export function presentPosition(
   position: Position,
-  options: { readonly sqrtPrice: boolean; readonly full?: FullPosition | undefined },
+  options: { readonly sqrtPrice: boolean; readonly full?: PresentableFull | undefined },
 ) {
   const { tokenId, chainId, deployment, owner, liquidity, pool } = position
   const wallet = checksumAddress(owner)
@@ -48,7 +60,7 @@ function presentPool(pool: V4Pool) {
   }
 }
 
-function presentFigures({ position, withdrawal }: FullPosition) {
+function presentFigures({ position, withdrawal, pnl }: PresentableFull) {
   const { token0, token1 } = position
   const { amounts, fees, inRange, prices, inverse, usd } = figuresOf(position, withdrawal)
   const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
@@ -64,6 +76,8 @@ function presentFigures({ position, withdrawal }: FullPosition) {
       uncollected_fees: millionthsOrNull(usd?.feesE6),
       total: millionthsOrNull(usd?.totalE6),
     },
+    pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
+    pnl_status: pnl.status,
   }
 }
 

@@ -3,6 +3,8 @@ import {
   amounts,
   integerText,
   managedCounts,
+  PNL_STATUSES,
+  pnl,
   positionToken,
   rangeFigures,
   tokenPrices,
@@ -48,6 +50,11 @@ const figures = {
     'reverts: the withdrawal does; unsupported: no endpoint executes it',
   ),
   ...rangeFigures,
+  pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
+  pnl_status: withFull(
+    v.picklist(PNL_STATUSES),
+    'pending: its history was not read within 2 seconds, ask again; unpriced: a price is missing; failed: …/pnl says why',
+  ),
   usd: withFull(
     v.strictObject({
       ...tokenPrices,

@@ -10,4 +10,6 @@ export const CHARGES = {
     instead: [{ parameter: 'status', value: 'inactive', credits: 1 }, FULL],
   },
   position: { credits: 2, instead: [FULL] },
+  pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
+  events: { credits: 1 },
 } satisfies Record<string, Charge>

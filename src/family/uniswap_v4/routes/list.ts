@@ -12,8 +12,10 @@ import { WalletTooLargeError } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { placesToAsk, type V4RoutesOptions } from './places.ts'
 
+const FAILED = { status: 'failed' } as const
+
 /** The list of a wallet's positions. */
-export function listRoute({ reader: connected, chainIds }: V4RoutesOptions): Route {
+export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -41,7 +43,7 @@ export function listRoute({ reader: connected, chainIds }: V4RoutesOptions): Rou
     output: listOutput,
     errors: [503],
     charge: CHARGES.list,
-    async read({ wallet, status, full, page, limit, ...asked }, { signal }) {
+    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
@@ -51,10 +53,16 @@ export function listRoute({ reader: connected, chainIds }: V4RoutesOptions): Rou
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         return { places, reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
       })
-      return { ...list, full: full ? await reader.readFull(list.items, { ...list, signal }) : undefined }
+      if (!full) return { ...list, full: undefined }
+      const [figures, pnls] = await Promise.all([
+        reader.readFull(list.items, { ...list, signal }),
+        lives().outcomes(list, { signal, untilMs }),
+      ])
+      return { ...list, full: figures.map((each, index) => ({ ...each, pnl: pnls[index] ?? FAILED })) }
     },
     count: ({ items }) => items.length,
-    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
+    // Profits come from histories, which grow while the block is the same.
+    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching, items, full }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { full: full?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),

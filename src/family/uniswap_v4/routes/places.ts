@@ -5,11 +5,13 @@ import { type Moment, readAt } from '../../place.ts'
 import type { ChainRead, Position } from '../read/position.ts'
 import { deploymentOf, type UniswapV4Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
+import type { UniswapV4Lives } from './position_life.ts'
 
 /** What the family's endpoints are made from; `chainIds` are all configured chains, with this family or without. */
 export interface V4RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
+  readonly lives: () => UniswapV4Lives
 }
 
 /** What a request says about where its positions are, and when. */

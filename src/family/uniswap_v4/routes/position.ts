@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
+import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
@@ -7,9 +9,12 @@ import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
 import { onlyPositionOf, placesToAsk, readOneAt, type V4RoutesOptions } from './places.ts'
+import { lifeIfTold } from './position_life.ts'
+
+const FAILED = { status: 'failed' } as const
 
 /** The state of one position. */
-export function positionRoute({ reader: connected, chainIds }: V4RoutesOptions): Route {
+export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       id: tokenId,
@@ -35,13 +40,21 @@ export function positionRoute({ reader: connected, chainIds }: V4RoutesOptions):
       const found = await readOneAt(reader, { id, places, moment: asked }, signal)
       const position = onlyPositionOf(found.reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-      const [fullPosition] = full ? await reader.readFull([position], { ...found, signal }) : []
-      return { reads: found.reads, position, full: fullPosition }
+      const here = asOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
+      if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
+      const life = await lifeIfTold(lives(), { ...found, position }, signal)
+      const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
+      const now = life?.position ?? position
+      const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
+      const pnl = life === undefined ? FAILED : outcomeOf(await profitIfPriced(life))
+      return {
+        reads: found.reads,
+        position: now,
+        full: { ...figures, pnl },
+        asOf: life === undefined ? here : asOf([life]),
+      }
     },
-    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
-    present: ({ reads, position, full }) => ({
-      data: presentPosition(position, { full, sqrtPrice: true }),
-      asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)),
-    }),
+    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
+    present: ({ position, full, asOf }) => ({ data: presentPosition(position, { full, sqrtPrice: true }), asOf }),
   })
 }

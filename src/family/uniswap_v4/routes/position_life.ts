@@ -3,26 +3,20 @@ import type { OwnPrice } from '../../../finance/liquidity/flow_price.ts'
 import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
 import type { PnlState } from '../../../finance/liquidity/profit.ts'
 import { ifDirect } from '../../../finance/price/price.ts'
-import type { Charge } from '../../../http/route/charge.ts'
 import type { Route } from '../../../http/route/route.ts'
 import type { FamilyServices } from '../../family.ts'
-import { type AskedPosition, lifeRoutes } from '../../life_routes.ts'
+import { lifeRoutes } from '../../life_routes.ts'
 import { createPositionLives, type PositionLives } from '../../position_life.ts'
 import { heldIn } from '../math/figures.ts'
-import { createUniswapV4LifeReaders } from '../read/life/mod.ts'
+import { createUniswapV4LifeReaders, isUntellable } from '../read/life/mod.ts'
 import type { Position } from '../read/position.ts'
-import type { UniswapV4Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
+import { CHARGES } from './credits.ts'
+import { placesToAsk, type V4RoutesOptions } from './places.ts'
 
 /** Lives of the family's positions, as its routes ask for them. */
 export type UniswapV4Lives = PositionLives<UniswapV4Deployment, Position>
-
-/** What the routes about a life cost. */
-const LIFE_CHARGES = {
-  pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
-  events: { credits: 1 },
-} satisfies Record<string, Charge>
 
 /** Lives of positions over a reader of what they are. */
 export function createUniswapV4Lives(
@@ -36,21 +30,32 @@ export function createUniswapV4Lives(
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */
-export function positionLifeRoutes(options: {
-  readonly chainIds: readonly number[]
-  readonly lives: () => UniswapV4Lives
-  /** The chains to ask. Throws `CodedError`. */
-  readonly placesOf: (asked: AskedPosition) => readonly UniswapV4Place[]
-}): readonly Route[] {
-  const { chainIds, lives, placesOf } = options
+export function positionLifeRoutes({ chainIds, reader, lives }: V4RoutesOptions): readonly Route[] {
   return lifeRoutes({
     family: 'uniswap-v4',
     tool: 'uniswap_v4',
     what: 'Uniswap V4 position',
     chainIds,
-    charges: LIFE_CHARGES,
-    find: (asked, signal) => lives().find({ ...asked, places: placesOf(asked) }, signal),
+    charges: CHARGES,
+    find: (asked, signal) => lives().find({ ...asked, places: placesToAsk(reader(), asked) }, signal),
   })
+}
+
+/**
+ * The life of a position that was read, or undefined if it cannot be told, whoever asks and whenever. Throws
+ * `UnavailableError` until the history is complete.
+ */
+export async function lifeIfTold(
+  lives: UniswapV4Lives,
+  found: Parameters<UniswapV4Lives['of']>[0],
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<UniswapV4Lives['of']>> | undefined> {
+  try {
+    return await lives.of(found, signal)
+  } catch (error) {
+    if (isUntellable(error)) return undefined
+    throw error
+  }
 }
 
 /** A position as profit and loss counts it. */

@@ -68,7 +68,7 @@ export function createLifeProcesses(devnet: Devnet) {
       const routes = positionLifeRoutes({
         chainIds: [client.chain.id],
         lives: once(() => createUniswapV4Lives({ ...services, reader: state.reader })),
-        placesOf: () => state.places,
+        reader: () => state.reader,
       })
       const [pnl, events] = routes
       if (pnl === undefined || events === undefined) throw new Error('Cannot find the routes')

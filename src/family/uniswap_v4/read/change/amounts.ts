@@ -37,6 +37,9 @@ export interface AmountsQuestion {
  */
 export type FindAmounts = (question: AmountsQuestion, signal: AbortSignal) => Promise<readonly FoundChange[]>
 
+/** Fees moved between two changes of one block, so nobody can tell what each paid. */
+export class MovedError extends UnavailableError {}
+
 /** Blocks that are read at the same time, each by up to three requests, and how many are read again at most. */
 const BLOCKS_AT_ONCE = 12
 const RECHECKED_MAX = 12
@@ -265,11 +268,11 @@ function nameOf({ client: { chain }, changes: [first] }: AmountsQuestion): strin
   return `position ${first?.tokenId} on chain ${chain.id} (${chain.name})`
 }
 
-function moved(question: AmountsQuestion, { block }: StoredChange): UnavailableError {
+function moved(question: AmountsQuestion, { block }: StoredChange): MovedError {
   const message =
     `Cannot tell what ${nameOf(question)} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
-  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.moved })
+  return new MovedError(message, { retryAfterSec: RETRY_SEC.moved })
 }
 
 function contradicted(question: AmountsQuestion, { block }: StoredChange): UnavailableError {

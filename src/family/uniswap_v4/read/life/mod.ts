@@ -1,5 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { lifeMsOf } from '../../../../chain/past/quorum.ts'
+import { DepthError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { PnlToken } from '../../../../finance/liquidity/flow_price.ts'
@@ -17,7 +18,7 @@ import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import { flowsOf } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
-import { createAmountsFinder } from '../change/amounts.ts'
+import { createAmountsFinder, MovedError } from '../change/amounts.ts'
 import { CHANGE_STREAM, type ChangePlace, changePlaceOf } from '../change/stream.ts'
 import { type BornPosition, readBirth } from './birth.ts'
 import { isUnminted } from './unminted.ts'
@@ -121,6 +122,18 @@ export function createUniswapV4LifeReader(services: {
       return { subject: { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] } }
     },
   })
+}
+
+/**
+ * True if a life cannot be told, whoever asks and whenever: of its hook, of a block with a swap between two changes, or of
+ * a past that nobody keeps.
+ */
+export function isUntellable(error: unknown): boolean {
+  return (
+    error instanceof MovedError ||
+    error instanceof DepthError ||
+    (error instanceof CodedError && error.code === 'NOT_FOUND')
+  )
 }
 
 /** The same reader, and one over it for answers that wait only a little. */
