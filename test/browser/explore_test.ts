@@ -256,6 +256,23 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(page.url()).not.toContain('kamino')
   }, 60_000)
 
+  test('what a Solana wallet is worth, and what of it is not counted', async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}`)
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    const card = part.getByRole('article', { name: 'Net worth' })
+    await card.waitFor()
+    const { data } = await call(`v1/portfolio/balance?wallet=${SOLANA_WALLET}`)
+    expect(await card.innerText()).toContain(shown(data.by_kind.wallet_usd))
+    // 12.5 SOL at 150 dollars and 800 USDC.
+    expect(data.by_kind.wallet_usd).toBe('2675.000000')
+    await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
+    expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
+    await part.getByText('What was asked, and what was not').click()
+    expect(await card.innerText()).toMatch(/1 NFT, which have no row/)
+    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    await page.close()
+  })
+
   test("an Orca range of a Solana wallet, in the picture that Uniswap's have", async () => {
     const page = await look(`#wallet=${SOLANA_WALLET}`)
     const card = page.getByRole('article', { name: 'SOL and USDC' })

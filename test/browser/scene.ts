@@ -10,6 +10,7 @@ import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { type SolanaDouble, startSolanaDouble } from '../support/solana.ts'
+import { walletScene } from '../support/wallet_scene.ts'
 
 /** A chain whose endpoint never answers. */
 export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
@@ -36,7 +37,7 @@ export async function startScene(options: {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   const solana = startSolanaDouble({
-    accounts: (slot) => ({ ...kaminoScene({}, { slot }), ...orcaScene() }),
+    accounts: (slot) => ({ ...kaminoScene({}, { slot }), ...orcaScene(), ...walletScene() }),
     slot: SLOT,
     slotMs: 400,
   })

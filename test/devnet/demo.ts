@@ -5,6 +5,7 @@ import { untilEmpty } from '../e2e/processes.ts'
 import { SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
+import { walletScene } from '../support/wallet_scene.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import { chainsFileOf } from './chain.ts'
@@ -89,7 +90,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
   progress('Starting the service on its embedded PostgreSQL')
   const solana = startSolanaDouble({
-    accounts: (slot) => ({ ...scene({}, { slot }), ...orcaScene() }),
+    accounts: (slot) => ({ ...scene({}, { slot }), ...orcaScene(), ...walletScene() }),
     slot: SLOT,
     slotMs: SLOT_MS,
   })
@@ -232,6 +233,9 @@ Obligations on Kamino, their accounts made up and served by a stand-in for Solan
   ${curl(`lending/kamino?wallet=${WALLET}`)}
 The same wallet's liquidity on Orca:
   ${curl(`positions/orca-whirlpool?wallet=${WALLET}&full=true`)}
+
+And what that wallet is worth in all:
+  ${curl(`portfolio/balance?wallet=${WALLET}`)}
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}

@@ -35,9 +35,11 @@ export function Result({ context, setView, spent }) {
     return { onMore: add(family, chainId), ...(closed && { onClosed: add('closed', chainId) }) }
   }
   const evm = walletKind(view.wallet) === 'evm'
+  // Endpoints of Solana keep no past.
+  const summed = evm || (view.asOf === '' && (catalog.kamino || catalog.orca))
   return html`
     ${parts.length > 0 && html`<${Summary} parts=${parts} catalog=${catalog} spent=${spent} />`}
-    ${evm && catalog.portfolio && html`<${Portfolio} context=${context} />`}
+    ${summed && catalog.portfolio && html`<${Portfolio} context=${context} />`}
     ${
       evm &&
       html`

@@ -18,7 +18,8 @@ export function balanceRoute(options: PortfolioOptions): Route {
     summary: 'Sums what a wallet has and owes, by kind, by chain and by how sure its prices are.',
     description:
       'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
-      'not counted is a row of `/v1/portfolio/assets` with its reason.',
+      'not counted is a row of `/v1/portfolio/assets` with its reason. A Solana wallet is answered for chain 101, at one ' +
+      'slot.',
     input: v.pipe(v.object(momentParameters(options.chainIds)), walletRule(), momentRule(), tokensRule()),
     output: balanceOutput,
     errors: [502, 503],

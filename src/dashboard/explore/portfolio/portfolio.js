@@ -1,4 +1,4 @@
-import { chainName } from '../../lib/catalog.js'
+import { chainName, SOLANA } from '../../lib/catalog.js'
 import { isPositive } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
@@ -16,7 +16,7 @@ const ROWS_MAX = 25
 /** @typedef {import('../../lib/shapes.d.ts').PortfolioRow} Row */
 
 /**
- * What the wallet is worth on all chains, and what of it is not counted.
+ * What the wallet is worth on all chains of its kind, and what of it is not counted.
  * @param {{ context: import('../page.js').Context }} props
  */
 export function Portfolio({ context }) {
@@ -60,12 +60,22 @@ function Worth({ balance, context, query }) {
       ]} />
     </div>
     ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
-    ${chains.filter(({ assets_usd, debt_usd }) => isPositive(assets_usd) || isPositive(debt_usd)).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}
+    ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}
     <details class="as-table"><summary>What was asked, and what was not</summary>
-      <p class="soft">${counted(coverage.tokens_asked, 'token')} of ${coverage.token_lists.join(', ')}; ${coverage.families.join(', ')}.</p>
+      <p class="soft">${whatWasAsked(coverage)}.</p>
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
     </details>
   </article>`
+}
+
+/** What was asked, in words. @param {Balance['data']['coverage']} coverage */
+function whatWasAsked({ tokens_asked, token_lists, families, nfts = 0, found_by = [] }) {
+  const lists = token_lists.length === 0 ? '' : ` of ${token_lists.join(', ')}`
+  const pictures = nfts === 0 ? [] : [`${counted(nfts, 'NFT')}, which have no row`]
+  const partial = found_by
+    .filter(({ complete }) => !complete)
+    .map(({ family }) => `${family} by addresses that can be derived, so there may be more`)
+  return [`${counted(tokens_asked, 'token')}${lists}`, families.join(', '), ...pictures, ...partial].join('; ')
 }
 
 /** @param {{ number: number, context: import('../page.js').Context, query: string }} props */

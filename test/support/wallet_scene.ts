@@ -1,0 +1,36 @@
+import { metadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { addressOf, type ServedAccounts, served } from './kamino.ts'
+import { WALLET } from './kamino_scene.ts'
+import { METADATA, metadataBytes, mintBytes, TOKEN, tokenAccountBytes } from './solana_token.ts'
+
+const SYSTEM = '11111111111111111111111111111111'
+const SOL = 'So11111111111111111111111111111111111111112'
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
+const BONK = addressOf('BONK mint')
+const LURE = addressOf('lure mint')
+const PICTURE = addressOf('picture mint')
+
+/**
+ * What Kamino's wallet has itself, beside what the Orca scene says of SOL and USDC: 12.5 SOL, 2 of them wrapped, 800
+ * USDC, a token without a price, a lure, and a picture.
+ */
+export function walletScene(): ServedAccounts {
+  const held = (mint: string, amount: bigint): ServedAccounts => ({
+    [addressOf(`account of ${mint}`)]: served(tokenAccountBytes({ mint, owner: WALLET, amount }), TOKEN),
+  })
+  const token = (mint: string, decimals: number, named: { readonly symbol: string; readonly name: string }) => ({
+    [mint]: served(mintBytes({ decimals, supply: 10n ** 17n }), TOKEN),
+    [metadataAddress(mint)]: served(metadataBytes({ mint, ...named }), METADATA),
+  })
+  return {
+    [WALLET]: { owner: SYSTEM, data: new Uint8Array(), lamports: 10_500_000_000n },
+    ...held(SOL, 2_000_000_000n),
+    ...held(USDC, 800_000_000n),
+    ...token(BONK, 5, { symbol: 'Bonk', name: 'Bonk' }),
+    ...held(BONK, 1_234_567_800_000n),
+    ...token(LURE, 6, { symbol: 'GIFT', name: 'Claim at sol-gift.xyz' }),
+    ...held(LURE, 5_000_000_000n),
+    ...token(PICTURE, 0, { symbol: 'PIC', name: 'Picture' }),
+    ...held(PICTURE, 1n),
+  }
+}
