@@ -7,6 +7,7 @@ import type { WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { ScopePrices } from '../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
+import { turn } from '../../lib/async/turns.ts'
 import { grouped } from '../../lib/grouped.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { HeldAsset } from '../sum/row.ts'
@@ -22,6 +23,8 @@ const NATIVE = {
 const WRAPPED = 'So11111111111111111111111111111111111111112'
 /** Accounts of one token that are read together, beside what describes and prices the token. */
 const ACCOUNTS_TOGETHER = 80
+/** Mints whose addresses are derived in one turn of the event loop, at 0.1 ms each. */
+const MINTS_IN_TURN = 40
 /** Mints of which it is remembered how many decimals they have. */
 const MINTS_MAX = 200_000
 
@@ -90,7 +93,10 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
     return [{ ...IN_WALLET, token: NATIVE, amount, price, slot, refused: undefined }]
   }
 
-  /** Looks up which tokens of one unit have no decimals, so that neither their names nor anything else is asked for. */
+  /**
+   * Looks up which tokens of one unit have no decimals, so that neither their names nor anything else is asked for, and
+   * derives where the others are described, which is remembered.
+   */
   async function prepare(session: SolanaSession, { tokens: listed, newest }: WalletTokens): Promise<void> {
     const unknown = listed.filter(({ amount, mint }) => amount === 1n && decimals.get(mint) === undefined)
     const items = [...new Set(unknown.map(({ mint }) => mint))].map((mint) => [mint])
@@ -99,6 +105,11 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
         const found = account === null ? undefined : decodeMint(account.data)
         if (found !== undefined) decimals.set(mint, found.decimals)
       }
+    }
+    const described = new Set(listed.filter(({ mint }) => decimals.get(mint) !== 0).map(({ mint }) => mint))
+    for (const [index, mint] of [...described].entries()) {
+      if (index % MINTS_IN_TURN === MINTS_IN_TURN - 1) await turn()
+      tokens.unread(mint)
     }
   }
 
