@@ -38,19 +38,35 @@ export interface PortfolioSetup {
 /** The routes about all that a wallet has. */
 export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const { chainIds } = setup
-  const made = once(() => portfolioOf(setup))
+  const made = once(() => readersOf(setup))
   const options = { chainIds, portfolio: () => made().portfolio }
   return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots: () => made().snapshots })]
 }
 
 /** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
 export function portfolioWork(setup: PortfolioSetup): Work {
-  const made = once(() => portfolioOf(setup))
+  const made = once(() => readersOf(setup))
   return { name: 'portfolio snapshots', round: (signal) => made().snapshots.takeDaily(signal) }
 }
 
-function portfolioOf(setup: PortfolioSetup): { readonly portfolio: Portfolio; readonly snapshots: SnapshotReader } {
+interface Readers {
+  readonly portfolio: Portfolio
+  readonly snapshots: SnapshotReader
+}
+
+/** By what they read with: routes and work have the same ones, and share what these remember. */
+const readers = new WeakMap<PortfolioServices, Readers>()
+
+function readersOf(setup: PortfolioSetup): Readers {
   const services = setup.connect()
+  const known = readers.get(services)
+  if (known !== undefined) return known
+  const made = makeReaders(setup, services)
+  readers.set(services, made)
+  return made
+}
+
+function makeReaders(setup: PortfolioSetup, services: PortfolioServices): Readers {
   const families = setup.families()
   const { clients, clock } = services
   const reader = createAssetReader({ families: families.map((family) => family.reader), clock })

@@ -128,7 +128,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.instant,
   })
   createHistoryGauge(metrics, history.working)
-  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock, log })
+  const family = { clients: clients.evm, solana: clients.solana, db, holder, history, clock, log }
+  const connect = () => family
   await life.start({
     name: 'jobs',
     start: () =>
