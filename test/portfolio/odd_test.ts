@@ -4,16 +4,20 @@ import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
 import { chainOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
+import { startFaultyRpc } from '../support/rpc.ts'
 import { allRows, countedClient, createPortfolio, figuresOf, listing } from './support.ts'
 
 const WALLET = walletOf('odd portfolio')
 /** What `OddBalance` does: burns all gas, reverts, answers a mebibyte, 31 bytes, nothing, writes. */
 const SILENT = [0, 1, 2, 3, 4, 5]
 const BURNERS = 20
+/** More if it is given more gas, and the address of who asks. */
+const FICKLE = [6, 7]
 const { usdc, weth } = TOKENS
 
 let devnet: Devnet
 let silent: readonly Address[]
+let fickle: readonly Address[]
 /** The wallet has some of each: a mebibyte of name and symbol, a revert or all gas burnt when asked for them. */
 let held: readonly Address[]
 
@@ -23,6 +27,10 @@ beforeAll(async () => {
     ...SILENT.map((kind) => codeOf('OddBalance', kind)),
     ...Array.from({ length: BURNERS }, () => codeOf('OddBalance', 0)),
   ])
+  fickle = await deploy(
+    devnet,
+    FICKLE.map((kind) => codeOf('OddBalance', kind)),
+  )
   held = await deploy(
     devnet,
     (['HugeSymbolToken', 'RevertingToken', 'GasBurnerToken'] as const).map((name) => codeOf(name)),
@@ -36,17 +44,26 @@ beforeAll(async () => {
 
 afterAll(() => devnet?.stop())
 
-test('tokens that burn gas, revert or answer a mebibyte cost the others nothing, in as many requests', async () => {
-  const query = `wallet=${WALLET}&chain_id=10`
-  const lookWith = async (tokens: readonly Address[]) => {
-    const { client, requests } = countedClient(listing(chainOf(devnet), tokens))
+/** What a wallet's portfolio says, with these tokens on the list too; `overrides` false: the endpoint takes no code. */
+async function lookWith(tokens: readonly Address[], { overrides = true } = {}) {
+  const endpoint = await startFaultyRpc(devnet.rpcUrl)
+  try {
+    if (!overrides) endpoint.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
+    const chain = { ...listing(chainOf(devnet), tokens), rpcUrls: [endpoint.url] }
+    const { client, requests } = countedClient(chain)
     const portfolio = createPortfolio([client])
+    const query = `wallet=${WALLET}&chain_id=10`
     const answer = await portfolio.balance(query)
     const figures = figuresOf(answer)
     const asked = requests.length
     const { coverage } = answer.reply.data as { readonly coverage: { readonly not_read: readonly string[] } }
     return { figures, asked, notRead: coverage.not_read, rows: await allRows(portfolio, query) }
+  } finally {
+    await endpoint.stop()
   }
+}
+
+test('tokens that burn gas, revert or answer a mebibyte cost the others nothing, in as many requests', async () => {
   const plain = await lookWith([])
   expect(plain.figures.rows).toMatchObject({ counted: 2, unpriced: 0 })
   expect(plain.figures.net).toBeGreaterThan(1_234_000_000n)
@@ -60,3 +77,19 @@ test('tokens that burn gas, revert or answer a mebibyte cost the others nothing,
   expect(odd.notRead.filter((each) => each.includes('does not say what the wallet has'))).toHaveLength(5)
   expect(odd.notRead).toContain(`chain 10: ${silent.length - 5} more tokens and positions that do not answer`)
 }, 30_000)
+
+test.each([true, false])(
+  'tokens that answer by their caller or by the gas that is left change nothing of the others, with overrides %p',
+  async (overrides) => {
+    const plain = await lookWith([], { overrides })
+    const odd = await lookWith([...fickle, ...silent, ...held], { overrides })
+    expect(plain.figures.net).toBeGreaterThan(1_234_000_000n)
+    expect({ ...odd.figures, rows: 0 }).toEqual({ ...plain.figures, rows: 0 })
+    expect(odd.rows.filter(({ counted }) => counted)).toEqual(plain.rows)
+    // Whatever they say, nobody prices it.
+    const said = odd.rows.filter(({ token }) => fickle.includes(token.id))
+    expect(said.map(({ token }) => token.id).sort()).toEqual([...fickle].sort())
+    expect(said.map(({ reason }) => reason)).toEqual(['unpriced', 'unpriced'])
+  },
+  30_000,
+)
