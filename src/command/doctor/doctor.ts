@@ -14,6 +14,7 @@ import { examineDatabase } from './database.ts'
 import { type Examination, examineEvm } from './evm.ts'
 import { examineNames } from './names.ts'
 import { examineSolana } from './solana.ts'
+import { examineTokens } from './tokens.ts'
 
 /** What was examined. Endpoints are counted, as their addresses may hold secrets. */
 interface Report {
@@ -89,7 +90,8 @@ function questionsOf({ chains, solana, families }: Config, stop: AbortSignal): (
         question({ chain, index }, async (asked) => {
           const findings = await examineEvm(chain, index, asked)
           if (findings.some(({ verdict }) => verdict === 'failed')) return findings
-          return [...findings, ...(await examineContracts(chain, { index, families }, asked))]
+          const contracts = await examineContracts(chain, { index, families }, asked)
+          return [...findings, ...contracts, ...(await examineTokens(chain, { index }, asked))]
         }),
       ),
     ),

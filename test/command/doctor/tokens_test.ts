@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { examineTokens } from '../../../src/command/doctor/tokens.ts'
+import { tokenListOf } from '../../../src/finance/token/list/list.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { good, lacking } from '../../../src/lib/finding.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { codeOf, deploy } from '../../finance/token/balance/world.ts'
+
+const COST = 'a portfolio has no rows of them'
+/** `OddBalance` that reverts, and that burns all gas. */
+const SILENT = [1, 0]
+
+let devnet: Devnet
+let silent: readonly Address[]
+
+beforeAll(async () => {
+  devnet = await startDevnet({ chainId: 10 })
+  silent = await deploy(
+    devnet,
+    SILENT.map((kind) => codeOf('OddBalance', kind)),
+  )
+}, 60_000)
+afterAll(() => devnet?.stop())
+
+/** What is found out about these tokens of the operator over the second endpoint, and how many there are in all. */
+async function examined(addresses: readonly Address[], rpcUrl = devnet.rpcUrl) {
+  const chain = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
+  const tokens = tokenListOf({ ...chain, id: 0 }, addresses.length === 0 ? [] : [{ name: 'mine', addresses }])
+  const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
+  return { count: tokens.addresses.length, found: await examineTokens({ ...chain, tokens }, { index: 1 }, examination) }
+}
+
+test('tokens of the operator without a contract or a balance are named, and the others counted', async () => {
+  const { usdc, weth } = TOKENS
+  const plain = await examined([])
+  expect(plain.found).toEqual([good('tokens', `${plain.count} listed`)])
+  const fine = await examined([usdc.address, weth.address, usdc.address])
+  expect(fine.found).toEqual([good('tokens', `${fine.count} listed; of 2 in TOKEN_LISTS and CHAINS_FILE all answer`)])
+  const absent = walletOf('no token')
+  const dead = await examined([absent, usdc.address, ...silent])
+  const said = `${absent} (no contract), ${silent.map((token) => `${token} (no balance)`).join(', ')}`
+  expect(dead.found).toEqual([
+    lacking('tokens', `${dead.count} listed; of 4 in TOKEN_LISTS and CHAINS_FILE 3 do not: ${said}`, COST),
+  ])
+  const many = await examined(Array.from({ length: 200 }, (_, index) => walletOf(`no token ${index}`)))
+  expect(many.found[0]?.found).toStartWith(`${many.count} listed; of the first 150 of 200 in`)
+  expect(many.found[0]?.found).toEndWith('and 145 more')
+})
+
+test('an endpoint that does not answer is no token’s fault', async () => {
+  const { found } = await examined([TOKENS.usdc.address], 'http://127.0.0.1:1/path-secret')
+  expect(found).toEqual([
+    lacking('tokens', expect.stringContaining('Cannot read chain 10'), 'it is not known which of them answer'),
+  ])
+})
