@@ -5,7 +5,11 @@ import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts
 import type { Withdrawal } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'
-import { readWithdrawals, WITHDRAWAL_LENS } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
+import {
+  createSimulator,
+  readWithdrawals,
+  WITHDRAWAL_LENS,
+} from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createTokenJudge } from '../../../src/finance/token/spam/judge.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -23,7 +27,7 @@ import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { coreHookCode, placeHook } from '../../devnet/uniswap_v4/place.ts'
 import { ETHER, liquidityWorth, rawOfUsd, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { DEPLOYMENT } from './support.ts'
+import { DEPLOYMENT, everyIdOf, readerOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
@@ -251,12 +255,23 @@ test('a contract, an id of somebody else, a burned one and none at all: each ans
   expect([...(await read(pool.key.hooks, [held])).byId]).toEqual([[held, UNSUPPORTED]])
 })
 
-test('an endpoint that does not override code is refused', async () => {
+test('an endpoint that does not override code is refused, and positions are then unsupported', async () => {
   const owner = walletOf('withdraws without overrides')
-  const id = await mint(v4.pools.feeTaking, owner)
+  const pool = v4.pools.feeTaking
+  const id = await mint(pool, owner)
+  const { reader, places } = readerOf(client, { find: everyIdOf(devnet), simulate: createSimulator(systemClock) })
+  const withdrawn = async () => {
+    const reads = await reader.readWallet(owner, { places, signal: patient })
+    const positions = reads.flatMap((each) => each.positions)
+    const full = await reader.readFull(positions, { places, reads, signal: patient })
+    return full.map(({ withdrawal }) => withdrawal)
+  }
+  const [paid] = await v4.realBurns([{ pool, owner, tokenId: id }])
+  expect(await withdrawn()).toEqual([saidOf(paid)])
   for (const how of ['ignore', 'refuse'] as const) {
     faulty.rule(() => ({ kind: 'no_overrides', how }))
     const failure = await read(owner, [id]).then(() => 'an answer', String)
     expect(failure).toContain('Cannot read chain 1')
+    expect(await withdrawn()).toEqual([UNSUPPORTED])
   }
 })

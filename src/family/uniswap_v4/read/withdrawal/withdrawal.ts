@@ -1,12 +1,16 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import type { Block } from '../../../../chain/block.ts'
+import { type Block, isSameBlock } from '../../../../chain/block.ts'
 import { openLensPage } from '../../../../chain/call/cursor.ts'
-import type { LensAccess } from '../../../../chain/call/lens.ts'
-import { type LensPage, readPages } from '../../../../chain/call/pages.ts'
+import { type LensAccess, readByLens } from '../../../../chain/call/lens.ts'
+import type { LensPage } from '../../../../chain/call/pages.ts'
 import { encodeArray, encodeCall } from '../../../../chain/call/words.ts'
+import { type BlockAt, IncapableError, RpcRefusedError } from '../../../../chain/rpc/client.ts'
+import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
+import { grouped } from '../../../../lib/grouped.ts'
 import type { Withdrawal } from '../../math/figures.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
+import type { Simulate } from '../withdrawn.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 const WITHDRAWALS = toFunctionSelector('withdrawals(address owner, uint256[] ids, address manager)')
@@ -21,11 +25,12 @@ export const WITHDRAWAL_LENS = {
   ways: ['override'],
 } as const
 
-/** Positions of one owner. */
+/** Positions of one owner, and the block to withdraw at; absent: the newest. */
 interface WithdrawalQuestion {
   readonly owner: Address
   readonly ids: readonly bigint[]
   readonly deployment: UniswapV4Deployment
+  readonly block?: Block
 }
 
 /** What withdrawing positions pays at one block. Those whose hooks are not called when liquidity is removed are absent. */
@@ -41,40 +46,65 @@ interface WithdrawalPage extends LensPage {
 }
 
 /**
- * Withdraws positions as their owner, with empty hook data, and undoes it, each by itself and 25 in a call: at the newest
- * block, or all at one that is pinned. Throws as `readPages`, `RpcRefusedError` if the endpoint does not override code.
+ * Withdraws positions as their owner, with empty hook data, and undoes it, each by itself and 25 in a call. Throws
+ * `RpcRefusedError` if the endpoint does not override code or allows too little gas for one, `UpstreamError` if an answer
+ * is of another block.
  */
 export async function readWithdrawals(
-  { call, at, pin, observeBlock }: LensAccess,
-  { owner, ids, deployment }: WithdrawalQuestion,
+  { call, observeBlock }: LensAccess,
+  { owner, ids, deployment, block }: WithdrawalQuestion,
 ): Promise<Withdrawals> {
-  if (ids.length === 0) return { block: undefined, byId: new Map() }
   const { positionManager, poolManager } = deployment
   // They cannot stand where the owner's code is replaced.
   if ([positionManager, poolManager].some((each) => each.toLowerCase() === owner.toLowerCase())) {
     return { block: undefined, byId: new Map(ids.map((id) => [id, UNSUPPORTED])) }
   }
   const code: Hex = LENS_RUNTIME
-  const pages = await readPages<WithdrawalPage>({
-    at,
-    pin,
-    observeBlock,
-    pageSize: PAGE_SIZE,
-    countMin: ids.length,
-    async read({ start, end, block }) {
-      const data = encodeCall(WITHDRAWALS, owner, encodeArray(ids.slice(start, end)), positionManager)
-      return decodePage(await call({ data, block, others: { [owner]: code }, isLight: start === 0 }))
-    },
-    count: () => ids.length,
-  })
   const byId = new Map<bigint, Withdrawal>()
-  for (const { start, page } of pages) {
+  let at = block
+  for (let start = 0; start < ids.length; ) {
+    const asked = ids.slice(start, start + PAGE_SIZE)
+    const data = encodeCall(WITHDRAWALS, owner, encodeArray(asked), positionManager)
+    const question = { data, block: at === undefined ? 'latest' : tagOf(at), others: { [owner]: code } } as const
+    const page = decodePage(await call({ ...question, isLight: start === 0 }))
+    if (at === undefined) observeBlock(page.block)
+    at ??= page.block
+    if (!isSameBlock(page.block, at)) throw new UpstreamError('The chain changed between two calls')
+    if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one withdrawal', 'size')
     for (const [index, outcome] of page.outcomes.entries()) {
-      const id = ids[start + index]
+      const id = asked[index]
       if (id !== undefined && outcome !== undefined) byId.set(id, outcome)
     }
+    start += page.taken
   }
-  return { block: pages[0].page.block, byId }
+  return { block: at, byId }
+}
+
+function tagOf({ hash, number }: Block): BlockAt {
+  return hash === undefined ? number : { hash }
+}
+
+/**
+ * Executes withdrawals of positions at the block that they were read at. An endpoint that does not override code executes
+ * none of them: they are `unsupported`.
+ */
+export function createSimulator(clock: Clock): Simulate {
+  return async (positions, { endpoint, block }, signal) => {
+    const byOwner = grouped(positions, ({ owner }) => owner)
+    const found = await Promise.all(
+      [...byOwner].map(async ([owner, own]) => {
+        const [first] = own
+        if (first === undefined) return new Map<bigint, Withdrawal>()
+        const question = { owner, ids: own.map(({ tokenId }) => tokenId), deployment: first.deployment, block }
+        const read = (lens: LensAccess) => readWithdrawals(lens, question)
+        return (await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId: block.chainId, clock, read }, signal)).byId
+      }),
+    ).catch((error: unknown) => {
+      if (error instanceof IncapableError) return []
+      throw error
+    })
+    return positions.map(({ tokenId }) => found.flatMap((each) => each.get(tokenId) ?? [])[0] ?? UNSUPPORTED)
+  }
 }
 
 function decodePage(answer: Hex): WithdrawalPage {
