@@ -35,7 +35,8 @@ export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly 
     ...refused('a block without its chain', 'at_block=5', 'required with "at_block"', 'MISSING_PARAMETER'),
     ...refused('a block to come', 'chain_id=1&at_block=99999999', 'the newest block of chain 1'),
     ...refused('the first block', 'chain_id=1&at_block=0', 'expected a later block than the first'),
-    ...refused('a chain that is not served', 'chain_id=5', /\(1\)/),
+    ...refused('a chain that is not served', 'chain_id=5', /\(1, 101\)/),
+    ...refused('Solana for an EVM wallet', 'chain_id=101', 'expected an EVM chain for an EVM wallet'),
     ...refused('a flag in other words', 'allow_partial=yes', 'expected true or false'),
     ...refused('a mistyped name', 'include_unlistd=true', 'the nearest is "include_unlisted"'),
     ...[
