@@ -1,10 +1,11 @@
 import type { Address } from 'viem'
-import type { Block } from '../../../chain/block.ts'
+import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { DisputeError } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { ShallowError } from '../../../chain/rpc/error.ts'
+import { type Cache, createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { latestRoundOf, latestRoundQuestions, type NamedRound, phaseOf, roundOf, roundQuestion } from './rounds.ts'
@@ -48,7 +49,10 @@ export async function compareRounds(
     (mayBeClaimant: boolean) =>
     async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
       if (!mayBeClaimant && endpoint.index === claimant) throw new ShallowError('The endpoint said it itself')
-      const newest = await readLatestBlock(endpoint, chain.id, within)
+      const newest = await newestOf(client, clock).get(
+        { key: String(endpoint.index), read: readNewest(endpoint) },
+        within,
+      )
       if (newest.number < block.number) throw new ShallowError('The endpoint has not reached the block')
       const calls = claims.flatMap(({ feed, round: { id } }) => [
         ...latestRoundQuestions(feed),
@@ -60,9 +64,14 @@ export async function compareRounds(
       )
     }
 
+  const readNewest = (endpoint: Endpoint) => async (shared: AbortSignal) => {
+    return { value: await readLatestBlock(endpoint, chain.id, shared), lifeMs: 0 }
+  }
+
   const read = async (mayBeClaimant: boolean): Promise<readonly RoundVerdict[] | undefined> => {
     try {
-      return await client.read(attempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS })
+      // Claims about several blocks are compared at the same newest one, and leave in one request.
+      return await client.read(attempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS, together: true })
     } catch (error) {
       if (error instanceof UnavailableError) return undefined
       throw error
@@ -80,6 +89,17 @@ export async function compareRounds(
     )
   }
   return new Set(claims.filter((_, index) => others?.[index] === 'agrees').map(({ feed }) => feed))
+}
+
+/** Newest blocks that are being read, by client and endpoint: whoever asks meanwhile is given the same one. */
+const newest = new WeakMap<ChainClient, Cache<PinnedBlock>>()
+/** Far more than a chain has endpoints. */
+const ENDPOINTS_MAX = 100
+
+function newestOf(client: ChainClient, clock: Clock): Cache<PinnedBlock> {
+  const known = newest.get(client) ?? createCache<PinnedBlock>({ clock, entriesMax: ENDPOINTS_MAX })
+  newest.set(client, known)
+  return known
 }
 
 /**

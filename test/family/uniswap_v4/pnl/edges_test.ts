@@ -227,5 +227,5 @@ test('ten flows take few requests the first time, and their past none after', as
   await later.read(life)
   // The newest blocks are read with each answer; of the past nothing is.
   expect(later.requests.filter((method) => method === 'eth_call').length).toBeLessThanOrEqual(1)
-  expect(first - later.requests.length).toBeLessThanOrEqual(55)
+  expect(first - later.requests.length).toBeLessThanOrEqual(40)
 }, 60_000)

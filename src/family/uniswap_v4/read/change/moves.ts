@@ -30,8 +30,8 @@ export interface AskedBlock {
 }
 
 /** Blocks so near to each other are asked for together, and at most so many. */
-const NEAR_BLOCKS = 32
-const RANGE_MAX = 128
+const NEAR_BLOCKS = 64
+const RANGE_MAX = 512
 /** First and longest stretch of the search for the last price, and how many there may be. */
 const BACK_FIRST = 64
 const BACK_MAX = 10_000
