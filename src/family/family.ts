@@ -121,6 +121,7 @@ export interface Family {
   readonly name: string
   readonly aliases: readonly string[]
   readonly network: 'evm' | 'solana'
+  readonly revision: number
   readonly entries: v.ObjectEntries
   /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
   configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
@@ -168,6 +169,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
     name,
     aliases,
     network,
+    revision,
     entries,
     configure(rows) {
       const settings = new Map(builtIn)

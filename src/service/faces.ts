@@ -2,6 +2,7 @@ import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { GUIDES } from '../dashboard/guide/guides.ts'
+import { FAMILIES } from '../family/mod.ts'
 import { createDocs } from '../http/page/docs.ts'
 import { createFormulas } from '../http/page/formulas.ts'
 import { createGuides } from '../http/page/guides.ts'
@@ -13,6 +14,7 @@ import { createStaticPages } from '../http/page/static.ts'
  * the document `openapi` its reference and its formulas, and the guides.
  */
 export function createFaces(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
+  const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
   const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
   const callers = createStaticPages({ ...shared, pages: DASHBOARD_PAGES })
   const operator = createStaticPages({ ...shared, pages: OPERATOR_PAGES })
@@ -28,7 +30,7 @@ export function createFaces(openapi: string): { readonly callers: Pages; readonl
       ...callers.files,
       ...docs,
       ...createGuides(GUIDES),
-      ...createFormulas(FORMULAS, openapi),
+      ...createFormulas(FORMULAS, openapi, revisions),
     ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }

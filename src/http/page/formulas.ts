@@ -31,11 +31,20 @@ interface Node {
 /** Figures that are not calculated: what the caller asked for. */
 const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 
-/** `/formulas`: every figure of the document with its formula, unit, source, code and proof. */
-export function createFormulas(formulas: readonly Formula[], openapi: string): Pages {
+/**
+ * `/formulas`: every figure of the document with its formula, unit, source, code and proof, and the revision of each
+ * family's formulas by its name.
+ */
+export function createFormulas(
+  formulas: readonly Formula[],
+  openapi: string,
+  revisions: ReadonlyMap<string, number> = new Map(),
+): Pages {
   const figures = figuresOf(openapi)
   const families = [...new Set(figures.map(({ family }) => family))]
-  const sections = families.map((family) => sectionOf(family, { figures, formulas })).join('\n')
+  const sections = families
+    .map((family) => sectionOf(family, { figures, formulas, revision: revisions.get(family) }))
+    .join('\n')
   const body = `<main>
 <h1>Formulas</h1>
 <p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
@@ -78,13 +87,22 @@ function walk(node: Node, name: string, report: (name: string, format: string) =
 
 function sectionOf(
   family: string,
-  { figures, formulas }: { readonly figures: readonly Figure[]; readonly formulas: readonly Formula[] },
+  {
+    figures,
+    formulas,
+    revision,
+  }: {
+    readonly figures: readonly Figure[]
+    readonly formulas: readonly Formula[]
+    readonly revision: number | undefined
+  },
 ): string {
   const rows = figures
     .filter((figure) => figure.family === family)
     .map((figure) => rowOf(figure, formulasOf(figure, formulas)))
+  const revised = revision === undefined ? '' : `<p>Revision ${revision}: receipts name it.</p>\n`
   return `<h2 id="${escaped(family)}">${escaped(family)}</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="${escaped(family)}"><table>
+${revised}<div class="scroll" tabindex="0" role="region" aria-label="${escaped(family)}"><table>
 <thead><tr><th scope="col">Figure</th><th scope="col">Formula</th><th scope="col">Unit</th><th scope="col">Source</th><th scope="col">Code and proof</th></tr></thead>
 <tbody>
 ${rows.join('\n')}
