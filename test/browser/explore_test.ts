@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
+import { systemClock } from '../../src/lib/clock.ts'
+import { parseKeys } from '../../src/service/receipt/keys.ts'
+import { verifyReceipt } from '../../src/service/receipt/verify.ts'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
 import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
@@ -38,6 +42,25 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   }
 
   const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${stage.scene.devnet.wallets[name]}`
+
+  test('saves the receipt of figures, which anybody verifies', async () => {
+    const page = await look(wallet('provider'))
+    await answered(page)
+    const saving = page.waitForEvent('download')
+    await page
+      .getByRole('button', { name: /^Receipt, 2 credits more$/ })
+      .first()
+      .click()
+    const file = await saving
+    await page.getByText(`walletscope verify ${file.suggestedFilename()} --key ${stage.scene.url}`).waitFor()
+    expect(file.suggestedFilename()).toMatch(/^rcp_[0-9A-Z]{26}\.json$/)
+    expect(await audit(page)).toEqual([])
+    const { signal } = new AbortController()
+    const keys = parseKeys(await (await fetch(new URL('.well-known/walletscope-keys.json', stage.scene.url))).text())
+    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal }
+    const { is } = await verifyReceipt(readFileSync(await file.path(), 'utf8'), given)
+    expect(is).toBe('true')
+  })
 
   test('by keyboard alone: a key, a mistyped wallet, a wallet, its figures', async () => {
     const page = await stage.open()

@@ -13,6 +13,7 @@ import { send } from './api.js'
  * @property {boolean} snapshots
  * @property {boolean} events
  * @property {boolean} pnl
+ * @property {readonly RegExp[]} receipts paths of answers that can have a receipt
  * @property {boolean} atTime whether answers about the past can be asked for
  * @property {ReturnType<typeof creditsIn>} credits what answers cost
  */
@@ -54,6 +55,9 @@ export async function readCatalog() {
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
     pnl: paths[`${LIQUIDITY}/{id}/pnl`] !== undefined,
+    receipts: Object.entries(paths)
+      .filter(([, path]) => parameterOf(path, 'receipt') !== undefined)
+      .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`)),
     atTime: parameterOf(paths[LIQUIDITY], 'at_time') !== undefined,
     credits: creditsIn(paths),
   }
@@ -92,6 +96,16 @@ function creditsOf(path, parameter, value) {
  */
 export function chainName({ names }, chainId) {
   return names.get(chainId) ?? `Chain ${chainId}`
+}
+
+/**
+ * True if an answer can have a receipt with which its figures are counted again.
+ * @param {Catalog} catalog
+ * @param {string} path with its query
+ */
+export function givesReceipts({ receipts }, path) {
+  const [route = ''] = path.split('?')
+  return receipts.some((each) => each.test(route))
 }
 
 /** @param {Path | undefined} path @returns {number[]} */

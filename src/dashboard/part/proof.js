@@ -5,9 +5,9 @@ import { Copy } from './copy.js'
 
 /**
  * Where figures come from: their blocks, what they cost, how long they took, and the call that gives the same.
- * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog }} props
+ * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog, children?: unknown }} props
  */
-export function Proof({ answer, catalog }) {
+export function Proof({ answer, catalog, children }) {
   const { asOf, credits, ms, path } = answer
   return html`<footer class="proof">
     <p>
@@ -19,6 +19,7 @@ export function Proof({ answer, catalog }) {
       <span>${ms.toLocaleString('en')} ms</span>
     </p>
     <${Curl} path=${path} />
+    ${children}
   </footer>`
 }
 

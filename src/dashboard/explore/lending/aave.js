@@ -1,6 +1,7 @@
 import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Proof } from '../../part/proof.js'
+import { Receipt } from '../receipt.js'
 import { LendingCard } from './card.js'
 import { MarketHistory } from './history.js'
 
@@ -24,6 +25,6 @@ export function AavePart({ part, context }) {
         ),
       )}
     </div>
-    <${Proof} answer=${answer} catalog=${context.catalog} />
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
 }

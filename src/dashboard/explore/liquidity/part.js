@@ -6,6 +6,7 @@ import { classes, html, useState } from '../../lib/view.js'
 import { Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
 import { PAGE_SIZE } from '../plan.js'
+import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
 import { Holdings } from './holdings.js'
 import { ProfitAndLoss } from './pnl.js'
@@ -42,7 +43,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
       ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(each, 'credit')} each</i></button>`}
       ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(eachClosed, 'credit')} each</i></button>`}
     </p>
-    <${Proof} answer=${answer} catalog=${context.catalog} />
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
 }
 

@@ -1,0 +1,67 @@
+import { ask } from '../lib/api.js'
+import { givesReceipts } from '../lib/catalog.js'
+import { counted } from '../lib/time.js'
+import { html, useState } from '../lib/view.js'
+import { Copy } from '../part/copy.js'
+
+/** What a receipt costs besides the answer. */
+const CREDITS = 2
+
+/**
+ * Asks for the receipt of an answer at its block, if there is one, and shows the command that verifies the file.
+ * @param {{ answer: import('../lib/api.js').Answer, context: import('./page.js').Context }} props
+ */
+export function Receipt({ answer, context: { key, catalog } }) {
+  const [state, setState] = useState(/** @type {{ file?: string, failure?: string, isAsked?: boolean }} */ ({}))
+  const get = async () => {
+    setState({ isAsked: true })
+    /** @type {import('../lib/api.js').Answer<{ receipt?: { payload: string } }> | import('../lib/api.js').Failure} */
+    const asked = await ask(receiptPath(answer), { key })
+    if (!asked.ok) return setState({ failure: asked.message })
+    const { receipt } = asked.body
+    if (receipt === undefined) return setState({ failure: 'The answer came without a receipt.' })
+    const file = `${JSON.parse(atob(receipt.payload)).id}.json`
+    save(file, JSON.stringify(receipt))
+    return setState({ file })
+  }
+  if (!givesReceipts(catalog, answer.path)) return null
+  const { file, failure, isAsked = false } = state
+  return html`<div class="receipt">
+    <button type="button" class="small" disabled=${isAsked} onClick=${get}>Receipt, ${counted(CREDITS, 'credit')} more</button>
+    ${failure === undefined ? null : html`<p role="alert">${failure}</p>`}
+    ${file === undefined ? null : html`<${Verify} file=${file} />`}
+  </div>`
+}
+
+/** @param {{ file: string }} props */
+function Verify({ file }) {
+  const keys = new URL('.well-known/walletscope-keys.json', document.baseURI).href
+  const command = `walletscope verify ${file} --key ${keys}`
+  return html`<p role="status">Saved. Anybody can count its figures again:</p>
+    <div class="command"><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>`
+}
+
+/**
+ * The same question about the very block that was answered. Profits rest on logs, which no receipt covers.
+ * @param {import('../lib/api.js').Answer} answer
+ */
+function receiptPath({ path, asOf: [read] }) {
+  const [route = '', query] = path.split('?')
+  const parameters = new URLSearchParams(query)
+  parameters.delete('full')
+  parameters.delete('at_time')
+  if (read !== undefined && (parameters.has('chain_id') || /\/position\/\d+\//.test(route))) {
+    parameters.set('at_block', read.block)
+  }
+  parameters.set('receipt', 'true')
+  return `${route}?${parameters}`
+}
+
+/** @param {string} name @param {string} text */
+function save(name, text) {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
