@@ -1,10 +1,10 @@
-import { bytesOf } from '../../chain/solana/address/derived.ts'
 import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import { base58Bytes } from '../../lib/text/base58.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
 import { answerOf } from './past.ts'
@@ -50,7 +50,7 @@ async function examineSearches(client: SolanaClient, signal: AbortSignal): Promi
   const { size, discriminator } = ACCOUNT_KINDS.obligation
   const holds = [
     { at: 0, bytes: Buffer.from(discriminator, 'hex') },
-    { at: OBLIGATION_OWNER_AT, bytes: bytesOf(NOBODY) },
+    { at: OBLIGATION_OWNER_AT, bytes: base58Bytes(NOBODY) },
   ]
   const ask = <T>(work: (session: SolanaSession) => Promise<T>) =>
     answerOf(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)

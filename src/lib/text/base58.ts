@@ -49,3 +49,28 @@ export function base58Address(bytes: Uint8Array): string {
   while (text[ones] === '1') ones++
   return '1'.repeat(zeros) + text.slice(ones)
 }
+
+const DIGITS = new Map([...ALPHABET].map((letter, digit) => [letter, digit]))
+const LETTERS_MAX = 5 * LIMBS
+
+/** The 32 bytes of an address, ten times as fast as of any text. Throws `RangeError` for text that is no address. */
+export function base58Bytes(address: string): Uint8Array {
+  if (!isBase58Address(address)) throw new RangeError('Cannot decode an address: it is not base58 of 32 bytes')
+  const bytes = new Uint8Array(32)
+  const pairs = new Float64Array(16)
+  const digits = address.padStart(LETTERS_MAX, '1')
+  for (let at = 0; at < LETTERS_MAX; at += 5) {
+    let carry = 0
+    for (let digit = at; digit < at + 5; digit++) carry = carry * 58 + (DIGITS.get(digits[digit] ?? '') ?? 0)
+    for (let index = 15; index >= 0; index--) {
+      const value = (pairs[index] ?? 0) * LIMB + carry
+      carry = Math.floor(value / 65_536)
+      pairs[index] = value - carry * 65_536
+    }
+  }
+  for (const [index, pair] of pairs.entries()) {
+    bytes[2 * index] = pair >> 8
+    bytes[2 * index + 1] = pair
+  }
+  return bytes
+}

@@ -1,14 +1,23 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
-import { base58Address } from '../../../src/lib/text/base58.ts'
+import { base58Address, base58Bytes } from '../../../src/lib/text/base58.ts'
 import { cases } from '../../support/cases.ts'
 
-test('an address is written as base58 writes any bytes, zeros in front too', () => {
+test('an address is written and read as base58 does any bytes, zeros in front too', () => {
   const samples = Array.from({ length: cases(20_000) }, (_, index) => {
     const bytes = new Uint8Array(randomBytes(32))
     return index % 3 === 0 ? bytes.fill(0, 0, index % 33) : bytes
   })
   samples.push(new Uint8Array(32), new Uint8Array(32).fill(255))
-  for (const bytes of samples) expect(base58Address(bytes)).toBe(base58.encode(bytes))
+  for (const bytes of samples) {
+    const address = base58.encode(bytes)
+    expect(base58Address(bytes)).toBe(address)
+    expect(base58Bytes(address)).toEqual(bytes)
+  }
+})
+
+test.each([31, 33])('text of %i bytes is not read as an address', (length) => {
+  const text = base58.encode(new Uint8Array(length).fill(7))
+  expect(() => base58Bytes(text)).toThrow('Cannot decode an address: it is not base58 of 32 bytes')
 })

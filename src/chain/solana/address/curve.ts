@@ -2,7 +2,9 @@
 const P = 2n ** 255n - 19n
 /** d of its curve: −121665 ÷ 121666. */
 const D = 37_095_705_934_669_439_343_138_083_508_754_565_189_542_113_879_843_219_016_388_785_533_085_940_283_555n
-const LOW_64 = (1n << 64n) - 1n
+const LOW_3 = 7n
+const LOW_32 = 0xffff_ffffn
+const LOW_63 = (1n << 63n) - 1n
 
 /**
  * True if 32 bytes are a point of the curve, so that somebody may hold a key to them. As Solana's runtime decides it: the
@@ -20,20 +22,24 @@ export function isOnCurve(bytes: Uint8Array): boolean {
 function yOf(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, 32)
   const [a, b, c, d] = [0, 8, 16, 24].map((at) => view.getBigUint64(at, true)) as [bigint, bigint, bigint, bigint]
-  return a | (b << 64n) | (c << 128n) | ((d & (LOW_64 >> 1n)) << 192n)
+  return a | (b << 64n) | (c << 128n) | ((d & LOW_63) << 192n)
 }
 
 /** Whether `value`, from 1 to p − 1, is a square modulo p: its Jacobi symbol, with less work than a power. */
 function isSquare(value: bigint): boolean {
   let [a, n] = [value, P]
+  let nLow = Number(P & LOW_3)
   let isPositive = true
   while (a !== 0n) {
     const zeros = trailingZeros(a)
     a >>= BigInt(zeros)
-    const n8 = Number(n & 7n)
-    if (zeros % 2 === 1 && (n8 === 3 || n8 === 5)) isPositive = !isPositive
-    if (Number(a & 3n) === 3 && (n8 & 3) === 3) isPositive = !isPositive
-    ;[a, n] = [n % a, a]
+    const aLow = Number(a & LOW_3)
+    if (zeros % 2 === 1 && (nLow === 3 || nLow === 5)) isPositive = !isPositive
+    if (aLow % 4 === 3 && nLow % 4 === 3) isPositive = !isPositive
+    const rest = n % a
+    n = a
+    nLow = aLow
+    a = rest
   }
   return isPositive
 }
@@ -41,7 +47,7 @@ function isSquare(value: bigint): boolean {
 function trailingZeros(value: bigint): number {
   let zeros = 0
   for (let rest = value; ; rest >>= 32n) {
-    const low = Number(rest & 0xffff_ffffn)
+    const low = Number(rest & LOW_32)
     if (low !== 0) return zeros + 31 - Math.clz32(low & -low)
     zeros += 32
   }

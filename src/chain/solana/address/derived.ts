@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { base58 } from '@scure/base'
-import { base58Address } from '../../../lib/text/base58.ts'
+import { base58Address, base58Bytes } from '../../../lib/text/base58.ts'
 import { isOnCurve } from './curve.ts'
 
 const SUFFIX = new TextEncoder().encode('ProgramDerivedAddress')
@@ -11,21 +10,16 @@ export type Seed = string | Uint8Array
 
 /**
  * The address of an account that a program derives from seeds: SHA-256 of the seeds, a number that counts down from 255
- * until nobody can hold the key, the program and a fixed text. About 0.1 ms each, so lists of them need turns. Throws
- * `RangeError` if there is none, which has a chance of 2^-256.
+ * until nobody can hold the key, the program and a fixed text. Up to 0.1 ms each at first, so lists of them need turns.
+ * Throws `RangeError` if there is none, which has a chance of 2^-256.
  */
 export function derivedAddress(program: string, seeds: readonly Seed[]): string {
   const prefix = createHash('sha256')
   for (const seed of seeds) prefix.update(seed)
-  const owner = bytesOf(program)
+  const owner = base58Bytes(program)
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const hash = prefix.copy().update(Uint8Array.of(bump)).update(owner).update(SUFFIX).digest()
     if (!isOnCurve(hash)) return base58Address(hash)
   }
   throw new RangeError('Cannot derive an address: every number gives a point of the curve')
-}
-
-/** The 32 bytes of an address. Throws for text that is none. */
-export function bytesOf(address: string): Uint8Array {
-  return base58.decode(address)
 }

@@ -1,5 +1,6 @@
+import { base58Bytes } from '../../../lib/text/base58.ts'
 import type { SolanaAccount } from '../accounts.ts'
-import { bytesOf, derivedAddress } from '../address/derived.ts'
+import { derivedAddress } from '../address/derived.ts'
 import { bytesIn } from '../bytes.ts'
 import { namedIn, type WrittenName } from './mint.ts'
 
@@ -11,7 +12,7 @@ const NAMES_AT = 65
 
 /** Where a mint's name is kept if it is not in the mint. */
 export function metadataAddress(mint: string): string {
-  return derivedAddress(METADATA_PROGRAM, ['metadata', bytesOf(METADATA_PROGRAM), bytesOf(mint)])
+  return derivedAddress(METADATA_PROGRAM, ['metadata', base58Bytes(METADATA_PROGRAM), base58Bytes(mint)])
 }
 
 /** A mint's name from its account at `metadataAddress`; undefined if there is none. */

@@ -1,4 +1,5 @@
-import { bytesOf, derivedAddress } from '../address/derived.ts'
+import { base58Bytes } from '../../../lib/text/base58.ts'
+import { derivedAddress } from '../address/derived.ts'
 
 /** Both programs that keep tokens: the first one, and its successor with extensions. */
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -12,5 +13,5 @@ export function associatedAddress(
   wallet: string,
   { mint, program }: { readonly mint: string; readonly program: string },
 ) {
-  return derivedAddress(ASSOCIATED_PROGRAM, [bytesOf(wallet), bytesOf(program), bytesOf(mint)])
+  return derivedAddress(ASSOCIATED_PROGRAM, [base58Bytes(wallet), base58Bytes(program), base58Bytes(mint)])
 }

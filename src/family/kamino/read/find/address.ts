@@ -1,5 +1,6 @@
-import { bytesOf, derivedAddress } from '../../../../chain/solana/address/derived.ts'
+import { derivedAddress } from '../../../../chain/solana/address/derived.ts'
 import { turn } from '../../../../lib/async/turns.ts'
+import { base58Bytes } from '../../../../lib/text/base58.ts'
 import type { KnownMarket } from '../known.ts'
 
 /** Addresses that are derived in one turn of the event loop, at 0.1 ms each. */
@@ -27,12 +28,18 @@ interface Seeds {
 
 /** Where the program keeps an obligation. Source: klend `handler_init_obligation.rs`. */
 export function obligationAddress(program: string, wallet: string, { market, tag, number, keys }: Seeds): string {
-  return derivedAddress(program, [Uint8Array.of(tag), Uint8Array.of(number), bytesOf(wallet), bytesOf(market), ...keys])
+  return derivedAddress(program, [
+    Uint8Array.of(tag),
+    Uint8Array.of(number),
+    base58Bytes(wallet),
+    base58Bytes(market),
+    ...keys,
+  ])
 }
 
 /** Where the program keeps what it knows of a wallet, such as its lookup table. */
 export function userAddress(program: string, wallet: string): string {
-  return derivedAddress(program, ['user_meta', bytesOf(wallet)])
+  return derivedAddress(program, ['user_meta', base58Bytes(wallet)])
 }
 
 /**
@@ -61,7 +68,7 @@ function plainSeeds(markets: readonly KnownMarket[], numbers: number): Seeds[] {
 
 function pairedSeeds(markets: readonly KnownMarket[]): Seeds[] {
   const tokens = markets.flatMap(({ market, reserves }) =>
-    [...reserves.values()].map(({ mint, groups }) => ({ market, key: bytesOf(mint), groups })),
+    [...reserves.values()].map(({ mint, groups }) => ({ market, key: base58Bytes(mint), groups })),
   )
   const single = tokens.map(({ market, key }): Seeds => ({ market, tag: TAG.lending, number: 0, keys: [key, key] }))
   const pairs = tokens.flatMap((collateral) =>

@@ -1,5 +1,5 @@
-import { bytesOf } from '../../../../chain/solana/address/derived.ts'
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
+import { base58Bytes } from '../../../../lib/text/base58.ts'
 import { decoded, type Known } from '../known.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../layout.ts'
 import type { FoundObligations } from './found.ts'
@@ -11,7 +11,7 @@ export function createSearch({ program, known }: { readonly program: string; rea
   return async (session: SolanaSession, wallet: string, minSlot: bigint): Promise<FoundObligations> => {
     const holds = [
       { at: 0, bytes: new Uint8Array(Buffer.from(discriminator, 'hex')) },
-      { at: OBLIGATION_OWNER_AT, bytes: bytesOf(wallet) },
+      { at: OBLIGATION_OWNER_AT, bytes: base58Bytes(wallet) },
     ]
     const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })
     known.learn(new Map(accounts.map((account) => [account.address, account])))
