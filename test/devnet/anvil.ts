@@ -4,14 +4,17 @@ import { eachLine, spawnWatched } from './watched.ts'
 
 const READY_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
+/**
+ * States of past blocks, all in memory. Otherwise those of more than some hundred blocks go to files under ~/.foundry,
+ * up to a megabyte each, which a killed node leaves behind, and reads of which take tens of milliseconds.
+ */
+const STATES_MAX = 20_000
 
 export interface AnvilOptions {
   /** @default 1 */
   readonly chainId?: number
   /** Unix seconds of the genesis block; absent: now. */
   readonly timestampSec?: number
-  /** Keeps old states through long histories, for reads at past blocks. @default false */
-  readonly preserveHistoricalStates?: boolean
   /** The node whose chain this one goes on from. */
   readonly forkUrl?: string
 }
@@ -56,14 +59,13 @@ function anvilPath(): string {
   return join(dirname(manifest), 'bin', 'anvil')
 }
 
-function flags({ chainId = 1, timestampSec, preserveHistoricalStates = false, forkUrl }: AnvilOptions): string[] {
+function flags({ chainId = 1, timestampSec, forkUrl }: AnvilOptions): string[] {
   return [
     ...['--port', '0', '--chain-id', String(chainId), '--accounts', '1', '--auto-impersonate'],
     ...['--order', 'fifo', '--block-base-fee-per-gas', '0', '--gas-price', '0', '--disable-min-priority-fee'],
     // A limit like mainnet's: tokens that burn all gas must find an end.
-    ...['--gas-limit', '60000000', '--no-request-size-limit'],
+    ...['--gas-limit', '60000000', '--no-request-size-limit', '--prune-history', String(STATES_MAX)],
     ...(timestampSec === undefined ? [] : ['--timestamp', String(timestampSec)]),
-    ...(forkUrl === undefined ? [] : ['--fork-url', forkUrl, '--no-rate-limit']),
-    ...(preserveHistoricalStates ? ['--preserve-historical-states'] : []),
+    ...(forkUrl === undefined ? [] : ['--fork-url', forkUrl, '--no-rate-limit', '--no-storage-caching']),
   ]
 }

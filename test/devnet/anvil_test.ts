@@ -1,4 +1,7 @@
 import { expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { startAnvil } from './anvil.ts'
 import { stillRunning } from './processes.ts'
 import { createRpc } from './rpc.ts'
@@ -22,16 +25,32 @@ test('startAnvil() gives each caller a node of its own, and stop() ends it', asy
   expect(await stillRunning([one.pid, other.pid], 0)).toEqual([])
 })
 
-test('anvil does not outlive a process that is killed with SIGKILL', async () => {
+test('anvil ends with a process that is killed, and leaves no states of its many blocks on the disk', async () => {
+  const wallet = '0x'.padEnd(42, '7')
+  const home = mkdtempSync(join(tmpdir(), 'anvil-home-'))
   const program = `
     const { startAnvil } = await import(${JSON.stringify(`${import.meta.dir}/anvil.ts`)})
-    console.log((await startAnvil()).pid)
+    const { createRpc } = await import(${JSON.stringify(`${import.meta.dir}/rpc.ts`)})
+    const anvil = await startAnvil()
+    const rpc = createRpc(anvil.rpcUrl)
+    await rpc.call('anvil_setBalance', '${wallet}', '0x5')
+    await rpc.call('anvil_mine', '0x258')
+    await rpc.call('anvil_setBalance', '${wallet}', '0x6')
+    await rpc.call('evm_mine')
+    console.log(anvil.pid, await rpc.call('eth_getBalance', '${wallet}', '0x1'))
     await Bun.sleep(60_000)`
-  const parent = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' })
-  const { value } = await parent.stdout.getReader().read()
-  const pid = Number(new TextDecoder().decode(value))
-  expect(await stillRunning([pid], 0)).toEqual([pid])
-  parent.kill('SIGKILL')
-  await parent.exited
-  expect(await stillRunning([pid], 5_000)).toEqual([])
+  const parent = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe', env: { ...process.env, HOME: home } })
+  try {
+    const { value } = await parent.stdout.getReader().read()
+    const [pid, balance] = new TextDecoder().decode(value).trim().split(' ')
+    expect(balance).toBe('0x5')
+    expect(await stillRunning([Number(pid)], 0)).toEqual([Number(pid)])
+    parent.kill('SIGKILL')
+    await parent.exited
+    expect(await stillRunning([Number(pid)], 5_000)).toEqual([])
+    expect(readdirSync(home)).toEqual([])
+  } finally {
+    parent.kill('SIGKILL')
+    rmSync(home, { recursive: true, force: true })
+  }
 })
