@@ -39,11 +39,13 @@ export async function readCalls(
   question: {
     readonly calls: readonly ContractCall[]
     readonly block: AskedBlock
+    /** True if they take little gas, so that they may leave in one request with others. @default {false} */
+    readonly isLight?: boolean
     readonly clock: Clock
   },
   signal: AbortSignal,
 ): Promise<CallResults> {
-  const { calls, block, clock } = question
+  const { calls, block, isLight = false, clock } = question
   const { chainId } = block
   const reading: LensReading<CallResults> = {
     topic: 'calls',
@@ -53,7 +55,8 @@ export async function readCalls(
     async read({ way, call, pin, observeBlock }) {
       const readPage = async (asked: readonly ContractCall[], at: BlockAt) => {
         const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
-        return decodePage(await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }))
+        const data = encodeFunctionData({ abi: ABI, functionName: 'read', args })
+        return decodePage(await call({ data, block: at, isLight }))
       }
       if (!('number' in block) && calls.length <= PAGE_SIZES[way]) {
         const page = await readPage(calls, 'latest')

@@ -58,7 +58,7 @@ export async function compareRounds(
         ...latestRoundQuestions(feed),
         ...[roundQuestion(feed, id), roundQuestion(feed, id + 1n)],
       ])
-      const { results } = await readCalls(endpoint, { calls, block: newest, clock }, within)
+      const { results } = await readCalls(endpoint, { calls, block: newest, isLight: true, clock }, within)
       return claims.map(({ round }, index) =>
         verdictOn({ round, timeSec: block.timestampSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
       )
