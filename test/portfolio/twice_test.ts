@@ -3,18 +3,22 @@ import { type Address, encodeFunctionData, erc20Abi, maxUint256, parseAbi } from
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { borrowCall, repayCall, supplyCall, transferCall, withdrawCall } from '../devnet/aave_v3/calls.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
+import { deployStata, STATA_ABI, unwrapCall, wrapCall } from '../devnet/aave_v3/stata.ts'
 import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../devnet/addresses.ts'
 import { chainOf } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { rangeAround } from '../devnet/ticks.ts'
-import { mintCall } from '../devnet/uniswap_v3_calls.ts'
-import { allRows, countedClient, createPortfolio, figuresOf, listing } from './support.ts'
+import { mintCall, type Pool } from '../devnet/uniswap_v3_calls.ts'
+import { allRows, countedClient, createPortfolio, e6, figuresOf, listing } from './support.ts'
 
 /**
  * What a step may change: a few seconds of interest, and one unit of rounding of each token that moves. Millionths of a
  * dollar: of 10,000 dollars, a tenth of a cent.
  */
 const BOUND_E6 = 1_000n
+const WRAPPED = 2_000_000_000n
+/** A wrapper says what one token is worth in whole units of USDC: a millionth of what is wrapped may be missing. */
+const WRAPPED_BOUND_E6 = BOUND_E6 + WRAPPED / 1_000_000n
 const OWNER = walletOf('nothing twice')
 const FRIEND = walletOf('nothing twice, a friend')
 const DATA = parseAbi([
@@ -28,6 +32,8 @@ const { provider } = MARKETS.main
 let devnet: Devnet
 let aUsdc: Address
 let debtDai: Address
+let stata: Address
+let stataPool: Pool
 let portfolio: ReturnType<typeof createPortfolio>
 
 beforeAll(async () => {
@@ -39,20 +45,39 @@ beforeAll(async () => {
   ;[aUsdc] = await tokensOf(usdc.address)
   ;[, , debtDai] = await tokensOf(dai.address)
   const pool = await devnet.client.readContract({ ...ask, address: provider, functionName: 'getPool' })
+  stata = await deployStata(devnet.send, { market: 'main', aToken: aUsdc, symbol: 'waUSDC' })
+  stataPool = await devnet.v3.createPool({
+    tokenA: stata,
+    tokenB: weth.address,
+    fee: 3_000,
+    amountA: 3_000_000_000n,
+    amountB: 10n ** 18n,
+  })
+  const approve = (token: Address, spender: Address) => ({
+    from: OWNER,
+    to: token,
+    data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, maxUint256] }),
+  })
   await devnet.send([
     transferCall({ token: usdc.address, from: BANK, to: OWNER, amount: 10_000_000_000n }),
     transferCall({ token: weth.address, from: BANK, to: OWNER, amount: 10n ** 18n }),
-    ...[pool, UNISWAP_V3.manager].flatMap((spender) =>
-      [usdc, weth].map(({ address }) => ({
-        from: OWNER,
-        to: address,
-        data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, maxUint256] }),
-      })),
-    ),
+    approve(usdc.address, pool),
+    approve(aUsdc, stata),
+    ...[stata, weth.address].map((token) => approve(token, UNISWAP_V3.manager)),
   ])
+  const { prices } = chainOf(devnet)
+  const chain = chainOf(devnet, {
+    prices: { ...prices, wrappers: { [stata]: { kind: 'erc4626', of: usdc.address } } },
+  })
   // What stands for supplies and debts is on the list, as if somebody had put it there.
-  portfolio = createPortfolio([countedClient(listing(chainOf(devnet), [aUsdc, debtDai])).client])
+  portfolio = createPortfolio([countedClient(listing(chain, [aUsdc, debtDai, stata])).client])
 }, 180_000)
+
+/** The most that goes into the pool, in the order of its tokens: not all of what was wrapped. */
+function mintAmounts(): { readonly amount0: bigint; readonly amount1: bigint } {
+  const [wrapped, ether] = [1_500_000_000n, 5n * 10n ** 17n]
+  return stataPool.token0 === stata ? { amount0: wrapped, amount1: ether } : { amount0: ether, amount1: wrapped }
+}
 
 async function worth(...wallets: readonly Address[]): Promise<bigint> {
   let sum = 0n
@@ -68,23 +93,37 @@ test('nothing counts twice, wherever it goes, and no debt is forgotten', async (
   const before = await worth(OWNER, FRIEND)
   expect(before).toBeGreaterThan(12_000_000_000n)
   const market = 'main' as const
-  const pool = devnet.pools.usdcWeth3000
-  const mint = { pool, ...rangeAround(pool, -6_000, 6_000), amount0: 2_000_000_000n, amount1: 5n * 10n ** 17n }
-  const steps = {
-    'supplies to Aave': {
-      ...supplyCall({ market, wallet: OWNER, asset: 'usdc', amount: 6_000_000_000n }),
-      from: OWNER,
-    },
-    'provides liquidity': { ...mintCall({ ...mint, recipient: OWNER }), from: OWNER },
-    'borrows against the supply': borrowCall({ market, wallet: OWNER, asset: 'dai', amount: 1_000n * 10n ** 18n }),
-    'sends half of the supply away': transferCall({ token: aUsdc, from: OWNER, to: FRIEND, amount: 3_000_000_000n }),
-    'the friend takes it out': withdrawCall({ market, wallet: FRIEND, asset: 'usdc', amount: 1_000_000_000n }),
-  }
-  for (const [step, call] of Object.entries(steps)) {
+  const mint = { ...rangeAround(stataPool, -6_000, 6_000), ...mintAmounts(), pool: stataPool, recipient: OWNER }
+  const steps = [
+    [
+      'supplies to Aave',
+      { ...supplyCall({ market, wallet: OWNER, asset: 'usdc', amount: 6_000_000_000n }), from: OWNER },
+      BOUND_E6,
+    ],
+    ['wraps a part of the supply', wrapCall(stata, OWNER, WRAPPED), WRAPPED_BOUND_E6],
+    ['provides liquidity with it', { ...mintCall(mint), from: OWNER }, WRAPPED_BOUND_E6],
+    [
+      'borrows against the rest',
+      borrowCall({ market, wallet: OWNER, asset: 'dai', amount: 1_000n * 10n ** 18n }),
+      WRAPPED_BOUND_E6,
+    ],
+    [
+      'sends half of the aTokens away',
+      transferCall({ token: aUsdc, from: OWNER, to: FRIEND, amount: 2_000_000_000n }),
+      WRAPPED_BOUND_E6,
+    ],
+    [
+      'the friend takes some out',
+      withdrawCall({ market, wallet: FRIEND, asset: 'usdc', amount: 1_000_000_000n }),
+      WRAPPED_BOUND_E6,
+    ],
+    ['unwraps a part of what is left', unwrapCall(stata, OWNER, 100_000_000n), WRAPPED_BOUND_E6],
+  ] as const
+  for (const [step, call, bound] of steps) {
     await devnet.send([call])
     const now = await worth(OWNER, FRIEND)
     const change = now > before ? now - before : before - now
-    expect({ step, isWithinBound: change <= BOUND_E6, change: change <= BOUND_E6 ? 0n : change }).toEqual({
+    expect({ step, isWithinBound: change <= bound, change: change <= bound ? 0n : change }).toEqual({
       step,
       isWithinBound: true,
       change: 0n,
@@ -95,10 +134,24 @@ test('nothing counts twice, wherever it goes, and no debt is forgotten', async (
   expect(await kinds(FRIEND)).toEqual(['supplied USDC', 'wallet USDC'])
   expect(new Set(await kinds(OWNER))).toEqual(
     new Set([
-      ...['borrowed DAI', 'supplied USDC', 'wallet DAI', 'wallet USDC', 'wallet WETH'],
-      ...['liquidity USDC', 'liquidity WETH'],
+      ...['borrowed DAI', 'supplied USDC', 'wallet DAI', 'wallet USDC', 'wallet WETH', 'wallet waUSDC'],
+      ...['liquidity WETH', 'liquidity waUSDC'],
     ]),
   )
+})
+
+test('wrapped aTokens are worth what the wrapper itself says', async () => {
+  const [row] = (await allRows(portfolio, `wallet=${OWNER}`)).filter(
+    ({ kind, token }) => kind === 'wallet' && token.id === stata,
+  )
+  const contract = { address: stata, abi: STATA_ABI } as const
+  const shares = BigInt(row?.amount.raw ?? 0)
+  const assets = await devnet.client.readContract({ ...contract, functionName: 'previewRedeem', args: [shares] })
+  const priceE8 = await devnet.client.readContract({ ...contract, functionName: 'latestAnswer' })
+  expect(assets).toBeGreaterThan(shares)
+  expect(row).toMatchObject({ price_source: 'wrapper', counted: true, reason: null })
+  const near = (value: bigint, truth: bigint) => truth >= value && truth - value <= truth / 1_000_000n + 1n
+  expect(near(e6(row?.value_usd ?? ''), (shares * priceE8) / 10n ** 8n)).toBe(true)
 })
 
 test('a wallet with collateral of 280 and a debt of 190 is worth 90', async () => {

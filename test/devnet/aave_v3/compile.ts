@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { alone } from '../../support/alone.ts'
 import { spawnWatched } from '../watched.ts'
-import { cacheKey, UNITS, type UnitName } from './sources.ts'
+import {
+  ALL_UNITS,
+  type AnyUnitName,
+  cacheKey,
+  STATA_UNITS,
+  type StataUnitName,
+  UNITS,
+  type UnitName,
+} from './sources.ts'
 
 /** Creation code, and where the addresses of libraries belong in it. */
 export interface Compiled {
@@ -22,21 +30,37 @@ const CACHE = join(import.meta.dir, '..', '..', '..', '.cache', 'aave_v3')
 const CHILD = join(import.meta.dir, 'compile_child.ts')
 
 /** Aave V3.6 as compiled once on this machine; `onProgress` hears of it when that has to be done now. */
-export async function loadArtifacts(onProgress: (message: string) => void = () => undefined): Promise<Artifacts> {
-  const path = join(CACHE, `${cacheKey()}.json`)
-  const kept = await readKept(path)
-  return kept ?? alone('aave_v3', async () => (await readKept(path)) ?? compileAll(path, onProgress))
+export function loadArtifacts(onProgress: (message: string) => void = () => undefined): Promise<Artifacts> {
+  return load(Object.keys(UNITS) as UnitName[], onProgress)
 }
 
-async function readKept(path: string): Promise<Artifacts | undefined> {
+/** What wraps aTokens, compiled apart, so that a market does not wait for it. */
+export function loadStataArtifacts(): Promise<Readonly<Record<StataUnitName, Compiled>>> {
+  return load(Object.keys(STATA_UNITS) as StataUnitName[], () => undefined)
+}
+
+async function load<U extends AnyUnitName>(
+  units: readonly U[],
+  onProgress: (message: string) => void,
+): Promise<Record<U, Compiled>> {
+  const path = join(CACHE, `${cacheKey(units)}.json`)
+  const kept = await readKept<U>(path)
+  return kept ?? alone('aave_v3', async () => (await readKept<U>(path)) ?? compileAll(units, path, onProgress))
+}
+
+async function readKept<U extends AnyUnitName>(path: string): Promise<Record<U, Compiled> | undefined> {
   const file = Bun.file(path)
-  return (await file.exists()) ? ((await file.json()) as Artifacts) : undefined
+  return (await file.exists()) ? ((await file.json()) as Record<U, Compiled>) : undefined
 }
 
-async function compileAll(path: string, onProgress: (message: string) => void): Promise<Artifacts> {
+async function compileAll<U extends AnyUnitName>(
+  units: readonly U[],
+  path: string,
+  onProgress: (message: string) => void,
+): Promise<Record<U, Compiled>> {
   const processes = Math.min(PROCESSES_MAX, availableParallelism())
-  onProgress(`Compiling Aave V3.6, once on this machine: about ${Math.ceil(totalMs() / processes / 1000)} s`)
-  const artifacts = await compile(Object.keys(UNITS) as UnitName[], processes)
+  onProgress(`Compiling Aave V3.6, once on this machine: about ${Math.ceil(totalMs(units) / processes / 1000)} s`)
+  const artifacts = await compile(units, processes)
   await mkdir(CACHE, { recursive: true })
   // Renamed into place: who reads it while it is written must not get a part.
   const draft = `${path}.${process.pid}`
@@ -46,12 +70,12 @@ async function compileAll(path: string, onProgress: (message: string) => void): 
 }
 
 /** Compiles units side by side in child processes, so that this one stays free for other work. */
-export async function compile<U extends UnitName>(units: readonly U[], processes = 1): Promise<Record<U, Compiled>> {
+export async function compile<U extends AnyUnitName>(units: readonly U[], processes = 1): Promise<Record<U, Compiled>> {
   const parts = await Promise.all(divide(units, processes).map(compileInChild))
   return Object.assign({}, ...parts) as Record<U, Compiled>
 }
 
-async function compileInChild(units: readonly UnitName[]): Promise<Record<string, Compiled>> {
+async function compileInChild(units: readonly AnyUnitName[]): Promise<Record<string, Compiled>> {
   const child = spawnWatched([process.execPath, CHILD, ...units], { stderr: 'inherit' })
   const output = await new Response(child.stdout).text()
   const status = await child.exited
@@ -60,18 +84,18 @@ async function compileInChild(units: readonly UnitName[]): Promise<Record<string
 }
 
 /** Shares of about equal cost: the most expensive unit first, each to whoever has least so far. */
-function divide<U extends UnitName>(units: readonly U[], count: number): U[][] {
+function divide<U extends AnyUnitName>(units: readonly U[], count: number): U[][] {
   const shares = Array.from({ length: Math.min(count, units.length) }, () => ({ costMs: 0, units: [] as U[] }))
-  for (const unit of units.toSorted((a, b) => UNITS[b].costMs - UNITS[a].costMs)) {
+  for (const unit of units.toSorted((a, b) => ALL_UNITS[b].costMs - ALL_UNITS[a].costMs)) {
     const least = shares.reduce((a, b) => (b.costMs < a.costMs ? b : a))
     least.units.push(unit)
-    least.costMs += UNITS[unit].costMs
+    least.costMs += ALL_UNITS[unit].costMs
   }
   return shares.map((share) => share.units)
 }
 
-function totalMs(): number {
-  return Object.values(UNITS).reduce((sum, { costMs }) => sum + costMs, 0)
+function totalMs(units: readonly AnyUnitName[]): number {
+  return units.reduce((sum, unit) => sum + ALL_UNITS[unit].costMs, 0)
 }
 
 /** Creation code with its libraries linked: `libraries` by name. */

@@ -1,7 +1,7 @@
 /** Compiles the units named by its arguments and writes them to its standard output, as JSON. */
 import { createRequire } from 'node:module'
 import type { Compiled } from './compile.ts'
-import { inputFor, sourceNameOf, UNITS, type UnitName } from './sources.ts'
+import { ALL_UNITS, type AnyUnitName, inputFor, sourceNameOf } from './sources.ts'
 
 interface SolcOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
@@ -12,13 +12,13 @@ interface SolcOutput {
 
 type Bytecode = { readonly object: string } & Pick<Compiled, 'linkReferences'>
 
-const units = process.argv.slice(2).filter((name): name is UnitName => name in UNITS)
+const units = process.argv.slice(2).filter((name): name is AnyUnitName => name in ALL_UNITS)
 const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string }
 const { errors = [], contracts } = JSON.parse(solc.compile(JSON.stringify(inputFor(units)))) as SolcOutput
 const failure = errors.find((error) => error.severity === 'error')
 if (failure !== undefined) throw new Error(`Cannot compile Aave V3: ${failure.formattedMessage}`)
 
-const compiled = units.map((unit): [UnitName, Compiled] => {
+const compiled = units.map((unit): [AnyUnitName, Compiled] => {
   const bytecode = contracts?.[sourceNameOf(unit)]?.[unit]?.evm.bytecode
   if (bytecode === undefined) throw new Error(`Cannot compile Aave V3: ${unit} is not in its source`)
   return [unit, { bytecode: `0x${bytecode.object}`, linkReferences: bytecode.linkReferences }]

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
-import { compile, link, loadArtifacts } from './compile.ts'
-import { cacheKey, inputFor, sourceNameOf, UNITS, type UnitName } from './sources.ts'
+import type { Hex } from 'viem'
+import { compile, link, loadArtifacts, loadStataArtifacts } from './compile.ts'
+import { cacheKey, inputFor, STATA_UNITS, sourceNameOf, UNITS, type UnitName } from './sources.ts'
 
 const COMPILE_LIMIT_MS = 120_000
 const CODE_BYTES_MAX = 24_576
@@ -28,9 +29,21 @@ test(
   COMPILE_LIMIT_MS,
 )
 
+test(
+  'loadStataArtifacts() has what wraps aTokens, linked to nothing',
+  async () => {
+    const artifacts = await loadStataArtifacts()
+    expect(Object.keys(artifacts).sort()).toEqual(Object.keys(STATA_UNITS).sort())
+    for (const compiled of Object.values(artifacts)) expect(link(compiled)).toBe(compiled.bytecode as Hex)
+  },
+  COMPILE_LIMIT_MS,
+)
+
 test('cacheKey() is the same twice and stands for every source that a unit imports', () => {
-  expect(cacheKey()).toBe(cacheKey())
-  expect(cacheKey()).toMatch(/^[0-9a-f]{64}$/)
+  const key = cacheKey(['PoolInstance'])
+  expect(cacheKey(['PoolInstance'])).toBe(key)
+  expect(cacheKey(['StataTokenV2'])).not.toBe(key)
+  expect(key).toMatch(/^[0-9a-f]{64}$/)
   const { sources } = inputFor(['PoolInstance'])
   expect(sources[sourceNameOf('PoolInstance')]?.content).toContain('contract PoolInstance')
   expect(Object.keys(sources)).toContain('openzeppelin-contracts/contracts/utils/math/SafeCast.sol')

@@ -33,7 +33,17 @@ export const UNITS = {
   },
 } as const satisfies Record<string, { readonly source: string; readonly costMs: number }>
 
+/** Beside a market: wrapped aTokens, and the controller that they ask for rewards. Few tests deploy them. */
+export const STATA_UNITS = {
+  StataTokenV2: { source: 'extensions/stata-token/StataTokenV2.sol', costMs: 2_300 },
+  RewardsController: { source: 'rewards/RewardsController.sol', costMs: 900 },
+} as const satisfies Record<string, { readonly source: string; readonly costMs: number }>
+
+export const ALL_UNITS = { ...UNITS, ...STATA_UNITS } as const
+
 export type UnitName = keyof typeof UNITS
+export type StataUnitName = keyof typeof STATA_UNITS
+export type AnyUnitName = keyof typeof ALL_UNITS
 
 const ROOT = 'aave-v3-origin/contracts'
 /** As Aave builds it, but without metadata: the bytes then depend on the code alone. */
@@ -43,6 +53,9 @@ const SETTINGS = {
   metadata: { bytecodeHash: 'none', appendCBOR: false },
 }
 const OUTPUT = ['evm.bytecode.object', 'evm.bytecode.linkReferences']
+/** As Aave names OpenZeppelin's contracts, and as OpenZeppelin's upgradeable ones do: one name, lest types be two. */
+const OPEN_ZEPPELIN = 'openzeppelin-contracts/contracts/'
+const NPM_NAME = '@openzeppelin/contracts/'
 const IMPORT = /^\s*import\s+(?:[^'";]*\bfrom\s+)?['"]([^'"]+)['"]/gm
 
 const require = createRequire(import.meta.url)
@@ -50,16 +63,16 @@ const origin = require.resolve('@aave-dao/aave-v3-origin/package.json')
 const utilities = createRequire(origin).resolve('@bgd-labs/solidity-utils/package.json')
 
 /** The name of a unit's source file in the compiler's input. */
-export function sourceNameOf(unit: UnitName): string {
-  return `${ROOT}/${UNITS[unit].source}`
+export function sourceNameOf(unit: AnyUnitName): string {
+  return `${ROOT}/${ALL_UNITS[unit].source}`
 }
 
 /** The compiler's input for some units: them and all that they import. */
-export function inputFor(units: readonly UnitName[]): SolcInput {
+export function inputFor(units: readonly AnyUnitName[]): SolcInput {
   const sources: Record<string, { readonly content: string }> = {}
   const add = (name: string): void => {
     if (name in sources) return
-    const content = readFileSync(pathOf(name), 'utf8')
+    const content = readFileSync(pathOf(name), 'utf8').replaceAll(NPM_NAME, OPEN_ZEPPELIN)
     sources[name] = { content }
     for (const [, imported = ''] of content.matchAll(IMPORT)) {
       add(imported.startsWith('.') ? posix.join(dirname(name), imported) : imported)
@@ -70,9 +83,9 @@ export function inputFor(units: readonly UnitName[]): SolcInput {
   return { language: 'Solidity', sources, settings: { ...SETTINGS, outputSelection } }
 }
 
-/** Changes when a source, a setting or the compiler does. */
-export function cacheKey(): string {
-  const input = inputFor(Object.keys(UNITS) as UnitName[])
+/** Changes when a source of these units, a setting or the compiler does. */
+export function cacheKey(units: readonly AnyUnitName[]): string {
+  const input = inputFor(units)
   const sources = Object.entries(input.sources).sort(([a], [b]) => (a < b ? -1 : 1))
   const compiler = readFileSync(require.resolve('solc/soljson.js'))
   return new Bun.CryptoHasher('sha256')
@@ -90,7 +103,12 @@ function pathOf(name: string): string {
   for (const [prefix, directory] of places) {
     if (name.startsWith(prefix)) return join(directory, name.slice(prefix.length))
   }
-  const openZeppelin = 'openzeppelin-contracts/contracts/'
-  if (!name.startsWith(openZeppelin)) throw new Error(`Cannot find the source ${name}`)
-  return createRequire(utilities).resolve(`@openzeppelin/contracts/${name.slice(openZeppelin.length)}`)
+  const packages = [
+    [OPEN_ZEPPELIN, NPM_NAME],
+    ['openzeppelin-contracts-upgradeable/contracts/', '@openzeppelin/contracts-upgradeable/'],
+  ] as const
+  for (const [prefix, npm] of packages) {
+    if (name.startsWith(prefix)) return createRequire(utilities).resolve(npm + name.slice(prefix.length))
+  }
+  throw new Error(`Cannot find the source ${name}`)
 }
