@@ -14,6 +14,7 @@ import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
 import { takePrinted } from './table.ts'
+import { benchUniswapV4 } from './uniswap_v4/v4.ts'
 
 interface Options {
   readonly quick: boolean
@@ -34,6 +35,7 @@ const PARTS: readonly Part[] = [
   { name: 'answers', run: onlyShown(benchAnswers) },
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
+  { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
@@ -44,7 +46,7 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds below their target are only shown, for they depend on what else
  * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
  * Ponder has other rows. Without names all parts run but
- * `solana`, `holds`, which builds a large chain first, and `ponder`, which installs Ponder first.
+ * `v4`, `solana`, `holds`, which builds a large chain first, and `ponder`, which installs Ponder first.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
+import type { SeenRequest } from '../../support/rpc.ts'
 
 /** The real managers of the devnet. */
 export const DEPLOYMENT: UniswapV4Deployment = {
@@ -50,4 +51,13 @@ export function readerOf(
   })
   const places: readonly UniswapV4Place[] = [...reader.places.values()]
   return { reader, places }
+}
+
+/** Gas that a call with its overrides takes at the newest block, as an endpoint was asked it. */
+export async function gasOfCall({ rpc }: Devnet, request: SeenRequest | undefined): Promise<number> {
+  const [call, , stateOverrides] = request?.params ?? []
+  const options = { stateOverrides, tracer: 'callTracer', tracerConfig: { onlyTopCall: true } }
+  const gas = '0x2faf080'
+  const traced = await rpc.call<{ gasUsed: Hex }>('debug_traceCall', { gas, ...(call as object) }, 'latest', options)
+  return Number(traced.gasUsed)
 }
