@@ -36,6 +36,9 @@ const LOG_CAPS = [10, 100, undefined] as const
 const DEPTH = 64
 const NEXT_ID_SLOT = '0x8'
 const BLOCK_GAS = 60_000_000
+const SETTLE_MS = 1_000
+/** As long before the newest block as Ethereum's first position, so that logs would take 560 requests. */
+const OLD_START = -2_800_000
 const patient = new AbortController().signal
 
 interface Bench {
@@ -74,7 +77,7 @@ const BASE =
   'Base by arithmetic: 125 calls of 50 million gas, in the background about 2.5 s at 50 ms and 75 ms a call, or 28 calls of 100,000 ids at 550 million, against 2,630 requests for logs'
 
 /** A process of its own: nothing is stored and nothing is known. */
-async function fresh({ devnet }: Bench, rpcUrl: string, reuseMs = 0) {
+async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBlock = 0 } = {}) {
   const database: TestDatabase = await testDatabase()
   const chain = chainOf(devnet, { rpcUrls: [rpcUrl], finality: { depth: DEPTH }, reuseMs })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
@@ -82,7 +85,11 @@ async function fresh({ devnet }: Bench, rpcUrl: string, reuseMs = 0) {
   const clients = new Map([[chain.id, client]])
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
   const find = createOwnedFinder({ history, db, clock: systemClock })
-  const { reader, places } = readerOf(client, { find, simulate: createSimulator(systemClock) })
+  const { reader, places } = readerOf(client, {
+    find,
+    simulate: createSimulator(systemClock),
+    deployment: { ...DEPLOYMENT, startBlock },
+  })
   return {
     client,
     reader,
@@ -121,6 +128,8 @@ async function known(bench: Bench): Promise<Rows> {
   const process = await fresh(bench, faulty.url)
   for (const [count, wallet] of wallets) {
     await process.read(wallet)
+    // What was found is stored in the background.
+    await Bun.sleep(SETTLE_MS)
     faulty.reset()
     const [read] = await process.read(wallet)
     if (read?.positions.length !== count) throw new Error(`Cannot measure ${count} positions`)
@@ -152,7 +161,7 @@ async function known(bench: Bench): Promise<Rows> {
       rows.push([`known wallet of ${count}, p50`, `${ms(took)} ms`, goal])
     }
     const [[, single]] = wallets
-    const shared = await fresh(bench, url, 1)
+    const shared = await fresh(bench, url, { reuseMs: 1 })
     await shared.read(single)
     const crowd: number[] = []
     for (let round = 0; round < rounds / 5; round++) {
@@ -226,8 +235,19 @@ async function firstContact(bench: Bench): Promise<string[][]> {
   await devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
   const word = IDS.toString(16).padStart(64, '0')
   const stored = await devnet.rpc.call<Hex>('eth_getStorageAt', positionManager, NEXT_ID_SLOT, 'latest')
-  const measure = async (name: string, goal: string, rule: (request: SeenRequest) => Fault | undefined) => {
-    const process = await fresh(bench, faulty.url)
+  const measure = async (
+    name: string,
+    {
+      goal = '',
+      startBlock = 0,
+      rule = () => undefined,
+    }: {
+      readonly goal?: string
+      readonly startBlock?: number
+      readonly rule?: (request: SeenRequest) => Fault | undefined
+    },
+  ) => {
+    const process = await fresh(bench, faulty.url, { startBlock })
     faulty.reset()
     faulty.rule((request) => rule(request) ?? { kind: 'delay', ms: AWAY_MS })
     const startedMs = performance.now()
@@ -242,19 +262,20 @@ async function firstContact(bench: Bench): Promise<string[][]> {
   }
   for (const cap of LOG_CAPS) {
     const limit = cap === undefined ? () => undefined : capped(CAP_DIALECTS[0] as (typeof CAP_DIALECTS)[number], cap)
-    await measure(
-      `logs of ${blocks.toLocaleString('en')} blocks, at most ${cap?.toLocaleString('en') ?? 'any number'} a request`,
-      '',
-      (request) =>
-        request.method === 'eth_call' && isScan(request) ? { kind: 'no_overrides', how: 'refuse' } : limit(request),
-    )
+    const name = `logs of ${blocks.toLocaleString('en')} blocks, at most ${cap?.toLocaleString('en') ?? 'any number'} a request`
+    const rule = (request: SeenRequest): Fault | undefined =>
+      request.method === 'eth_call' && isScan(request) ? { kind: 'no_overrides', how: 'refuse' } : limit(request)
+    await measure(name, { rule })
   }
   await devnet.rpc.call('anvil_setStorageAt', positionManager, NEXT_ID_SLOT, `0x${word}`)
   for (const gas of GAS_CAPS) {
     await devnet.rpc.call('evm_setBlockGasLimit', `0x${gas.toString(16)}`)
     await devnet.rpc.call('anvil_mine', '0x1')
     const goal = gas === 50_000_000 ? '≤ 16 requests, ≤ 2 s' : ''
-    await measure(`scan of ${IDS.toLocaleString('en')} ids at ${gas / 1_000_000} million gas`, goal, () => undefined)
+    await measure(`scan of ${IDS.toLocaleString('en')} ids at ${gas / 1_000_000} million gas`, {
+      goal,
+      startBlock: OLD_START,
+    })
   }
   await devnet.rpc.call('evm_setBlockGasLimit', `0x${BLOCK_GAS.toString(16)}`)
   await devnet.rpc.call('anvil_setStorageAt', positionManager, NEXT_ID_SLOT, stored)
