@@ -4,9 +4,10 @@ import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
+import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 
 /** All protocols that are served: one line each. */
-export const FAMILIES: readonly Family[] = [UNISWAP_V3, ORCA_WHIRLPOOL, AAVE_V3, MORPHO_BLUE, KAMINO]
+export const FAMILIES: readonly Family[] = [UNISWAP_V3, UNISWAP_V4, ORCA_WHIRLPOOL, AAVE_V3, MORPHO_BLUE, KAMINO]
 
 /** Other names of families in a path, to the name that answers carry. */
 export function familyAliases(families: readonly Pick<Family, 'name' | 'aliases'>[]): ReadonlyMap<string, string> {

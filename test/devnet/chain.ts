@@ -3,6 +3,7 @@ import { MARKETS } from './aave_v3/addresses.ts'
 import { TOKENS, UNISWAP_V3 } from './addresses.ts'
 import type { Devnet } from './mod.ts'
 import { MORPHO } from './morpho_blue/calls.ts'
+import { UNISWAP_V4 } from './uniswap_v4/addresses.ts'
 
 /** Ten years: the devnet's time is moved by weeks, and it makes blocks only when something happens. */
 export const BLOCK_AGE_SEC_MAX = 10 * 365 * 86_400
@@ -18,6 +19,7 @@ export const DEVNET_ROW = {
     poolAddressesProvider: MARKETS[market].provider,
   })),
   morphoBlue: { morpho: MORPHO },
+  uniswapV4: { positionManager: UNISWAP_V4.positionManager, poolManager: UNISWAP_V4.poolManager },
 }
 
 /** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place. */

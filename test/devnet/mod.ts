@@ -13,6 +13,7 @@ import { buildScenario, type Scenario } from './scenario.ts'
 import { createSend, type Send } from './transaction.ts'
 import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
 import { addUniswapV4, type UniswapV4 } from './uniswap_v4/mod.ts'
+import { placeUniswapV4 } from './uniswap_v4/place.ts'
 
 const CHAIN_ID_DEFAULT = 1
 
@@ -40,7 +41,7 @@ export interface Devnet extends Scenario {
   morpho(): Promise<MorphoDevnet>
   /** Aave V3 with wallets that lend and borrow; built once, moves the chain's time forward by weeks. */
   aave(): Promise<AaveDevnet>
-  /** Uniswap V4 with pools of every kind; built once. Permit2 is compiled the first time on a machine, some seconds. */
+  /** Pools of every kind in Uniswap V4; built once. */
   uniswapV4(): Promise<UniswapV4>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
   setFeed(feed: Address, round: { readonly answer: bigint; readonly updatedAtSec?: bigint }): Promise<void>
@@ -72,6 +73,8 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     await placeContracts(builder)
     onProgress('Making wallets with positions: pools, mints, swaps, withdrawals')
     const scenario = await buildScenario(builder)
+    // Every service over Ethereum asks its manager.
+    await placeUniswapV4(builder)
     let hostile: Promise<HostileScenario> | undefined
     let aave: Promise<AaveDevnet> | undefined
     let morpho: Promise<MorphoDevnet> | undefined

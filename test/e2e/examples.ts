@@ -4,8 +4,11 @@ import { createLifecycle } from '../../src/service/lifecycle.ts'
 import { createServices } from '../../src/service/services.ts'
 import { createAccount } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
+import { walletOf } from '../devnet/addresses.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { rangeAround } from '../devnet/ticks.ts'
+import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
@@ -90,6 +93,7 @@ export async function askExamples(): Promise<Examples> {
 async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
+  const v4 = await hookedPosition(devnet)
   const { provider, retired } = devnet.wallets
   const { everywhere, borrower } = aave.wallets
   const id = devnet.positions.inRange
@@ -101,6 +105,8 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}', `/v1/positions/uniswap-v3/${id}?full=true`),
     get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
+    get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${v4.owner}&full=true&limit=1`),
+    get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.tokenId}`),
     get('/v1/positions/orca-whirlpool', `/v1/positions/orca-whirlpool?wallet=${WALLET}&full=true`),
     get('/v1/positions/orca-whirlpool/{id}', `/v1/positions/orca-whirlpool/${ORCA_MINT}?wallet=${WALLET}`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
@@ -157,4 +163,14 @@ export async function answered(
 function shortened(body: unknown): unknown {
   const { data } = body as { readonly data: unknown }
   return Array.isArray(data) ? { ...(body as object), data: data.slice(0, 2) } : body
+}
+
+/** A position of Uniswap V4 in a pool whose hook takes a share of what is withdrawn. */
+async function hookedPosition(devnet: Devnet) {
+  const { mint, pools } = await devnet.uniswapV4()
+  const pool = pools.feeTaking
+  const range = rangeAround(pool, -900, 900)
+  const owner = walletOf('v4 example')
+  const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
+  return { owner, tokenId: await mint({ pool, ...range, liquidity, recipient: owner }) }
 }

@@ -7,7 +7,7 @@ import { UNISWAP_V4 } from './addresses.ts'
 import { type Paid, realBurns } from './burns.ts'
 import { mintCall, type V4Change, type V4MintRequest } from './calls.ts'
 import { fund } from './fund.ts'
-import { type Node, placeUniswapV4 } from './place.ts'
+import type { Node } from './place.ts'
 import {
   createNamedPools,
   createPools,
@@ -35,10 +35,9 @@ const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 /** US dollars on each side of a pool that swaps trade against. */
 const DEPTH_USD = 2_000_000
 
-/** Places the contracts, creates the pools, and gives each liquidity that swaps trade against. */
+/** Creates the pools, and gives each liquidity that swaps trade against; the contracts stand. */
 export async function addUniswapV4(node: Node): Promise<UniswapV4> {
   const { rpc, send } = node
-  await placeUniswapV4(node)
   const pools = await createNamedPools(node)
   const mintMany = async (requests: readonly V4MintRequest[]) => (await send(requests.map(mintCall))).map(mintedId)
   await mintMany(

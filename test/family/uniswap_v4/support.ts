@@ -3,7 +3,6 @@ import type { LensWay } from '../../../src/chain/call/lens.ts'
 import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
 import type { UniswapV4Place } from '../../../src/family/uniswap_v4/read/questions.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v4/read/read.ts'
-import type { Simulate } from '../../../src/family/uniswap_v4/read/withdrawn.ts'
 import type { UniswapV4Deployment } from '../../../src/family/uniswap_v4/table/deployments.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -28,25 +27,20 @@ export function everyIdOf({ rpc }: Devnet): FindOwnedIds {
   }
 }
 
-/** A simulator for which every withdrawal reverts. */
-const REVERTING: Simulate = async (positions) => positions.map(() => ({ error: 'reverts' }))
-
 /** A reader of one chain, and its only place. */
 export function readerOf(
   client: FinanceClient,
   options: {
     readonly find: FindOwnedIds
-    readonly simulate?: Simulate
     readonly deployment?: UniswapV4Deployment
     readonly ways?: readonly LensWay[]
   },
 ) {
-  const { deployment = DEPLOYMENT, simulate = REVERTING, ...others } = options
+  const { deployment = DEPLOYMENT, ...others } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
     deployments: new Map([[client.chain.id, deployment]]),
     clock: systemClock,
-    simulate,
     ...others,
   })
   const places: readonly UniswapV4Place[] = [...reader.places.values()]

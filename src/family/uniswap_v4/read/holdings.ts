@@ -7,16 +7,15 @@ import type { HoldingsReader } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
 import { deploymentOf, LENS, readOwned } from './questions.ts'
 import type { PositionReader } from './read.ts'
-import { type Simulate, withdrawn } from './withdrawn.ts'
+import { withdrawn } from './withdrawn.ts'
 
 /** Reads all positions of a wallet as rows of a portfolio. */
 export function createHoldingsReader(options: {
   readonly reader: Pick<PositionReader, 'places' | 'past' | 'ownership'>
-  readonly simulate: Simulate
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): HoldingsReader {
-  const { reader, simulate, clock, ways } = options
+  const { reader, clock, ways } = options
   const { judge } = createTokenJudge()
   return {
     chainIds: new Set(reader.places.keys()),
@@ -45,7 +44,8 @@ export function createHoldingsReader(options: {
         )
         const isTooLarge = balance > BigInt(positionsMax)
         const positions = isTooLarge ? [] : found.positions
-        const withdrawals = await withdrawn(positions, { endpoint, block: found.block, simulate }, within)
+        const where = { endpoint, chainId: chain.id, clock, block: found.block, known: new Map() }
+        const withdrawals = await withdrawn(positions, where, within)
         return {
           block: found.block,
           rows: positions.flatMap((position) => holdingsOf(position, withdrawals.get(position))),

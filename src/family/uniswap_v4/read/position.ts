@@ -38,6 +38,8 @@ export interface FullPosition {
 /** What a reading of one chain means. Its positions are by id, ascending. */
 export interface ChainRead extends SortedOut<Position> {
   readonly block: Block
+  /** Complete withdrawals that were executed in the same call, by id; absent if none were. */
+  readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
 }
 
 interface InterpretOptions {

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Block } from '../../../chain/block.ts'
+import { type Block, isSameBlock } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
@@ -8,6 +8,7 @@ import { withPoolPrices } from '../../../finance/price/pool/read_pair_prices.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { createRecent } from '../../../lib/recent.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
@@ -15,13 +16,17 @@ import { mayChangeWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { createOwnershipReader, type FindOwnedIds, type OwnershipReader } from './ownership.ts'
 import type { ChainRead, FullPosition, Position } from './position.ts'
-import { deploymentOf, LENS, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
-import { type Simulate, withdrawn } from './withdrawn.ts'
+import { deploymentOf, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
+import type { Withdrawals } from './withdrawal/withdrawal.ts'
+import { executeWithdrawals, needsWithdrawal, withdrawn } from './withdrawn.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 2_000
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
+/** Withdrawals that one call executes, and for how many wallets it is remembered which they are. */
+const HOOKED_MAX = 25
+const HOOKED_WALLETS_MAX = 5_000
 /** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
@@ -45,7 +50,7 @@ export interface PositionReader {
    * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
    * `WalletTooLargeError` if they are more than 2,000 on one chain.
    */
-  readWallet(wallet: Address, options: ReadFrom): Promise<Fresh<ChainRead>[]>
+  readWallet(wallet: Address, options: ReadWalletFrom): Promise<Fresh<ChainRead>[]>
   /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
   readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
   /**
@@ -61,16 +66,25 @@ interface ReadFrom {
   readonly signal: AbortSignal
 }
 
+interface ReadWalletFrom extends ReadFrom {
+  /** Executes withdrawals in the same call where hooks are known to see them. @default {false} */
+  readonly full?: boolean
+}
+
 /** Positions of one chain, and where they were read. */
 interface PositionsAt {
   readonly positions: readonly Position[]
   readonly place: UniswapV4Place
   readonly block: Block
+  /** Withdrawals that were executed with the reading. */
+  readonly known: Withdrawals['byId']
 }
+
+const NONE: Withdrawals['byId'] = new Map()
 
 /** The same with the readings. */
 interface ReadAt extends ReadFrom {
-  readonly reads: readonly { readonly block: Block }[]
+  readonly reads: readonly Pick<ChainRead, 'block' | 'withdrawals'>[]
 }
 
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
@@ -78,17 +92,18 @@ export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
   readonly find: FindOwnedIds
-  readonly simulate: Simulate
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): PositionReader {
-  const { clients, find, simulate, clock, ways } = options
+  const { clients, find, clock, ways } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
   const { judge } = createTokenJudge()
   const ownership = createOwnershipReader(find)
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
   const lists = createBlockCache<ChainRead>(limits)
   const singles = createBlockCache<ChainRead>(limits)
+  /** Positions of wallets whose withdrawals must be executed to be known, as they were last read. */
+  const hooked = createRecent<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
 
   function ask<Answer>(
     place: UniswapV4Place,
@@ -101,19 +116,57 @@ export function createPositionReader(options: {
     return client.read((endpoint, within) => readByLens(endpoint, lens, within), limits)
   }
 
-  async function readList(wallet: Address, place: UniswapV4Place, signal: AbortSignal): Promise<ChainRead> {
+  /** The same, with withdrawals of positions that are known to need it, in one call. */
+  function askFull(
+    place: UniswapV4Place,
+    asked: {
+      readonly read: (lens: LensAccess) => Promise<OwnedRead>
+      readonly seen: readonly bigint[]
+      readonly wallet: Address
+    },
+    signal: AbortSignal,
+  ): Promise<OwnedRead> {
+    const { client, block: at } = place
+    const chainId = client.chain.id
+    const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), at }
+    const lens = { ...LENS, chainId, at, ways, clock, read: asked.read }
+    const limits = { signal, budgetMs: BUDGET_MS, ...readingOf(place), together: true }
+    return client.read(async (endpoint, within) => {
+      const [owned, { block, byId }] = await Promise.all([
+        readByLens(endpoint, lens, within),
+        executeWithdrawals({ endpoint, chainId, clock }, question, within),
+      ])
+      if (block !== undefined && !isSameBlock(block, owned.block)) return owned
+      return { ...owned, read: { ...owned.read, withdrawals: byId } }
+    }, limits)
+  }
+
+  function remember(key: string, { positions }: ChainRead): void {
+    const seen = positions.filter(needsWithdrawal).map(({ tokenId }) => tokenId)
+    if (seen.length > 0 && seen.length <= HOOKED_MAX) hooked.set(key, seen)
+    else hooked.delete(key)
+  }
+
+  async function readList(
+    { wallet, full }: { readonly wallet: Address; readonly full: boolean },
+    place: UniswapV4Place,
+    signal: AbortSignal,
+  ): Promise<ChainRead> {
     const { client, block } = place
     const asked = { chain: client.chain, deployment: deploymentOf(place), judge, spam: 'apart' } as const
+    const key = `${client.chain.id}:${wallet}`
     const { balance, read } = await ownership.readAll(
       { wallet, client, deployment: asked.deployment, positionsMax: LIST_MAX },
       {
         block,
-        read: (ids, at) =>
-          ask(
-            { ...place, ...(at && { block: at }) },
-            (lens) => readOwned(lens, { wallet, ids, positionsMax: LIST_MAX }, asked),
-            signal,
-          ),
+        read: (ids, at) => {
+          const there = { ...place, ...(at && { block: at }) }
+          const question = { wallet, ids, positionsMax: LIST_MAX }
+          const read = (lens: LensAccess) => readOwned(lens, question, asked)
+          const seen = full ? hooked.get(key) : undefined
+          if (seen === undefined) return ask(there, read, signal)
+          return askFull(there, { read, seen, wallet }, signal)
+        },
         pin: () =>
           client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), {
             signal,
@@ -123,7 +176,10 @@ export function createPositionReader(options: {
       },
       signal,
     )
-    if (balance <= BigInt(LIST_MAX)) return read
+    if (balance <= BigInt(LIST_MAX)) {
+      remember(key, read)
+      return read
+    }
     throw new WalletTooLargeError(
       `Cannot list ${balance} positions on chain ${client.chain.id} (${client.chain.name}): at most ${LIST_MAX} can be ` +
         'listed',
@@ -136,12 +192,12 @@ export function createPositionReader(options: {
     { places, reads, signal }: ReadAt,
     task: (here: PositionsAt, signal: AbortSignal) => Promise<Answer>,
   ): Promise<Answer[]> {
-    const tasks = reads.flatMap(({ block }) => {
+    const tasks = reads.flatMap(({ block, withdrawals: known = NONE }) => {
       const here = positions.filter(({ chainId }) => chainId === block.chainId)
       const place = places.find(({ client }) => client.chain.id === block.chainId)
       return place === undefined || here.length === 0
         ? []
-        : [(shared: AbortSignal) => task({ positions: here, place, block }, shared)]
+        : [(shared: AbortSignal) => task({ positions: here, place, block, known }, shared)]
     })
     return together(tasks, signal)
   }
@@ -156,9 +212,10 @@ export function createPositionReader(options: {
 
   async function withdrawals(positions: readonly Position[], at: ReadAt) {
     const seen = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
-    const paid = await onEach(seen, at, ({ positions: here, place, block }, signal) => {
+    const paid = await onEach(seen, at, ({ positions: here, place, block, known }, signal) => {
       const limits = { signal, budgetMs: BUDGET_MS, ...readingOf(place) }
-      return place.client.read((endpoint, within) => withdrawn(here, { endpoint, block, simulate }, within), limits)
+      const where = { block, known, chainId: block.chainId, clock }
+      return place.client.read((endpoint, within) => withdrawn(here, { endpoint, ...where }, within), limits)
     })
     return new Map(paid.flatMap((each) => [...each]).map(([position, withdrawal]) => [nameOf(position), withdrawal]))
   }
@@ -172,10 +229,10 @@ export function createPositionReader(options: {
       contractOf: ({ positionManager }) => positionManager,
       isAskedEarly: true,
     }),
-    readWallet(wallet, { places, signal }) {
+    readWallet(wallet, { places, full = false, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => {
-        const read = (all: AbortSignal) => readList(wallet, place, all)
-        return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}`, place), read }, shared)
+        const read = (all: AbortSignal) => readList({ wallet, full }, place, all)
+        return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}:${full}`, place), read }, shared)
       })
       return together(tasks, signal)
     },

@@ -47,7 +47,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
-        const reads = await reader.readWallet(wallet, { places, signal }).catch((error: unknown) => {
+        const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
           throw refused(error, places.length)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))

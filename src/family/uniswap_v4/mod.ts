@@ -1,0 +1,56 @@
+import * as v from 'valibot'
+import type { Hex } from 'viem'
+import { once } from '../../lib/once_each.ts'
+import { defineFamily, type FamilyServices } from '../family.ts'
+import { address, startBlock } from '../setting.ts'
+import { createHoldingsReader } from './read/holdings.ts'
+import { createOwnedFinder } from './read/owned/mod.ts'
+import { TRANSFER_STREAM } from './read/owned/transfers.ts'
+import { createPositionReader } from './read/read.ts'
+import { listRoute } from './routes/list.ts'
+import { positionRoute } from './routes/position.ts'
+import type { UniswapV4Deployment } from './table/deployments.ts'
+import { UNISWAP_V4_DEPLOYMENTS } from './table/managers.ts'
+
+/** Positions of Uniswap V4, whose manager does not list them. */
+export const UNISWAP_V4 = defineFamily({
+  name: 'uniswap-v4',
+  aliases: ['amm_b'],
+  network: 'evm',
+  entries: {
+    uniswapV4: v.optional(v.strictObject({ positionManager: address, poolManager: address, startBlock })),
+  },
+  builtIn: UNISWAP_V4_DEPLOYMENTS,
+  settingOf: ({ uniswapV4 }) => uniswapV4,
+  histories({ settings }) {
+    return [...settings].map(([chainId, { positionManager, startBlock }]) => ({
+      chainId,
+      title: 'uniswap-v4 transfers',
+      complete(reader, signal) {
+        const contract = positionManager.toLowerCase() as Hex
+        return reader.complete({ stream: TRANSFER_STREAM, place: { chainId, contract, startBlock } }, signal)
+      },
+    }))
+  },
+  contracts({ settings, ...setup }) {
+    // The wallet owns nothing, so nothing is looked for.
+    const find = async () => []
+    const reader = createPositionReader({ ...setup, deployments: settings, find })
+    return [...reader.places.values()].map((place) => ({
+      read: (wallet, signal) => reader.readWallet(wallet, { places: [place], signal }),
+    }))
+  },
+  holdings({ settings, connect }) {
+    const services = connect()
+    return createHoldingsReader({ reader: readerOf(services, settings), clock: services.clock })
+  },
+  routes({ chainIds, settings, connect }) {
+    const reader = once(() => readerOf(connect(), settings))
+    const options = { chainIds, reader }
+    return [listRoute(options), positionRoute(options)]
+  },
+})
+
+function readerOf(services: FamilyServices, deployments: ReadonlyMap<number, UniswapV4Deployment>) {
+  return createPositionReader({ ...services, deployments, find: createOwnedFinder(services) })
+}
