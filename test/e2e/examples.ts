@@ -93,7 +93,7 @@ export async function askExamples(): Promise<Examples> {
 async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
-  const v4 = await hookedPosition(devnet)
+  const v4 = await positionsOfV4(devnet)
   const { provider, retired } = devnet.wallets
   const { everywhere, borrower } = aave.wallets
   const id = devnet.positions.inRange
@@ -106,7 +106,9 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
     get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${v4.owner}&full=true&limit=1`),
-    get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.tokenId}`),
+    get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.tokenId}?chain_id=1`),
+    get('/v1/positions/uniswap-v4/{id}/pnl', `/v1/positions/uniswap-v4/${v4.plainId}/pnl`),
+    get('/v1/positions/uniswap-v4/{id}/events', `/v1/positions/uniswap-v4/${v4.plainId}/events?limit=2`),
     get('/v1/positions/orca-whirlpool', `/v1/positions/orca-whirlpool?wallet=${WALLET}&full=true`),
     get('/v1/positions/orca-whirlpool/{id}', `/v1/positions/orca-whirlpool/${ORCA_MINT}?wallet=${WALLET}`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
@@ -165,12 +167,15 @@ function shortened(body: unknown): unknown {
   return Array.isArray(data) ? { ...(body as object), data: data.slice(0, 2) } : body
 }
 
-/** A position of Uniswap V4 in a pool whose hook takes a share of what is withdrawn. */
-async function hookedPosition(devnet: Devnet) {
-  const { mint, pools } = await devnet.uniswapV4()
-  const pool = pools.feeTaking
-  const range = rangeAround(pool, -900, 900)
+/** Positions of Uniswap V4, one of them in a pool whose hook takes a share of what is withdrawn. */
+async function positionsOfV4(devnet: Devnet) {
+  const { mintMany, pools } = await devnet.uniswapV4()
   const owner = walletOf('v4 example')
-  const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
-  return { owner, tokenId: await mint({ pool, ...range, liquidity, recipient: owner }) }
+  const [tokenId = 0n, plainId = 0n] = await mintMany(
+    [pools.feeTaking, pools.plain].map((pool) => {
+      const range = rangeAround(pool, -900, 900)
+      return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 1_000 }), recipient: owner }
+    }),
+  )
+  return { owner, tokenId, plainId }
 }

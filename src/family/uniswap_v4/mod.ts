@@ -9,6 +9,7 @@ import { TRANSFER_STREAM } from './read/owned/transfers.ts'
 import { createPositionReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
+import { createUniswapV4Lives, positionLifeRoutes } from './routes/position_life.ts'
 import type { UniswapV4Deployment } from './table/deployments.ts'
 import { UNISWAP_V4_DEPLOYMENTS } from './table/managers.ts'
 
@@ -46,8 +47,9 @@ export const UNISWAP_V4 = defineFamily({
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => readerOf(connect(), settings))
-    const options = { chainIds, reader }
-    return [listRoute(options), positionRoute(options)]
+    const lives = once(() => createUniswapV4Lives({ ...connect(), reader: reader() }))
+    const options = { chainIds, reader, lives }
+    return [listRoute(options), positionRoute(options), ...positionLifeRoutes(options)]
   },
 })
 

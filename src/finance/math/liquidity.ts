@@ -81,9 +81,10 @@ function rootAt(tick: number): bigint {
 /**
  * What burning all the liquidity would pay, rounded down as in v3-core SqrtPriceMath.
  *
- * @figure uniswap-v3/amount, uniswap-v3/amounts
+ * @figure uniswap-v3/amount, uniswap-v3/amounts, uniswap-v4/amount, uniswap-v4/amounts
  * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
- * @proof test/finance/math/liquidity_test.ts, test/family/uniswap_v3/read_test.ts
+ * @proof test/finance/math/liquidity_test.ts, test/family/uniswap_v3/read_test.ts,
+ *   test/family/uniswap_v4/state_test.ts
  */
 export function principal(position: {
   readonly sqrtPriceX96: bigint
