@@ -1071,6 +1071,348 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/positions/uniswap-v4': {
+    data: ({
+      token_id: string
+      chain_id: number
+      manager_address: string
+      wallet: string
+      is_active: boolean
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+          isDynamicFee: boolean
+          protocolFee: string
+          tickSpacing: string
+          hooks: {
+            address: string
+            permissions: ('beforeInitialize' | 'afterInitialize' | 'beforeAddLiquidity' | 'afterAddLiquidity' | 'beforeRemoveLiquidity' | 'afterRemoveLiquidity' | 'beforeSwap' | 'afterSwap' | 'beforeDonate' | 'afterDonate' | 'beforeSwapReturnsDelta' | 'afterSwapReturnsDelta' | 'afterAddLiquidityReturnsDelta' | 'afterRemoveLiquidityReturnsDelta')[]
+          } | null
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: 'uniswap_v4'
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      withdrawable?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      withdrawable_error?: 'reverts' | 'unsupported' | null
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      pnl?: {
+        token_id: string
+        chain_id: number
+        pnl_usd_value: string
+        pnl_percentage: string
+        time_weighted_average_capital: string
+        hodl_gross_benchmark_usd_value: string
+        alpha_vs_hodl_gross_usd_value: string
+        alpha_vs_hodl_gross_percentage: string
+        net_impermanent_loss: string
+        net_impermanent_loss_percentage: string
+        pure_impermanent_loss: string
+        pure_impermanent_loss_percentage: string
+        market_pnl_usd_value: string
+        lp_divergence_pnl_usd_value: string
+        realized_usd_value: string
+        unrealized_usd_value: string
+        is_closed: boolean
+      } | null
+      pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token0_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+        token1_price: string | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token1_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        total: string | null
+      }
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    counts: {
+      totalActive: number
+      totalInactive: number
+      total: number
+      filtered: number
+      errors: number
+      spams: {
+        token_id: string
+        chain_id: number
+        manager_address: string
+        reason: string
+      }[]
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v4/{id}': {
+    data: {
+      token_id: string
+      chain_id: number
+      manager_address: string
+      wallet: string
+      is_active: boolean
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+          isDynamicFee: boolean
+          protocolFee: string
+          tickSpacing: string
+          hooks: {
+            address: string
+            permissions: ('beforeInitialize' | 'afterInitialize' | 'beforeAddLiquidity' | 'afterAddLiquidity' | 'beforeRemoveLiquidity' | 'afterRemoveLiquidity' | 'beforeSwap' | 'afterSwap' | 'beforeDonate' | 'afterDonate' | 'beforeSwapReturnsDelta' | 'afterSwapReturnsDelta' | 'afterAddLiquidityReturnsDelta' | 'afterRemoveLiquidityReturnsDelta')[]
+          } | null
+          sqrtPrice: string
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: 'uniswap_v4'
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      withdrawable?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      withdrawable_error?: 'reverts' | 'unsupported' | null
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      pnl?: {
+        token_id: string
+        chain_id: number
+        pnl_usd_value: string
+        pnl_percentage: string
+        time_weighted_average_capital: string
+        hodl_gross_benchmark_usd_value: string
+        alpha_vs_hodl_gross_usd_value: string
+        alpha_vs_hodl_gross_percentage: string
+        net_impermanent_loss: string
+        net_impermanent_loss_percentage: string
+        pure_impermanent_loss: string
+        pure_impermanent_loss_percentage: string
+        market_pnl_usd_value: string
+        lp_divergence_pnl_usd_value: string
+        realized_usd_value: string
+        unrealized_usd_value: string
+        is_closed: boolean
+      } | null
+      pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token0_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+        token1_price: string | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token1_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        total: string | null
+      }
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v4/{id}/events': {
+    data: ({
+      type: 'increase' | 'decrease' | 'collect'
+      block_number: number
+      log_index: number
+      timestamp: number
+      transaction_hash: string
+      liquidity: string
+      amounts: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      principal?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      prices: {
+        token0: {
+          usd: string
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'wrapper' | 'pool'
+        }
+        token1: {
+          usd: string
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'wrapper' | 'pool'
+        }
+      } | null
+      usd_value: string | null
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v4/{id}/pnl': {
+    data: {
+      token_id: string
+      chain_id: number
+      pnl_usd_value: string
+      pnl_percentage: string
+      time_weighted_average_capital: string
+      hodl_gross_benchmark_usd_value: string
+      alpha_vs_hodl_gross_usd_value: string
+      alpha_vs_hodl_gross_percentage: string
+      net_impermanent_loss: string
+      net_impermanent_loss_percentage: string
+      pure_impermanent_loss: string
+      pure_impermanent_loss_percentage: string
+      market_pnl_usd_value: string
+      lp_divergence_pnl_usd_value: string
+      realized_usd_value: string
+      unrealized_usd_value: string
+      is_closed: boolean
+    }
+    request_id: string
+  }
   'GET /v1/usage/logs': {
     data: {
       method: string

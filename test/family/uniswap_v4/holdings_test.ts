@@ -1,0 +1,79 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { heldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
+import { createHoldingsReader } from '../../../src/family/uniswap_v4/read/holdings.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { walletOf } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
+import { liquidityWorth, type V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
+import { readHoldings } from '../../support/holdings.ts'
+import { countedClient, patient } from '../uniswap_v3/support.ts'
+import { everyIdOf, readerOf } from './support.ts'
+
+const OWNER = walletOf('v4 holdings owner')
+const NAMES = ['plain', 'native', 'feeTaking', 'forbidding'] as const
+
+let devnet: Devnet
+let v4: UniswapV4
+const ids = new Map<V4PoolName, bigint>()
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  v4 = await devnet.uniswapV4()
+  const minted = await v4.mintMany(
+    NAMES.map((name) => {
+      const pool = v4.pools[name]
+      const range = rangeAround(pool, -900, 900)
+      return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 1_000 }), recipient: OWNER }
+    }),
+  )
+  for (const [index, name] of NAMES.entries()) ids.set(name, minted[index] ?? 0n)
+}, 120_000)
+
+function setUp() {
+  const { client, requests } = countedClient(chainOf(devnet))
+  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
+  return { client, requests, reader, places, holdings: createHoldingsReader({ reader, clock: systemClock }) }
+}
+
+test('a portfolio has what the pool owes, or what a withdrawal pays where a hook sees it, and no more', async () => {
+  const { client, reader, places, holdings } = setUp()
+  const held = await readHoldings(holdings, client, { wallet: OWNER })
+  expect([held?.positions, held?.notRead]).toEqual([NAMES.length, []])
+  const [read] = await reader.readWallet(OWNER, { places, signal: patient })
+  const rowsOf = (name: V4PoolName) =>
+    (held?.rows ?? [])
+      .filter(({ position }) => position['token_id'] === String(ids.get(name)))
+      .map(({ token, amount, position, refused }) => ({
+        token: token.address,
+        amount,
+        part: position['part'],
+        reason: refused?.reason,
+      }))
+  for (const name of ['plain', 'native', 'forbidding'] as const) {
+    const position = read?.positions.find(({ tokenId }) => tokenId === ids.get(name))
+    if (position === undefined) throw new Error(`Cannot find ${name}`)
+    const { principal } = heldIn(position)
+    const reason = name === 'forbidding' ? 'withdrawal_reverts' : undefined
+    expect(rowsOf(name).filter(({ part }) => part === 'principal')).toEqual([
+      { token: position.token0.address, amount: principal.amount0, part: 'principal', reason },
+      { token: position.token1.address, amount: principal.amount1, part: 'principal', reason },
+    ])
+  }
+  const pool = v4.pools.feeTaking
+  const [paid] = await v4.realBurns([{ pool, tokenId: ids.get('feeTaking') ?? 0n, owner: OWNER }])
+  expect(rowsOf('feeTaking')).toEqual([
+    { token: pool.currencies[0].address, amount: paid?.amount0 ?? 0n, part: 'withdrawable', reason: undefined },
+    { token: pool.currencies[1].address, amount: paid?.amount1 ?? 0n, part: 'withdrawable', reason: undefined },
+  ])
+})
+
+test('a wallet without positions takes one call, and one with more than are summed has no rows', async () => {
+  const { client, requests, holdings } = setUp()
+  const none = await readHoldings(holdings, client, { wallet: walletOf('v4 holds nothing') })
+  expect([none?.rows, none?.positions, requests]).toEqual([[], 0, ['eth_call']])
+  const many = await readHoldings(holdings, client, { wallet: OWNER, positionsMax: 3 })
+  expect([many?.rows, many?.positions]).toEqual([[], 4])
+})
