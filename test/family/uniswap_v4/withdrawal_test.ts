@@ -5,11 +5,7 @@ import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts
 import type { Withdrawal } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'
-import {
-  createSimulator,
-  readWithdrawals,
-  WITHDRAWAL_LENS,
-} from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
+import { readWithdrawals, WITHDRAWAL_LENS } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createTokenJudge } from '../../../src/finance/token/spam/judge.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -261,7 +257,7 @@ test('an endpoint that does not override code is refused, and positions are then
   const owner = walletOf('withdraws without overrides')
   const pool = v4.pools.feeTaking
   const id = await mint(pool, owner)
-  const { reader, places } = readerOf(client, { find: everyIdOf(devnet), simulate: createSimulator(systemClock) })
+  const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   const withdrawn = async () => {
     const reads = await reader.readWallet(owner, { places, signal: patient })
     const positions = reads.flatMap((each) => each.positions)

@@ -128,7 +128,7 @@ export function createPositionReader(options: {
   ): Promise<OwnedRead> {
     const { client, block: at } = place
     const chainId = client.chain.id
-    const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), at }
+    const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), block: at }
     const lens = { ...LENS, chainId, at, ways, clock, read: asked.read }
     const limits = { signal, budgetMs: BUDGET_MS, ...readingOf(place), together: true }
     return client.read(async (endpoint, within) => {

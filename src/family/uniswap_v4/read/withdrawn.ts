@@ -1,10 +1,8 @@
 import type { Address } from 'viem'
-import { type Block, isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
-import { readByLens } from '../../../chain/call/lens.ts'
-import { readBlock } from '../../../chain/read_block.ts'
+import type { Block } from '../../../chain/block.ts'
+import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, IncapableError, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal } from '../math/hooks.ts'
@@ -21,6 +19,8 @@ interface WithdrawalsOf {
   readonly owner: Address
   readonly ids: readonly bigint[]
   readonly deployment: UniswapV4Deployment
+  /** Absent: the newest. */
+  readonly block?: Block | undefined
 }
 
 /** Where withdrawals are executed. */
@@ -36,17 +36,17 @@ export function needsWithdrawal({ pool, liquidity }: Position): boolean {
 }
 
 /**
- * Executes withdrawals at a pinned block, or at the newest. All are `unsupported`, at no block, if the endpoint does not
+ * Executes withdrawals at a block that was read, or at the newest. All are `unsupported`, at no block, if the endpoint does not
  * override code. Throws as `readByLens`.
  */
 export async function executeWithdrawals(
   { endpoint, chainId, clock }: WithdrawalPlace,
-  { at, ...asked }: WithdrawalsOf & { readonly at: PinnedBlock | undefined },
+  asked: WithdrawalsOf,
   signal: AbortSignal,
 ): Promise<Withdrawals> {
-  const reading = { ...WITHDRAWAL_LENS, chainId, at, clock }
+  const read = (lens: LensAccess) => readWithdrawals(lens, asked)
   try {
-    return await readByLens(endpoint, { ...reading, read: (lens) => readWithdrawals(lens, asked) }, signal)
+    return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, signal)
   } catch (error) {
     if (!(error instanceof RpcRefusedError || error instanceof IncapableError)) throw error
     return { block: undefined, byId: new Map(asked.ids.map((id) => [id, UNSUPPORTED])) }
@@ -55,8 +55,7 @@ export async function executeWithdrawals(
 
 /**
  * What complete withdrawals of those positions pay whose hooks see that, by position, at the block that they were read at;
- * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`, `UpstreamError` if
- * the block is gone.
+ * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`,
  */
 export async function withdrawn(
   positions: readonly Position[],
@@ -75,24 +74,8 @@ export async function withdrawn(
     const [first] = own
     if (first === undefined) continue
     const asked = { owner, ids: own.map(({ tokenId }) => tokenId), deployment: first.deployment }
-    const { byId } = await atBlock(place, { ...asked, block }, signal)
+    const { byId } = await executeWithdrawals(place, { ...asked, block }, signal)
     for (const position of own) found.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
   }
   return found
-}
-
-/** Executes them at the newest block, which is most often that of the positions; else at theirs, by its hash. */
-async function atBlock(
-  place: WithdrawalPlace,
-  { block, ...asked }: WithdrawalsOf & { readonly block: Block },
-  signal: AbortSignal,
-): Promise<Withdrawals> {
-  const { hash } = block
-  if (hash !== undefined) return await executeWithdrawals(place, { ...asked, at: { ...block, hash } }, signal)
-  const newest = await executeWithdrawals(place, { ...asked, at: undefined }, signal)
-  if (newest.block === undefined || isSameBlock(newest.block, block)) return newest
-  const { endpoint, chainId } = place
-  const header = await readBlock(endpoint, { chainId, number: block.number }, signal)
-  if (!isSameBlock(header, block)) throw new UpstreamError('The chain changed before withdrawals were executed')
-  return await executeWithdrawals(place, { ...asked, at: header }, signal)
 }

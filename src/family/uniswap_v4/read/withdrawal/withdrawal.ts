@@ -1,16 +1,13 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { type Block, isSameBlock } from '../../../../chain/block.ts'
 import { openLensPage } from '../../../../chain/call/cursor.ts'
-import { type LensAccess, readByLens } from '../../../../chain/call/lens.ts'
+import type { LensAccess } from '../../../../chain/call/lens.ts'
 import type { LensPage } from '../../../../chain/call/pages.ts'
 import { encodeArray, encodeCall } from '../../../../chain/call/words.ts'
-import { type BlockAt, IncapableError, RpcRefusedError } from '../../../../chain/rpc/client.ts'
-import type { Clock } from '../../../../lib/clock.ts'
+import { type BlockAt, RpcRefusedError } from '../../../../chain/rpc/client.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import { grouped } from '../../../../lib/grouped.ts'
 import type { Withdrawal } from '../../math/figures.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
-import type { Simulate } from '../withdrawn.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 const WITHDRAWALS = toFunctionSelector('withdrawals(address owner, uint256[] ids, address manager)')
@@ -30,7 +27,7 @@ interface WithdrawalQuestion {
   readonly owner: Address
   readonly ids: readonly bigint[]
   readonly deployment: UniswapV4Deployment
-  readonly block?: Block
+  readonly block?: Block | undefined
 }
 
 /** What withdrawing positions pays at one block. Those whose hooks are not called when liquidity is removed are absent. */
@@ -82,29 +79,6 @@ export async function readWithdrawals(
 
 function tagOf({ hash, number }: Block): BlockAt {
   return hash === undefined ? number : { hash }
-}
-
-/**
- * Executes withdrawals of positions at the block that they were read at. An endpoint that does not override code executes
- * none of them: they are `unsupported`.
- */
-export function createSimulator(clock: Clock): Simulate {
-  return async (positions, { endpoint, block }, signal) => {
-    const byOwner = grouped(positions, ({ owner }) => owner)
-    const found = await Promise.all(
-      [...byOwner].map(async ([owner, own]) => {
-        const [first] = own
-        if (first === undefined) return new Map<bigint, Withdrawal>()
-        const question = { owner, ids: own.map(({ tokenId }) => tokenId), deployment: first.deployment, block }
-        const read = (lens: LensAccess) => readWithdrawals(lens, question)
-        return (await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId: block.chainId, clock, read }, signal)).byId
-      }),
-    ).catch((error: unknown) => {
-      if (error instanceof IncapableError) return []
-      throw error
-    })
-    return positions.map(({ tokenId }) => found.flatMap((each) => each.get(tokenId) ?? [])[0] ?? UNSUPPORTED)
-  }
 }
 
 function decodePage(answer: Hex): WithdrawalPage {
