@@ -2,7 +2,6 @@ import { loadavg } from 'node:os'
 import type { Address, Hex } from 'viem'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import { createOwnedFinder } from '../../../src/family/uniswap_v4/read/owned/mod.ts'
-import { createSimulator } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import { createHistory } from '../../../src/history/history.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -87,7 +86,7 @@ async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBloc
   const find = createOwnedFinder({ history, db, clock: systemClock })
   const { reader, places } = readerOf(client, {
     find,
-    simulate: createSimulator(systemClock),
+
     deployment: { ...DEPLOYMENT, startBlock },
   })
   return {
