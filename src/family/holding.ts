@@ -133,7 +133,7 @@ export interface HoldingsPlan {
   /** Throws `UpstreamError` if an answer contradicts itself: it then counts as the endpoint's failure. */
   readonly check?: (answer: SolanaAccounts) => void
   /** What the accounts of each item mean; `changed` if other accounts must be read. Throws `UpstreamError`. */
-  read(groups: readonly AccountGroup[]): AccountHoldings | 'changed'
+  read(groups: readonly AccountGroup[]): Promise<AccountHoldings | 'changed'>
 }
 
 /** Whose holdings are asked for. */

@@ -1,3 +1,4 @@
+import { turn } from '../../lib/async/turns.ts'
 import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
 
 /** Accounts by address, all of one slot; null if an account does not exist. */
@@ -19,6 +20,9 @@ interface GroupsRead {
 /** The last requests, which are looked at for room: of thousands of items the first ones are full. */
 const PACKS_TRIED = 8
 
+/** Requests that are sent in one turn of the event loop; each after them has its own. */
+const PACKS_IN_TURN = 2
+
 /** Addresses of one request. */
 interface Pack {
   readonly addresses: Set<string>
@@ -34,7 +38,13 @@ export async function readGroups(
   { max, minSlot, againMax, ask }: GroupsRead,
 ): Promise<AccountGroup[]> {
   const { packs, packOf } = packed(items, max)
-  const groups = await Promise.all(packs.map((pack) => readPack(pack, minSlot)))
+  if (packs.length > PACKS_IN_TURN) await turn()
+  const groups = await Promise.all(
+    packs.map(async (pack, index) => {
+      if (index >= PACKS_IN_TURN) await turn()
+      return await readPack(pack, minSlot)
+    }),
+  )
   for (let again = 0; again < againMax; again++) {
     const newest = newestOf(groups)
     if (groups.every(({ slot }) => slot === newest)) break
@@ -59,15 +69,20 @@ function packed(
   max: number,
 ): { readonly packs: readonly Pack[]; readonly packOf: readonly number[] } {
   const packs: Pack[] = []
+  const hasRoom = ({ addresses }: Pack, own: ReadonlySet<string>): boolean => {
+    let size = addresses.size
+    for (const address of own) {
+      if (!addresses.has(address)) size++
+      if (size > max) return false
+    }
+    return true
+  }
   const packOf = items.map((item) => {
     const own = new Set(item)
     if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
-    const found = packs.findIndex(({ addresses }, at) => {
-      if (at < packs.length - PACKS_TRIED) return false
-      const added = [...own].filter((address) => !addresses.has(address))
-      return addresses.size + added.length <= max
-    })
-    const index = found < 0 ? packs.push({ addresses: new Set() }) - 1 : found
+    let index = Math.max(0, packs.length - PACKS_TRIED)
+    while (index < packs.length && !hasRoom(packs[index] as Pack, own)) index++
+    if (index === packs.length) packs.push({ addresses: new Set() })
     for (const address of own) packs[index]?.addresses.add(address)
     return index
   })

@@ -32,6 +32,20 @@ function next(): void {
   if (waiting.length > 0) setImmediate(next)
 }
 
+/** What `work` makes of each item, in their order, so many in a turn; at once if they are fewer. */
+export async function mapInTurns<T, R>(
+  items: readonly T[],
+  inTurn: number,
+  work: (item: T, index: number) => R,
+): Promise<R[]> {
+  const made: R[] = []
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % inTurn === 0) await turn()
+    made.push(work(item, index))
+  }
+  return made
+}
+
 /** Lets the event loop turn before a pass over items, if they are so many that it takes milliseconds. */
 export async function turnBefore({ length }: { readonly length: number }): Promise<void> {
   if (length >= MANY_ITEMS) await turn()

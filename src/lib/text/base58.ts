@@ -20,6 +20,8 @@ const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 /** 58^5, whose products with 16 bits are exact in floating point. */
 const LIMB = 58 ** 5
 const LIMBS = 9
+const LETTERS_MAX = 5 * LIMBS
+const CODES = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0))
 
 /** An address of 32 bytes as text, ten times as fast as for any number of bytes. */
 export function base58Address(bytes: Uint8Array): string {
@@ -32,26 +34,25 @@ export function base58Address(bytes: Uint8Array): string {
       limbs[index] = value - carry * LIMB
     }
   }
-  let text = ''
-  for (const limb of limbs) {
-    let digits = ''
-    let rest = limb
-    for (let digit = 0; digit < 5; digit++) {
-      digits = ALPHABET[rest % 58] + digits
+  const letters = Buffer.allocUnsafe(LETTERS_MAX)
+  for (let index = 0; index < LIMBS; index++) {
+    let rest = limbs[index] ?? 0
+    for (let at = 5 * index + 4; at >= 5 * index; at--) {
+      letters[at] = CODES[rest % 58] ?? 0
       rest = Math.floor(rest / 58)
     }
-    text += digits
   }
   // Each byte of zeros in front is a 1, and no other 1 stands there.
   let zeros = 0
   while (zeros < 32 && bytes[zeros] === 0) zeros++
   let ones = 0
-  while (text[ones] === '1') ones++
-  return '1'.repeat(zeros) + text.slice(ones)
+  while (letters[ones] === CODES[0]) ones++
+  return '1'.repeat(zeros) + letters.toString('latin1', ones)
 }
 
-const DIGITS = new Map([...ALPHABET].map((letter, digit) => [letter, digit]))
-const LETTERS_MAX = 5 * LIMBS
+/** The digit that a letter stands for, by the letter's code. */
+const DIGITS = new Uint8Array(128)
+for (const [digit, code] of CODES.entries()) DIGITS[code] = digit
 
 /** The 32 bytes of an address, ten times as fast as of any text. Throws `RangeError` for text that is no address. */
 export function base58Bytes(address: string): Uint8Array {
@@ -61,14 +62,15 @@ export function base58Bytes(address: string): Uint8Array {
   const digits = address.padStart(LETTERS_MAX, '1')
   for (let at = 0; at < LETTERS_MAX; at += 5) {
     let carry = 0
-    for (let digit = at; digit < at + 5; digit++) carry = carry * 58 + (DIGITS.get(digits[digit] ?? '') ?? 0)
+    for (let digit = at; digit < at + 5; digit++) carry = carry * 58 + (DIGITS[digits.charCodeAt(digit)] ?? 0)
     for (let index = 15; index >= 0; index--) {
       const value = (pairs[index] ?? 0) * LIMB + carry
       carry = Math.floor(value / 65_536)
       pairs[index] = value - carry * 65_536
     }
   }
-  for (const [index, pair] of pairs.entries()) {
+  for (let index = 0; index < 16; index++) {
+    const pair = pairs[index] ?? 0
     bytes[2 * index] = pair >> 8
     bytes[2 * index + 1] = pair
   }

@@ -7,7 +7,7 @@ import type { WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { ScopePrices } from '../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
-import { turn } from '../../lib/async/turns.ts'
+import { mapInTurns } from '../../lib/async/turns.ts'
 import { grouped } from '../../lib/grouped.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { HeldAsset } from '../sum/row.ts'
@@ -23,8 +23,8 @@ const NATIVE = {
 const WRAPPED = 'So11111111111111111111111111111111111111112'
 /** Accounts of one token that are read together, beside what describes and prices the token. */
 const ACCOUNTS_TOGETHER = 80
-/** Mints whose addresses are derived in one turn of the event loop, at 0.1 ms each. */
-const MINTS_IN_TURN = 40
+/** Mints whose addresses are derived, and tokens that are looked at, in one turn of the event loop. */
+const MINTS_IN_TURN = 25
 /** Mints of which it is remembered how many decimals they have. */
 const MINTS_MAX = 200_000
 
@@ -40,7 +40,7 @@ export interface OwnPlan {
   /** Lists of addresses, each of which is to be read at one slot. */
   readonly items: readonly (readonly string[])[]
   /** `changed` if other accounts must be read. */
-  read(groups: readonly AccountGroup[]): OwnTokens | 'changed'
+  read(groups: readonly AccountGroup[]): Promise<OwnTokens | 'changed'>
 }
 
 /** One token of a wallet in all of its accounts. */
@@ -107,13 +107,10 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
       }
     }
     const described = new Set(listed.filter(({ mint }) => decimals.get(mint) !== 0).map(({ mint }) => mint))
-    for (const [index, mint] of [...described].entries()) {
-      if (index % MINTS_IN_TURN === MINTS_IN_TURN - 1) await turn()
-      tokens.unread(mint)
-    }
+    await mapInTurns([...described], MINTS_IN_TURN, tokens.unread)
   }
 
-  function plan(wallet: string, listed: readonly ListedTokenAccount[]): OwnPlan {
+  async function plan(wallet: string, listed: readonly ListedTokenAccount[]): Promise<OwnPlan> {
     const units: string[] = []
     const holders: Holder[] = []
     for (const [mint, accounts] of grouped(listed, (each) => each.mint)) {
@@ -124,26 +121,25 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
     // Those with a price beside each other, so that few requests carry the feed.
     holders.sort((a, b) => prices.addressesFor(b.mint).length - prices.addressesFor(a.mint).length)
     const native = [wallet, ...prices.addressesFor(WRAPPED)]
-    const items = holders.flatMap((holder) => {
-      const shared = [...tokens.unread(holder.mint), ...prices.addressesFor(holder.mint)]
-      return holder.accounts.map((accounts) => [...accounts.map(({ address }) => address), ...shared])
-    })
+    const itemsOf = ({ mint, accounts }: Holder) => {
+      const shared = [...tokens.unread(mint), ...prices.addressesFor(mint)]
+      return accounts.map((together) => [...together.map(({ address }) => address), ...shared])
+    }
+    const items = (await mapInTurns(holders, MINTS_IN_TURN, itemsOf)).flat()
     return {
       items: [native, ...items],
-      read([first, ...groups]) {
+      async read([first, ...groups]) {
         if (first === undefined) return 'changed'
-        const assets = nativeOf(wallet, first)
-        const nfts = [...units]
         let at = 0
-        for (const holder of holders) {
-          const end = at + holder.accounts.length
-          const row = rowOf(wallet, holder, groups.slice(at, end))
-          at = end
-          if (row === 'changed') return row
-          if (row === 'nft') nfts.push(holder.mint)
-          else if (row !== 'nothing') assets.push(row)
-        }
-        return { assets, nfts }
+        const rows = await mapInTurns(holders, MINTS_IN_TURN, (holder) => {
+          const from = at
+          at += holder.accounts.length
+          return rowOf(wallet, holder, groups.slice(from, at))
+        })
+        if (rows.includes('changed')) return 'changed'
+        const nfts = holders.filter((_, index) => rows[index] === 'nft').map(({ mint }) => mint)
+        const assets = rows.filter((row) => typeof row === 'object')
+        return { assets: [...nativeOf(wallet, first), ...assets], nfts: [...units, ...nfts] }
       },
     }
   }

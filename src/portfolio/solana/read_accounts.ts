@@ -87,7 +87,7 @@ export function createAccountAssetReader(options: {
     const plans = families.map(({ reader }) => reader.recall(wallet))
     const known = plans.filter((plan) => plan !== undefined)
     if (known.length < plans.length) return undefined
-    const { items, check } = wholeOf(own.plan(wallet, before), known)
+    const { items, check } = wholeOf(await own.plan(wallet, before), known)
     return await session.grouped(items, { check })
   }
 
@@ -111,7 +111,7 @@ export function createAccountAssetReader(options: {
       const message = `Cannot sum ${positions} positions of wallet ${wallet}: at most ${POSITIONS_MAX} can be summed`
       throw new CodedError('INVALID_PARAMETER', message)
     }
-    const itself = own.plan(wallet, tokens)
+    const itself = await own.plan(wallet, tokens)
     const { items, check } = wholeOf(itself, plans)
     const oldest = plans.map((plan) => plan.oldest).reduce(minOf, listedAt.oldest)
     const named = plans.map((plan) => plan.newest).reduce(maxOf, listedAt.newest)
@@ -119,7 +119,7 @@ export function createAccountAssetReader(options: {
     for (const { accounts } of new Set(groups)) prices.learn(accounts)
     const slots = groups.map(({ slot }) => slot)
     const [least, newest] = [slots.reduce(minOf), slots.reduce(maxOf)]
-    const found = assetsIn(groups, itself, plans)
+    const found = await assetsIn(groups, itself, plans)
     // A list that is much older, or much younger, says little about the slot of the answer.
     const isNear = newest - oldest <= slotsApartMax && named - least <= slotsApartMax
     if (found === 'changed' || !isNear) return maxOf(newest, named)
@@ -129,17 +129,17 @@ export function createAccountAssetReader(options: {
     return { block, tokensAsked, ...shownFrom(found, { isMixed: least !== newest }) }
   }
 
-  function assetsIn(
+  async function assetsIn(
     groups: readonly AccountGroup[],
     itself: OwnPlan,
     plans: readonly HoldingsPlan[],
-  ): Found | 'changed' {
+  ): Promise<Found | 'changed'> {
     let at = itself.items.length
-    const wallet = itself.read(groups.slice(0, at))
+    const wallet = await itself.read(groups.slice(0, at))
     const held: AccountHoldings[] = []
     for (const plan of plans) {
       const end = at + plan.items.length
-      const holdings = plan.read(groups.slice(at, end))
+      const holdings = await plan.read(groups.slice(at, end))
       at = end
       if (holdings === 'changed') return holdings
       held.push(holdings)
@@ -178,7 +178,7 @@ export function createAccountAssetReader(options: {
 
 /** All that was found, not yet put together. */
 interface Found {
-  readonly wallet: Exclude<ReturnType<OwnPlan['read']>, 'changed'>
+  readonly wallet: Exclude<Awaited<ReturnType<OwnPlan['read']>>, 'changed'>
   readonly held: readonly AccountHoldings[]
   readonly searches: NonNullable<AssetsRead['searches']>
 }

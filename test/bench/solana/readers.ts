@@ -5,6 +5,7 @@ import { WHIRLPOOL_PROGRAMS } from '../../../src/family/orca_whirlpool/table/pro
 import { KAMINO_MAIN, KAMINO_MAINNET } from '../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { createAccountAssetReader } from '../../../src/portfolio/solana/read_accounts.ts'
 import { MARKET, SOL, USDC } from '../../support/kamino_scene.ts'
 
 const SLOT_MS = 400
@@ -18,15 +19,17 @@ export function solanaReaders(url: string) {
   const clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
   const solana = createSolanaClient({ rpcUrls: [url], maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log: silentLog })
   const rows = [{ market: MARKET, reserves: [SOL, USDC] }]
+  const priceMarket = { market: KAMINO_MAIN, kamino: KAMINO_MAINNET }
+  const kamino = createKaminoReader({ solana, program: KAMINO_MAINNET, rows, clock, log: silentLog })
+  const orca = createOrcaReader({ solana, programs: WHIRLPOOL_PROGRAMS, ...priceMarket, clock })
+  const families = [
+    { name: 'kamino', reader: kamino.holdings },
+    { name: 'orca-whirlpool', reader: orca.holdings },
+  ]
   return {
-    kamino: createKaminoReader({ solana, program: KAMINO_MAINNET, rows, clock, log: silentLog }),
-    orca: createOrcaReader({
-      solana,
-      programs: WHIRLPOOL_PROGRAMS,
-      market: KAMINO_MAIN,
-      kamino: KAMINO_MAINNET,
-      clock,
-    }),
+    kamino,
+    orca,
+    portfolio: createAccountAssetReader({ solana, families, priceMarket, clock }),
     pass() {
       passedMs += SLOT_MS
     },

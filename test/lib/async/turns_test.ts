@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { inTurns, type Steps, sortedInSteps, turnBefore } from '../../../src/lib/async/turns.ts'
+import { inTurns, mapInTurns, type Steps, sortedInSteps, turnBefore } from '../../../src/lib/async/turns.ts'
 
 describe('inTurns()', () => {
   test('lets others have a turn between steps, and gives what the work comes to', async () => {
@@ -31,6 +31,40 @@ describe('inTurns()', () => {
       throw new Error('broken')
     }
     await expect(inTurns(work())).rejects.toThrow('broken')
+  })
+})
+
+describe('mapInTurns()', () => {
+  const turnsOf = async (work: Promise<unknown>) => {
+    let [turns, isOver] = [0, false]
+    const count = () => {
+      if (isOver) return
+      turns++
+      setImmediate(count)
+    }
+    setImmediate(count)
+    await work
+    isOver = true
+    return turns
+  }
+
+  test('gives what is made of each item, in their order', async () => {
+    expect(await mapInTurns(['a', 'b', 'c', 'd', 'e'], 2, (item, index) => item + index)).toEqual([
+      ...['a0', 'b1', 'c2', 'd3', 'e4'],
+    ])
+  })
+
+  test('works on so many in a turn, and gives none away for fewer', async () => {
+    const items = Array.from({ length: 100 }, (_, index) => index)
+    expect(await turnsOf(mapInTurns(items, 100, String))).toBe(0)
+    expect(await turnsOf(mapInTurns(items, 10, String))).toBe(9)
+  })
+
+  test('throws what the work throws', async () => {
+    const work = mapInTurns([1, 2, 3], 1, (item) => {
+      if (item === 3) throw new Error('broken')
+    })
+    await expect(work).rejects.toThrow('broken')
   })
 })
 

@@ -1,6 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
 import { pause } from '../../../lib/async/abort.ts'
+import { turn } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
@@ -152,13 +153,14 @@ export function createBatchReader(options: {
   }
 }
 
-/** Works on all items, so many at once. After a failure no further item is begun. */
+/** Works on all items, so many at once, each begun in a turn of its own. After a failure no further item is begun. */
 async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let next = 0
   const worker = async () => {
     while (next < items.length) {
       const item = items[next++] as T
       try {
+        await turn()
         await work(item)
       } catch (error) {
         next = items.length

@@ -4,6 +4,7 @@ import { missing } from '../../../finance/price/price.ts'
 import { decimalOf, type ScopeOutcome, type ScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
+import { mapInTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { legsOf } from '../math/holding.ts'
@@ -16,6 +17,9 @@ import type { AnswerCheck, Snapshots } from './snapshot.ts'
 
 /** An obligation and then its reserves: nothing else must be known before all can be asked for. */
 const FIRSTS_MAX = 2
+/** Requests whose accounts are decoded, and obligations that are looked at, in one turn of the event loop. */
+const GROUPS_IN_TURN = 1
+const OBLIGATIONS_IN_TURN = 20
 
 /**
  * Reads all that a wallet has and owes in obligations as rows of a portfolio. Anybody can make a market and say what its
@@ -95,12 +99,12 @@ export function createHoldingsReader(options: {
       newest,
       items: targets.map(addressesOf),
       check,
-      read(groups) {
-        for (const { accounts } of new Set(groups)) {
+      async read(groups) {
+        await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
           known.learn(accounts)
           prices.learn(accounts)
-        }
-        const read = targets.map((target, index) => {
+        })
+        const read = await mapInTurns(targets, OBLIGATIONS_IN_TURN, (target, index) => {
           const group = groups[index]
           const legs = group === undefined ? 'changed' : legsIn(group, target)
           return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs }

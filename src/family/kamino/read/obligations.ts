@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { mapInTurns } from '../../../lib/async/turns.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
 import type { Known, ObligationTarget } from './known.ts'
@@ -8,7 +8,8 @@ import type { AnswerCheck, Snapshots } from './snapshot.ts'
 
 /** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
 const READS_MAX = 3
-/** Obligations that are looked at in one turn of the event loop. */
+/** Requests whose accounts are decoded, and obligations that are looked at, in one turn of the event loop. */
+const GROUPS_IN_TURN = 1
 const OBLIGATIONS_IN_TURN = 20
 
 /** Why an account is not the obligation that was asked for. */
@@ -62,15 +63,10 @@ export function createObligationsReader(options: {
     let least = minSlot
     for (let left = READS_MAX; ; ) {
       const groups = await session.grouped(targets.map(known.addressesFor), { minSlot: least, check })
-      for (const { accounts } of new Set(groups)) {
-        known.learn(accounts)
-        await turn()
-      }
-      const reads: ObligationRead[] = []
-      for (const [index, target] of targets.entries()) {
-        if (index % OBLIGATIONS_IN_TURN === OBLIGATIONS_IN_TURN - 1) await turn()
-        reads.push(readIn(groups[index] as AccountGroup, target))
-      }
+      await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => known.learn(accounts))
+      const reads = await mapInTurns(targets, OBLIGATIONS_IN_TURN, (target, index) =>
+        readIn(groups[index] as AccountGroup, target),
+      )
       const slots = groups.map(({ slot }) => slot)
       least = slots.reduce(maxOf)
       if (--left === 0 || reads.every(({ kind }) => kind !== 'broken')) return { reads, slots, newest: least }

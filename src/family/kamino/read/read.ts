@@ -2,7 +2,7 @@ import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.t
 import { createScopePrices } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { mapInTurns } from '../../../lib/async/turns.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -122,14 +122,8 @@ export function createKaminoReader(options: {
     return { kind: 'found', slot: snapshot.slot, position: positionOf(snapshot, { slotMs }) }
   }
 
-  async function valued(held: readonly HeldObligation[]): Promise<ListedObligation[]> {
-    const obligations: ListedObligation[] = []
-    for (const [index, each] of held.entries()) {
-      if (index % VALUED_IN_TURN === VALUED_IN_TURN - 1) await turn()
-      obligations.push({ ...each, position: positionOf(each.snapshot, { slotMs }) })
-    }
-    return obligations
-  }
+  const valued = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
+    mapInTurns(held, VALUED_IN_TURN, (each) => ({ ...each, position: positionOf(each.snapshot, { slotMs }) }))
 
   async function readFigures(session: SolanaSession, query: WalletQuery): Promise<WalletObligations> {
     const list = await readList(session, query)
@@ -141,11 +135,13 @@ export function createKaminoReader(options: {
     const limits = { signal, untilMs: startedMs + BATCH_BUDGET_MS }
     const read = (session: SolanaSession) => readMany(session, query, limits)
     const batch = await solana.read(read, { signal, budgetMs: BATCH_BUDGET_MS })
-    const wallets: BatchObligations['wallets'][number][] = []
-    for (const [index, { wallet, obligations }] of batch.wallets.entries()) {
-      if (index % VALUED_IN_TURN === VALUED_IN_TURN - 1) await turn()
-      wallets.push({ wallet, obligations: await valued(obligations) })
-    }
+    const all = await valued(batch.wallets.flatMap(({ obligations }) => obligations))
+    let at = 0
+    const wallets = batch.wallets.map(({ wallet, obligations: { length } }) => {
+      const from = at
+      at += length
+      return { wallet, obligations: all.slice(from, at) }
+    })
     return { ...batch, wallets, untilMs: startedMs + slotMs }
   }
 

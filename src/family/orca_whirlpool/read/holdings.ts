@@ -29,8 +29,8 @@ export function createHoldingsReader(options: {
     return {
       items: reader.addressesOf(reads),
       check,
-      read(groups) {
-        const interpreted = reader.interpretAll(reads, groups, wallet)
+      async read(groups) {
+        const interpreted = await reader.interpretAll(reads, groups, wallet)
         if (interpreted.some(({ kind }) => kind === 'changed')) return 'changed'
         wallets.set(wallet, items)
         return holdingsIn(reads, interpreted)

@@ -1,6 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
+import { mapInTurns } from '../../../lib/async/turns.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { AccountsCheck } from './check.ts'
 import { createInterpreter, type Interpreted } from './interpret.ts'
@@ -10,6 +11,10 @@ import { createPlanner, type Depth } from './plan.ts'
 
 /** A bundled position and then its pool: nothing else must be known before all of a position can be asked for. */
 const FIRSTS_MAX = 2
+
+/** Requests whose accounts are decoded, and positions whose figures are made, in one turn of the event loop. */
+const GROUPS_IN_TURN = 1
+const ITEMS_IN_TURN = 10
 
 /** A position to read, and how much of it. */
 export interface ItemRead {
@@ -62,12 +67,16 @@ export function createItemsReader(options: {
   }
 
   /** What the accounts of each position mean, and what they show of others is noted. */
-  function interpretAll(reads: readonly ItemRead[], groups: readonly AccountGroup[], wallet: string): Interpreted[] {
-    for (const group of new Set(groups)) {
-      known.learn(group.accounts)
-      prices.learn(group.accounts)
-    }
-    return reads.map(({ item, depth }, index): Interpreted => {
+  async function interpretAll(
+    reads: readonly ItemRead[],
+    groups: readonly AccountGroup[],
+    wallet: string,
+  ): Promise<Interpreted[]> {
+    await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
+      known.learn(accounts)
+      prices.learn(accounts)
+    })
+    return await mapInTurns(reads, ITEMS_IN_TURN, ({ item, depth }, index): Interpreted => {
       const group = groups[index]
       return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
     })
@@ -85,7 +94,7 @@ export function createItemsReader(options: {
       return { interpreted: [], slots: [slot], newest: slot }
     }
     const groups = await session.grouped(addressesOf(reads), { minSlot, check })
-    const interpreted = interpretAll(reads, groups, wallet)
+    const interpreted = await interpretAll(reads, groups, wallet)
     const slots = groups.map(({ slot }) => slot)
     return { interpreted, slots, newest: slots.reduce(maxOf, minSlot) }
   }

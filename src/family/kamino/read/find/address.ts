@@ -1,5 +1,5 @@
 import { derivedAddress } from '../../../../chain/solana/address/derived.ts'
-import { turn } from '../../../../lib/async/turns.ts'
+import { mapInTurns } from '../../../../lib/async/turns.ts'
 import { base58Bytes } from '../../../../lib/text/base58.ts'
 import type { KnownMarket } from '../known.ts'
 
@@ -52,12 +52,9 @@ export async function addressesOf(
   { markets, breadth }: { readonly markets: readonly KnownMarket[]; readonly breadth: Breadth },
 ): Promise<string[]> {
   const seeds = [...plainSeeds(markets, NUMBERS[breadth]), ...(breadth === 'whole' ? pairedSeeds(markets) : [])]
-  const addresses: string[] = []
-  for (const [index, each] of seeds.slice(0, ADDRESSES_MAX).entries()) {
-    if (index % ADDRESSES_IN_TURN === ADDRESSES_IN_TURN - 1) await turn()
-    addresses.push(obligationAddress(program, wallet, each))
-  }
-  return addresses
+  return await mapInTurns(seeds.slice(0, ADDRESSES_MAX), ADDRESSES_IN_TURN, (each) =>
+    obligationAddress(program, wallet, each),
+  )
 }
 
 function plainSeeds(markets: readonly KnownMarket[], numbers: number): Seeds[] {
