@@ -97,6 +97,7 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
     expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD, OPTIONS'])
     const { paths } = JSON.parse((await get(service.port, '/openapi.json')).body)
     expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual([
+      '/.well-known/walletscope-keys.json',
       '/docs',
       '/formulas',
       '/healthz',
