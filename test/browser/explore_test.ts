@@ -41,11 +41,8 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${stage.scene.devnet.wallets[name]}`
-
-  test('saves the receipt of figures, which anybody verifies', async () => {
-    const page = await look(wallet('provider'))
-    await answered(page)
+  /** The receipt of figures, which anybody verifies. */
+  async function savesReceipt(page: Page): Promise<void> {
     const saving = page.waitForEvent('download')
     await page
       .getByRole('button', { name: /^Receipt, 2 credits more$/ })
@@ -54,13 +51,81 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const file = await saving
     await page.getByText(`walletscope verify ${file.suggestedFilename()} --key ${stage.scene.url}`).waitFor()
     expect(file.suggestedFilename()).toMatch(/^rcp_[0-9A-Z]{26}\.json$/)
-    expect(await audit(page)).toEqual([])
     const { signal } = new AbortController()
     const keys = parseKeys(await (await fetch(new URL('.well-known/walletscope-keys.json', stage.scene.url))).text())
     const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal }
     const { is } = await verifyReceipt(readFileSync(await file.path(), 'utf8'), given)
     expect(is).toBe('true')
-  })
+  }
+
+  /** What a Solana wallet is worth, and what of it is not counted. */
+  async function showsSolanaWorth(page: Page): Promise<void> {
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    const card = part.getByRole('article', { name: 'Net worth' })
+    await card.waitFor()
+    const { data } = await call(`v1/portfolio/balance?wallet=${SOLANA_WALLET}`)
+    expect(await card.innerText()).toContain(shown(data.by_kind.wallet_usd))
+    // 12.5 SOL at 150 dollars and 800 USDC.
+    expect(data.by_kind.wallet_usd).toBe('2675.000000')
+    await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
+    expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
+    await part.getByText('What was asked, and what was not').click()
+    expect(await card.innerText()).toMatch(/1 NFT, which have no row/)
+    expect(await part.innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+  }
+
+  /** The daily series of the first market as charts and as a table, and the events on them. */
+  async function showsLendingByDay(page: Page, wallet: string): Promise<void> {
+    const card = page.locator('.market').first()
+    await card.scrollIntoViewIfNeeded()
+    const worth = card.locator('.chart').first()
+    await worth.waitFor()
+    const base = 'v1/lending/aave-v3/position/1'
+    const query = `wallet=${wallet}&market_id=main`
+    const { data: days } = await call(`${base}/snapshots?${query}`)
+    const { data: events } = await call(`${base}/events?${query}`)
+    const [before, last] = days.slice(-2)
+    expect(await worth.locator('.readout').innerText()).toContain(shown(last.net_worth_usd))
+    expect(await worth.locator('.mark').count()).toBe(events.length)
+    await worth.locator('.canvas').focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await worth.locator('.readout').innerText()).toContain(shown(before.debt_usd))
+    await page.keyboard.press('Home')
+    expect(await worth.locator('.readout').innerText()).toContain('Supplied')
+    await card.getByText(`${days.length} days as a table`).click()
+    expect(await card.locator('.as-table tbody tr').count()).toBe(days.length)
+    const rows = card.locator('.events tbody tr')
+    expect(await rows.count()).toBe(events.length)
+    const exact = await rows.first().locator('.figure-all').allTextContents()
+    expect(exact).toEqual([`${events[0].amount} ${events[0].asset.symbol}`, `${events[0].amountUSD} USD`])
+  }
+
+  /** A line for each chain, day by day, and its table. */
+  async function showsPortfolioByDay(page: Page, wallet: string): Promise<void> {
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
+    const chart = part.locator('.chart')
+    await chart.waitFor()
+    const query = `wallet=${wallet}&chain_id=1&max_snapshots=90`
+    const { data: days } = await call(`v1/portfolio/snapshots?${query}`)
+    const [before, last] = days.slice(-2)
+    expect(await chart.count()).toBe(1)
+    expect(Number(last.net_worth_usd)).toBeGreaterThan(0)
+    expect(await chart.locator('.dot.net').count()).toBe(days.length)
+    const readout = chart.locator('.readout')
+    for (const figure of ['net_worth_usd', 'assets_usd', 'debt_usd'])
+      expect(await readout.innerText()).toContain(shown(last[figure]))
+    await chart.locator('.canvas').focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await readout.innerText()).toContain(shown(before.assets_usd))
+    await part.getByText(`${days.length} days as a table`).click()
+    const rows = part.locator('.history tbody tr')
+    expect(await rows.count()).toBe(days.length)
+    expect(await rows.first().innerText()).toContain(shown(last.supplied_usd))
+    expect(await part.locator('.history .proof').innerText()).toContain('5 credits')
+  }
+
+  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${stage.scene.devnet.wallets[name]}`
 
   test('by keyboard alone: a key, a mistyped wallet, a wallet, its figures', async () => {
     const page = await stage.open()
@@ -92,7 +157,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByRole('heading', { level: 1 }).getByText('hold').waitFor()
   }, 60_000)
 
-  test('every position is a picture with the figures of the answer, its block, its price and its call', async () => {
+  test('every position is a picture with all digits of the answer, its block, price and call; its receipt verifies', async () => {
     const page = await look(wallet('provider'))
     await answered(page)
     const { provider } = stage.scene.devnet.wallets
@@ -125,21 +190,18 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await first.locator('.picture-title').innerText()).toContain('USDC per WETH')
     await first.getByText('Flip').click()
     expect(await first.locator('.picture-title').innerText()).toContain('WETH per USDC')
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 60_000)
 
-  test('a figure shows all its digits when it has the focus', async () => {
-    const page = await look(wallet('provider'))
-    await answered(page)
-    const figure = page.locator('.position .figure').first()
-    const all = figure.locator('.figure-all')
+    // A figure shows all its digits when it has the focus.
+    const all = page.locator('.position .figure').first().locator('.figure-all')
     expect(await all.isVisible()).toBe(false)
     await page.locator('.position button').first().focus()
     await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Tab')
     expect(await all.isVisible()).toBe(true)
     expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
+    await savesReceipt(page)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
   test('a chain that cannot be read is named with what helps, and the others answer', async () => {
@@ -158,18 +220,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)
 
-  test('closed positions are shown when asked for, and spam is left out with its reason', async () => {
-    const page = await look(wallet('retired'))
-    await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
-    await page.locator('.position').getByText('Closed').first().waitFor()
-    expect(await audit(page)).toEqual([])
-    await page.goto(`${stage.scene.url}${wallet('spammed')}`)
-    await page.getByText('1 position left out as spam').click()
-    await page.getByRole('listitem').getByText('its name contains a link').waitFor()
-    expect(await page.locator('.position').count()).toBe(1)
-  }, 60_000)
-
-  test('lending: the health factor, the safe amounts, both sides, and every market of Morpho', async () => {
+  test('lending: the health factor, the safe amounts, both sides; then over time, and the portfolio over time', async () => {
     const { wallets } = await stage.scene.devnet.aave()
     const page = await look(`#wallet=${wallets.everywhere}`)
     const gauge = page.locator('.market .gauge-value')
@@ -186,11 +237,16 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByLabel('Safe amounts keep').selectOption('1.1')
     await page.getByText('keeps 1.1').first().waitFor()
     expect(page.url()).toContain('target=1.1')
+
+    await showsLendingByDay(page, wallets.everywhere)
+    await showsPortfolioByDay(page, wallets.everywhere)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
 
+  test('every market of Morpho, and why one has no figures', async () => {
     const morpho = await stage.scene.devnet.morpho()
-    await page.goto(`${stage.scene.url}#wallet=${morpho.wallets.borrower}`)
+    const page = await look(`#wallet=${morpho.wallets.borrower}`)
     const morphoCards = page.locator('section[aria-label="Morpho Blue"] .market')
     await morphoCards.first().waitFor()
     const listed = await call(`v1/lending/morpho-blue?wallet=${morpho.wallets.borrower}&chain_id=1`)
@@ -202,41 +258,13 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByText('its oracle does not answer').waitFor()
     await page.getByText('Net yield a year').first().waitFor()
     expect(await audit(page)).toEqual([])
-  }, 90_000)
+  }, 60_000)
 
-  test('lending over time: the daily series as charts and as a table, and the events on them', async () => {
-    const { wallets } = await stage.scene.devnet.aave()
-    const page = await look(`#wallet=${wallets.everywhere}`)
-    const card = page.locator('.market').first()
-    await card.scrollIntoViewIfNeeded()
-    const worth = card.locator('.chart').first()
-    await worth.waitFor()
-    const base = 'v1/lending/aave-v3/position/1'
-    const query = `wallet=${wallets.everywhere}&market_id=main`
-    const { data: days } = await call(`${base}/snapshots?${query}`)
-    const { data: events } = await call(`${base}/events?${query}`)
-    const [before, last] = days.slice(-2)
-    expect(await worth.locator('.readout').innerText()).toContain(shown(last.net_worth_usd))
-    expect(await worth.locator('.mark').count()).toBe(events.length)
-    await worth.locator('.canvas').focus()
-    await page.keyboard.press('ArrowLeft')
-    expect(await worth.locator('.readout').innerText()).toContain(shown(before.debt_usd))
-    await page.keyboard.press('Home')
-    expect(await worth.locator('.readout').innerText()).toContain('Supplied')
-    await card.getByText(`${days.length} days as a table`).click()
-    expect(await card.locator('.as-table tbody tr').count()).toBe(days.length)
-    const rows = card.locator('.events tbody tr')
-    expect(await rows.count()).toBe(events.length)
-    const exact = await rows.first().locator('.figure-all').allTextContents()
-    expect(exact).toEqual([`${events[0].amount} ${events[0].asset.symbol}`, `${events[0].amountUSD} USD`])
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 90_000)
-
-  test('profit and loss of a closed position for its price, with the parts that it is made of', async () => {
+  test('closed positions when asked for, and their profit and loss for its price, in its parts', async () => {
     const page = await look(wallet('retired'))
     await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
     const card = page.locator('.position').first()
+    await page.locator('.position').getByText('Closed').first().waitFor()
     await card.getByRole('button', { name: 'Profit and loss 4 credits' }).click()
     await card.locator('.pnl').waitFor()
     const { data } = await call(`v1/positions/uniswap-v3/${stage.scene.devnet.positions.retired}/pnl?chain_id=1`)
@@ -250,7 +278,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('the Kamino obligations of a Solana wallet, found from it, in the pictures that Aave has', async () => {
+  test('a Solana wallet: Kamino and Orca in the pictures that Aave and Uniswap have, and what it is worth', async () => {
     const page = await look(`#wallet=${SOLANA_WALLET}`)
     const card = page.getByRole('article', { name: `Kamino, obligation ${OBLIGATION}` })
     await card.waitFor()
@@ -263,6 +291,19 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const part = page.getByRole('region', { name: 'Kamino' })
     expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
     expect(await page.getByText('Kamino: add an obligation').count()).toBe(0)
+
+    const range = page.getByRole('article', { name: 'SOL and USDC' })
+    await range.getByRole('img', { name: /^Range from .* current price .* in range$/ }).waitFor()
+    expect(await range.innerText()).toMatch(/Orca · 0\.04\s?% fee/)
+    const digits = await range.locator('.figure-all').allTextContents()
+    const { data: ranges } = await call(`v1/positions/orca-whirlpool?wallet=${SOLANA_WALLET}&full=true`)
+    expect(digits).toContain(`${ranges[0].uncollected_fees.token0.amount} SOL`)
+    expect(digits).toContain(`${ranges[0].usd.token0_price} USD`)
+    expect(await range.innerText()).toMatch(/Reward: 1\.25 ORCA/)
+    const liquidity = page.getByRole('region', { name: 'Liquidity' })
+    expect(await liquidity.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
+    expect(await range.getByRole('button', { name: 'Profit and loss' }).count()).toBe(0)
+    await showsSolanaWorth(page)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
@@ -279,42 +320,12 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(page.url()).not.toContain('kamino')
   }, 60_000)
 
-  test('what a Solana wallet is worth, and what of it is not counted', async () => {
-    const page = await look(`#wallet=${SOLANA_WALLET}`)
-    const part = page.getByRole('region', { name: 'Portfolio' })
-    const card = part.getByRole('article', { name: 'Net worth' })
-    await card.waitFor()
-    const { data } = await call(`v1/portfolio/balance?wallet=${SOLANA_WALLET}`)
-    expect(await card.innerText()).toContain(shown(data.by_kind.wallet_usd))
-    // 12.5 SOL at 150 dollars and 800 USDC.
-    expect(data.by_kind.wallet_usd).toBe('2675.000000')
-    await part.getByText('Claim at').or(part.getByText('GIFT')).first().waitFor()
-    expect(await card.innerText()).toMatch(/Not counted: 3 rows/)
-    await part.getByText('What was asked, and what was not').click()
-    expect(await card.innerText()).toMatch(/1 NFT, which have no row/)
-    expect(await part.innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
-    await page.close()
-  })
-
-  test("an Orca range of a Solana wallet, in the picture that Uniswap's have", async () => {
-    const page = await look(`#wallet=${SOLANA_WALLET}`)
-    const card = page.getByRole('article', { name: 'SOL and USDC' })
-    await card.getByRole('img', { name: /^Range from .* current price .* in range$/ }).waitFor()
-    expect(await card.innerText()).toMatch(/Orca · 0\.04\s?% fee/)
-    const exact = await card.locator('.figure-all').allTextContents()
-    const { data } = await call(`v1/positions/orca-whirlpool?wallet=${SOLANA_WALLET}&full=true`)
-    expect(exact).toContain(`${data[0].uncollected_fees.token0.amount} SOL`)
-    expect(exact).toContain(`${data[0].usd.token0_price} USD`)
-    expect(await card.innerText()).toMatch(/Reward: 1\.25 ORCA/)
-    const part = page.getByRole('region', { name: 'Liquidity' })
-    expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+15 credits/)
-    expect(await card.getByRole('button', { name: 'Profit and loss' }).count()).toBe(0)
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 60_000)
-
-  test('the portfolio shows the sum by kind and confidence, what is not in it, and the chain that was not read', async () => {
+  test('spam left out with its reason; the portfolio by kind and confidence, what is not in it and was not read', async () => {
     const page = await look(wallet('spammed'))
+    await page.getByText('1 position left out as spam').click()
+    await page.getByRole('listitem').getByText('its name contains a link').waitFor()
+    expect(await page.locator('.position').count()).toBe(1)
+
     const part = page.getByRole('region', { name: 'Portfolio' })
     const { spammed } = stage.scene.devnet.wallets
     const { data } = await call(`v1/portfolio/balance?wallet=${spammed}&allow_partial=true`)
@@ -333,34 +344,6 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
-
-  test('the portfolio over time: a line for each chain, day by day, and its table', async () => {
-    const { wallets } = await stage.scene.devnet.aave()
-    const page = await look(`#wallet=${wallets.everywhere}`)
-    const part = page.getByRole('region', { name: 'Portfolio' })
-    await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
-    const chart = part.locator('.chart')
-    await chart.waitFor()
-    const query = `wallet=${wallets.everywhere}&chain_id=1&max_snapshots=90`
-    const { data: days } = await call(`v1/portfolio/snapshots?${query}`)
-    const [before, last] = days.slice(-2)
-    expect(await chart.count()).toBe(1)
-    expect(Number(last.net_worth_usd)).toBeGreaterThan(0)
-    expect(await chart.locator('.dot.net').count()).toBe(days.length)
-    const readout = chart.locator('.readout')
-    for (const figure of ['net_worth_usd', 'assets_usd', 'debt_usd'])
-      expect(await readout.innerText()).toContain(shown(last[figure]))
-    await chart.locator('.canvas').focus()
-    await page.keyboard.press('ArrowLeft')
-    expect(await readout.innerText()).toContain(shown(before.assets_usd))
-    await part.getByText(`${days.length} days as a table`).click()
-    const rows = part.locator('.history tbody tr')
-    expect(await rows.count()).toBe(days.length)
-    expect(await rows.first().innerText()).toContain(shown(last.supplied_usd))
-    expect(await part.locator('.history .proof').innerText()).toContain('5 credits')
-    expect(await audit(page)).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 90_000)
 
   test('a link opens for whoever has a key, and tells the server nothing of the wallet', async () => {
     const page = await stage.open()
