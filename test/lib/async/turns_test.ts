@@ -35,7 +35,7 @@ describe('inTurns()', () => {
 })
 
 describe('mapInTurns()', () => {
-  const turnsOf = async (work: Promise<unknown>) => {
+  const turnsOf = async (work: () => Promise<unknown>) => {
     let [turns, isOver] = [0, false]
     const count = () => {
       if (isOver) return
@@ -43,7 +43,7 @@ describe('mapInTurns()', () => {
       setImmediate(count)
     }
     setImmediate(count)
-    await work
+    await work()
     isOver = true
     return turns
   }
@@ -56,8 +56,8 @@ describe('mapInTurns()', () => {
 
   test('works on so many in a turn, and gives none away for fewer', async () => {
     const items = Array.from({ length: 100 }, (_, index) => index)
-    expect(await turnsOf(mapInTurns(items, 100, String))).toBe(0)
-    expect(await turnsOf(mapInTurns(items, 10, String))).toBe(9)
+    expect(await turnsOf(() => mapInTurns(items, 100, String))).toBe(0)
+    expect(await turnsOf(() => mapInTurns(items, 10, String))).toBe(9)
   })
 
   test('throws what the work throws', async () => {
