@@ -106,7 +106,7 @@ export function principal(position: {
 /**
  * What adding the liquidity costs, rounded up as in v3-core SqrtPriceMath.
  *
- * @figure uniswap-v4/amount0, uniswap-v4/amount1
+ * @figure uniswap-v4/amount
  * @source v3-core and v4-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
  * @proof test/family/uniswap_v4/pnl/lives_test.ts
  */

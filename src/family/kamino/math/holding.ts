@@ -21,7 +21,7 @@ export interface ObligationState {
  * What an obligation has and owes with interest, reserve by reserve: deposits rounded down, as they are paid out, and
  * debts rounded up, as they are paid back. Throws `RangeError` if a reserve is missing.
  *
- * @figure kamino/amount
+ * @figure assets/amount
  * @source klend `refresh_obligation`, `withdraw_obligation_collateral`, `repay_obligation_liquidity`
  * @proof test/portfolio/solana/kamino_test.ts
  */

@@ -38,7 +38,7 @@ const NOTHING: TokenAmounts = { amount0: 0n, amount1: 0n }
  *
  * Principal rounds up if it goes in and down if it goes out; fees are ⌊(inside after − inside before) · L / 2^128⌋.
  *
- * @figure uniswap-v4/amounts, uniswap-v4/principal, uniswap-v4/fees
+ * @figure uniswap-v4/amount
  * @source v4-core `Pool.modifyLiquidity`, `Position.update`
  * @proof test/family/uniswap_v4/pnl/lives_test.ts
  */

@@ -65,7 +65,7 @@ export function allHeldIn(position: Omit<Figurable, 'token0' | 'token1'>): Token
  * What of a position counts: all that the pool owes, or what a withdrawal pays, and of each token no more than the pool
  * owes: a hook can promise the same bonus to every position. Undefined if the withdrawal did not pay.
  *
- * @figure uniswap-v4/total, uniswap-v4/withdrawable
+ * @figure uniswap-v4/total, uniswap-v4/amount
  * @source v4-core `Hooks.afterRemoveLiquidity`; v4-periphery `PositionManager._decrease`
  * @proof test/family/uniswap_v4/figures_test.ts
  */
