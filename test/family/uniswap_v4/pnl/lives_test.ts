@@ -5,11 +5,13 @@ import { buildV4Lives, type V4Life, type V4Lives } from '../../../devnet/uniswap
 import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
 import { askRoute } from '../../../support/ask_route.ts'
+import { cases } from '../../../support/cases.ts'
 import { askAbout, createLifeProcesses } from './scene.ts'
 import { type ActTruth, flowsOfTruths, holdingOf, pricesAt, truthsOfActs, UNFED } from './truth.ts'
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
+const ROUNDS = cases(52, 26)
 
 let devnet: Devnet
 let v4: UniswapV4
@@ -21,7 +23,7 @@ beforeAll(async () => {
   devnet = await startDevnet({ ageSec: AGE_SEC })
   processes = createLifeProcesses(devnet)
   v4 = await devnet.uniswapV4()
-  lives = await buildV4Lives(v4, { seed: 21, rounds: 52 })
+  lives = await buildV4Lives(v4, { seed: 21, rounds: ROUNDS })
   truths = await truthsOfActs(devnet, lives)
 }, LIMIT_MS)
 afterAll(async () => {
@@ -37,12 +39,12 @@ const ofLife = ({ tokenId }: V4Life) =>
 
 describe('lives of V4 positions', () => {
   test('are of every kind', () => {
-    expect(truths.length).toBeGreaterThan(300)
+    expect(truths.length).toBeGreaterThan(ROUNDS * 5.77)
     for (const kind of ['mint', 'increase', 'decrease', 'collect', 'burn'] as const) {
-      expect([kind, truths.filter((truth) => truth.kind === kind).length > 20]).toEqual([kind, true])
+      expect([kind, truths.filter((truth) => truth.kind === kind).length > ROUNDS * 0.385]).toEqual([kind, true])
     }
     expect(lives.positions.some(({ pool }) => pool.key.currency0 === zeroAddress)).toBe(true)
-    expect(truths.filter(({ fees }) => fees[0] + fees[1] > 0n).length).toBeGreaterThan(50)
+    expect(truths.filter(({ fees }) => fees[0] + fees[1] > 0n).length).toBeGreaterThan(ROUNDS * 0.962)
   })
 
   test(
@@ -68,7 +70,7 @@ describe('lives of V4 positions', () => {
           compared++
         }
       }
-      expect(compared).toBeGreaterThan(250)
+      expect(compared).toBeGreaterThan(ROUNDS * 4.81)
     },
     LIMIT_MS,
   )
