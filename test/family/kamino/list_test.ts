@@ -299,3 +299,20 @@ describe('what an endpoint shows wrongly is a 502 that names no endpoint', () =>
     await second.stop()
   })
 })
+
+test('more than 8 MB of obligations are a 502 that says so: no failure of the endpoint, and nobody derives instead', async () => {
+  double.ofMethod.set('getProgramAccounts', {
+    kind: 'reply',
+    change: (reply) => {
+      const { context, value } = reply.result
+      return { ...reply, result: { context, value: Array.from({ length: 2_000 }, () => value[0]) } }
+    },
+  })
+  expect(await stage.list({ wallet: WALLET })).toMatchObject({
+    status: 502,
+    code: 'UPSTREAM_ERROR',
+    message: 'Cannot read Solana: the accounts that were searched for are too many to be read',
+  })
+  expect(double.seen.map(({ method }) => method)).toEqual(['getProgramAccounts'])
+  expect(stage.solana.report().map(({ state }) => state)).toEqual(['ready'])
+})
