@@ -4,7 +4,7 @@ import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
-import { createScopePrices } from '../../finance/price/scope/prices.ts'
+import { scopePricesOf } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
 import { createCache } from '../../lib/cache.ts'
@@ -61,7 +61,7 @@ export function createAccountAssetReader(options: {
 }): AccountAssetReader {
   const { solana, families, priceMarket, clock } = options
   const { slotMs, maxSlotAgeSec } = solana
-  const prices = createScopePrices(priceMarket.market, priceMarket.kamino)
+  const prices = scopePricesOf(solana, priceMarket)
   const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
   const slotsApartMax = BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
   const remembered = createRecent<readonly ListedTokenAccount[]>({

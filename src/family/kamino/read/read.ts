@@ -1,5 +1,5 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
-import { createScopePrices } from '../../../finance/price/scope/prices.ts'
+import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapInTurns } from '../../../lib/async/turns.ts'
@@ -152,7 +152,7 @@ export function createKaminoReader(options: {
       snapshots,
       check,
       tokens: createSolanaTokens(clock),
-      prices: createScopePrices(market, program),
+      prices: scopePricesOf(solana, { market, kamino: program }),
       trusted: new Set(rows.map((row) => row.market)),
     }),
     readObligation(target, signal) {

@@ -1,5 +1,5 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
-import { createScopePrices } from '../../../finance/price/scope/prices.ts'
+import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -46,7 +46,7 @@ export function createOrcaReader(options: {
   const { solana, programs, market, kamino, clock } = options
   const { slotMs, maxSlotAgeSec } = solana
   const known = createKnown(programs, clock)
-  const prices = createScopePrices(market, kamino)
+  const prices = scopePricesOf(solana, { market, kamino })
   const check = createCheck(programs)
   const items = createItemsReader({ known, prices, check })
   const namer = createNamer({ programs, known, check })

@@ -1,9 +1,9 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import type { SolanaSession } from '../../../chain/solana/client.ts'
+import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { missing, type NoPrice } from '../price.ts'
-import type { KaminoMarket, KaminoProgram } from '../table/kamino.ts'
+import type { PriceMarket } from '../table/kamino.ts'
 import { decodePricedReserve, entriesIn, isOfKind, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
 import { priceOf } from './price.ts'
 
@@ -46,8 +46,22 @@ interface Known {
   feed: string | undefined
 }
 
+/** By what they are read with: all that read prices of one market over one client ask for its reserves once. */
+const made = new WeakMap<SolanaClient, Map<string, ScopePrices>>()
+
+/** Those of a market that are read over a client. */
+export function scopePricesOf(solana: SolanaClient, priceMarket: PriceMarket): ScopePrices {
+  const ofClient = made.get(solana) ?? new Map<string, ScopePrices>()
+  made.set(solana, ofClient)
+  const { market, kamino } = priceMarket
+  const key = [kamino.programId, kamino.scopeProgramId, market.market, ...market.reserves].join(':')
+  const prices = ofClient.get(key) ?? createScopePrices(priceMarket)
+  ofClient.set(key, prices)
+  return prices
+}
+
 /** Makes them for a market. A row that is no reserve of the market is asked about once. */
-export function createScopePrices({ market, reserves }: KaminoMarket, program: KaminoProgram): ScopePrices {
+function createScopePrices({ market: { market, reserves }, kamino: program }: PriceMarket): ScopePrices {
   const known = new Map<string, Known | undefined>()
   const reserveOf = new Map<string, string>()
 
@@ -71,10 +85,11 @@ export function createScopePrices({ market, reserves }: KaminoMarket, program: K
 
   return {
     isReady: () => unread().length === 0,
-    async prepare(session) {
+    // Families and the wallet's own tokens prepare in one session at once.
+    prepare: onceEach(async (session) => {
       const items = unread().map((address) => [address])
       for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) learn(accounts)
-    },
+    }),
     learn,
     addressesFor(mint) {
       const reserve = reserveOf.get(mint)
