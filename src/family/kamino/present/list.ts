@@ -8,7 +8,7 @@ import {
   usdText,
 } from '../../../finance/figure.ts'
 import { calculationsSchema, presentCalculated } from '../../../finance/lending/calculations.ts'
-import { positionFigures } from '../../../finance/lending/position.ts'
+import { positionFigures, walletPositions } from '../../../finance/lending/position.ts'
 import { healthFactor, netApy, safeBorrowUsd, safeWithdrawUsd } from '../../../finance/math/lending.ts'
 import { RAY } from '../../../finance/math/rate.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
@@ -47,10 +47,9 @@ const calculations = calculationsSchema({
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
 export const listOutput = v.strictObject({
   data: v.array(
-    v.strictObject({
-      ...place,
-      positions: v.array(v.strictObject({ ...named, marketName: v.string(), ...positionFigures })),
-      calculations: v.array(calculations),
+    walletPositions(place, {
+      position: v.strictObject({ ...named, marketName: v.string(), ...positionFigures }),
+      calculations,
     }),
   ),
   coverage,
@@ -60,12 +59,13 @@ export const listOutput = v.strictObject({
 /** Success body of the batch, without `request_id`. */
 export const batchOutput = v.strictObject({
   data: v.array(
-    v.strictObject({
-      ...place,
-      positions: v.array(v.strictObject({ ...named, healthFactor: healthFactorFigure, netWorthUSD: usdFigure })),
-      calculations: v.array(
-        v.strictObject({ healthFactor: healthFactorFigure, netAPY: ratioFigure, targetHealthFactor: v.number() }),
-      ),
+    walletPositions(place, {
+      position: v.strictObject({ ...named, healthFactor: healthFactorFigure, netWorthUSD: usdFigure }),
+      calculations: v.strictObject({
+        healthFactor: healthFactorFigure,
+        netAPY: ratioFigure,
+        targetHealthFactor: v.number(),
+      }),
     }),
   ),
   coverage,
