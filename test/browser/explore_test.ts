@@ -214,7 +214,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await page.locator('.summary').innerText()).toContain('so this is not all')
     expect(await page.getByText('Nothing on Ethereum').count()).toBe(2)
     await notice.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText(/^3 of 4 answered$/).waitFor()
+    await page.getByText(/^5 of 6 answered$/).waitFor()
     await answered(page)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])

@@ -63,8 +63,8 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     expect(page.url()).toContain('as_of=')
     await answered(page)
     const asked = stage.requests.filter((address) => address.includes('at_time='))
-    // The portfolio, and three families on two chains.
-    expect(asked.length).toBe(7)
+    // The portfolio, and four families on two chains.
+    expect(asked.length).toBe(9)
     expect(await page.locator('.position').count()).toBeGreaterThan(0)
     expect(await audit(page)).toEqual([])
   }, 90_000)

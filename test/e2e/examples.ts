@@ -7,8 +7,7 @@ import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { walletOf } from '../devnet/addresses.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { rangeAround } from '../devnet/ticks.ts'
-import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
+import { mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
@@ -93,7 +92,8 @@ export async function askExamples(): Promise<Examples> {
 async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
-  const v4 = await positionsOfV4(devnet)
+  const owner = walletOf('v4 example')
+  const v4 = await mintEach(await devnet.uniswapV4(), { names: ['feeTaking', 'plain'], owner })
   const { provider, retired } = devnet.wallets
   const { everywhere, borrower } = aave.wallets
   const id = devnet.positions.inRange
@@ -105,10 +105,10 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}', `/v1/positions/uniswap-v3/${id}?full=true`),
     get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
-    get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${v4.owner}&full=true&limit=1`),
-    get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.tokenId}?chain_id=1`),
-    get('/v1/positions/uniswap-v4/{id}/pnl', `/v1/positions/uniswap-v4/${v4.plainId}/pnl`),
-    get('/v1/positions/uniswap-v4/{id}/events', `/v1/positions/uniswap-v4/${v4.plainId}/events?limit=2`),
+    get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${owner}&full=true&limit=1`),
+    get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.feeTaking}?chain_id=1`),
+    get('/v1/positions/uniswap-v4/{id}/pnl', `/v1/positions/uniswap-v4/${v4.plain}/pnl`),
+    get('/v1/positions/uniswap-v4/{id}/events', `/v1/positions/uniswap-v4/${v4.plain}/events?limit=2`),
     get('/v1/positions/orca-whirlpool', `/v1/positions/orca-whirlpool?wallet=${WALLET}&full=true`),
     get('/v1/positions/orca-whirlpool/{id}', `/v1/positions/orca-whirlpool/${ORCA_MINT}?wallet=${WALLET}`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
@@ -165,17 +165,4 @@ export async function answered(
 function shortened(body: unknown): unknown {
   const { data } = body as { readonly data: unknown }
   return Array.isArray(data) ? { ...(body as object), data: data.slice(0, 2) } : body
-}
-
-/** Positions of Uniswap V4, one of them in a pool whose hook takes a share of what is withdrawn. */
-async function positionsOfV4(devnet: Devnet) {
-  const { mintMany, pools } = await devnet.uniswapV4()
-  const owner = walletOf('v4 example')
-  const [tokenId = 0n, plainId = 0n] = await mintMany(
-    [pools.feeTaking, pools.plain].map((pool) => {
-      const range = rangeAround(pool, -900, 900)
-      return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 1_000 }), recipient: owner }
-    }),
-  )
-  return { owner, tokenId, plainId }
 }

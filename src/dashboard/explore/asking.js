@@ -1,13 +1,13 @@
-import { ask } from '../lib/api.js'
 import { useEffect, useRef, useState } from '../lib/view.js'
+import { askPatiently } from './patient.js'
 
 /**
  * @typedef {import('./plan.js').Part} Part
- * @typedef {Part & { answer: import('../lib/api.js').Answer | import('../lib/api.js').Failure | undefined }} AskedPart
+ * @typedef {Part & { answer: import('./patient.js').Outcome }} AskedPart
  */
 
 /**
- * Asks every part of a plan, each once, and again when told to. A part that leaves the plan is asked no more.
+ * Asks every part of a plan, each once, and again when told to or while it is being prepared. A part that leaves the plan is asked no more.
  * @param {readonly Part[]} plan
  * @param {string} key
  * @returns {{ parts: readonly AskedPart[], again: (path: string) => void }}
@@ -19,14 +19,17 @@ export function useAnswers(plan, key) {
 
   /** @param {string} path */
   function start(path) {
+    running.current.get(path)?.abort()
     const leaving = new AbortController()
+    const { signal } = leaving
     running.current.set(path, leaving)
-    ask(path, { key, signal: leaving.signal }).then(
-      (answer) => setAnswers((before) => ({ ...before, [path]: answer })),
-      (error) => {
-        if (!leaving.signal.aborted) throw error
-      },
-    )
+    // Uniswap V4 does not list a wallet's positions: they are looked for at first.
+    const triesMax = plan.find((part) => part.path === path)?.protocol === 'uniswap-v4' ? undefined : 1
+    /** @param {AskedPart['answer']} answer */
+    const onAnswer = (answer) => setAnswers((before) => ({ ...before, [path]: answer }))
+    askPatiently(path, { key, signal, triesMax, onAnswer }).catch((error) => {
+      if (!signal.aborted) throw error
+    })
   }
 
   useEffect(() => {

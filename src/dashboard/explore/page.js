@@ -1,6 +1,6 @@
 import { shortened, walletKind } from '../lib/address.js'
 import { onCharge } from '../lib/api.js'
-import { readCatalog } from '../lib/catalog.js'
+import { readCatalog, SOLANA } from '../lib/catalog.js'
 import { useHash, useLoaded } from '../lib/hooks.js'
 import { fragmentOf, viewOf } from '../lib/link.js'
 import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
@@ -79,8 +79,9 @@ function useView() {
 
 /** @param {{ catalog: import('../lib/catalog.js').Catalog, wallet: string, children: unknown }} props */
 function Welcome({ catalog, wallet, children }) {
-  const chains = [...new Set([...catalog.liquidityChains, ...catalog.aaveChains])]
-  const names = [...chains.map((id) => catalog.names.get(id) ?? `chain ${id}`), ...(catalog.kamino ? ['Solana'] : [])]
+  const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
+  const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA] : [])])
+  const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
   return html`<div class="welcome">
     <h1>What does this wallet <em>hold</em>, <em>earn</em>, <em>owe</em> and <em>risk</em>?</h1>
     <p class="lead">Every figure is read from the chain when you ask, at one block that it names.</p>

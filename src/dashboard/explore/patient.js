@@ -28,19 +28,7 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
     if (path === undefined) return undefined
     const leaving = new AbortController()
     const { signal } = leaving
-    const run = async () => {
-      for (let tries = 1; ; tries++) {
-        /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
-        const found = await ask(path, { key, signal })
-        if (found.ok || found.status !== 503 || tries === triesMax) {
-          setAnswer(found)
-          return
-        }
-        setAnswer({ ...found, unfinished: true })
-        await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
-      }
-    }
-    run().catch((error) => {
+    askPatiently(path, { key, signal, triesMax, onAnswer: setAnswer }).catch((error) => {
       if (!signal.aborted) throw error
     })
     return () => leaving.abort()
@@ -50,6 +38,25 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
     setRound(round + 1)
   }
   return { answer, again }
+}
+
+/**
+ * Gives every answer, the last one without `unfinished`. Rejects only when `signal` fires.
+ * @template [Body=unknown]
+ * @param {string} path
+ * @param {{ key: string, signal: AbortSignal, triesMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
+ */
+export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
+  for (let tries = 1; ; tries++) {
+    /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
+    const found = await ask(path, { key, signal })
+    if (found.ok || found.status !== 503 || tries === triesMax) {
+      onAnswer(found)
+      return
+    }
+    onAnswer({ ...found, unfinished: true })
+    await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { walletKind } from '../lib/address.js'
-import { SOLANA } from '../lib/catalog.js'
+import { chainName, SOLANA } from '../lib/catalog.js'
 
 /**
  * One request of a view.
@@ -7,6 +7,7 @@ import { SOLANA } from '../lib/catalog.js'
  * @property {'liquidity' | 'closed' | 'aave' | 'kamino' | 'obligation'} family
  * @property {number} chainId
  * @property {string} path
+ * @property {import('../lib/catalog.js').Protocol} [protocol] of liquidity
  * @property {string} [id] obligation
  */
 
@@ -14,33 +15,32 @@ import { SOLANA } from '../lib/catalog.js'
 export const PAGE_SIZE = 10
 
 /**
+ * Positions of one family of liquidity on one chain, open or closed.
+ * @typedef {{ family: 'liquidity' | 'closed', protocol: import('../lib/catalog.js').Protocol, chainId: number }} Place
+ */
+
+/**
  * Requests of a view: one for each family and chain, and one for each page and obligation that was asked for.
  * @param {import('../lib/link.js').View} view
  * @param {import('../lib/catalog.js').Catalog} catalog
- * @param {(family: 'liquidity' | 'closed', chainId: number) => number} pages how many of a chain
+ * @param {(place: Place) => number} pages how many of them
  * @returns {Part[]}
  */
 export function planOf(view, catalog, pages) {
   const kind = walletKind(view.wallet)
+  const solana = catalog.liquidity.filter(({ chains }) => chains.includes(SOLANA))
+  const evm = catalog.liquidity.filter((served) => !solana.includes(served))
   // Solana keeps no past: nothing there is asked about one.
   if (kind === 'solana')
-    return view.asOf === '' ? [...orcaParts(view, catalog, pages), ...kaminoParts(view, catalog)] : []
+    return view.asOf === ''
+      ? [...liquidityParts({ wallet: view.wallet }, solana, pages), ...kaminoParts(view, catalog)]
+      : []
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const asked = { wallet: view.wallet, ...past }
-  /** @param {'liquidity' | 'closed'} family @param {Record<string, string>} which */
-  const positions = (family, which) =>
-    catalog.liquidityChains.flatMap((chainId) =>
-      Array.from({ length: pages(family, chainId) }, (_, index) => {
-        const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
-        const query = queryOf({ ...asked, chain_id: chainId, ...which, ...page })
-        return part(family, chainId, `v1/positions/uniswap-v3?${query}`)
-      }),
-    )
   return [
-    ...positions('liquidity', { full: 'true' }),
-    ...positions('closed', { status: 'inactive' }),
+    ...liquidityParts(asked, evm, pages),
     ...catalog.aaveChains.map((chainId) => {
       const query = { ...asked, chain_id: chainId, target_health_factor: view.target }
       return part('aave', chainId, `v1/lending/aave-v3?${queryOf(query)}`)
@@ -49,20 +49,31 @@ export function planOf(view, catalog, pages) {
 }
 
 /**
- * @param {import('../lib/link.js').View} view
- * @param {import('../lib/catalog.js').Catalog} catalog
- * @param {(family: 'liquidity' | 'closed', chainId: number) => number} pages
+ * @param {Record<string, string>} asked wallet and moment
+ * @param {readonly import('../lib/catalog.js').Liquidity[]} families
+ * @param {(place: Place) => number} pages
  * @returns {Part[]}
  */
-function orcaParts({ wallet }, { orca }, pages) {
-  if (!orca) return []
+function liquidityParts(asked, families, pages) {
   /** @param {'liquidity' | 'closed'} family @param {Record<string, string>} which */
   const positions = (family, which) =>
-    Array.from({ length: pages(family, SOLANA) }, (_, index) => {
-      const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
-      return part(family, SOLANA, `v1/positions/orca-whirlpool?${queryOf({ wallet, ...which, ...page })}`)
-    })
+    families.flatMap(({ protocol, chains }) =>
+      chains.flatMap((chainId) =>
+        Array.from({ length: pages({ family, protocol, chainId }) }, (_, index) => {
+          /** @type {Record<string, number>} */
+          const chain = chainId === SOLANA ? {} : { chain_id: chainId }
+          const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
+          const query = queryOf({ ...asked, ...chain, ...which, ...page })
+          return { ...part(family, chainId, `v1/positions/${protocol}?${query}`), protocol }
+        }),
+      ),
+    )
   return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
+}
+
+/** Chain of a part, and its family if the chain has several of a kind. @param {import('../lib/catalog.js').Catalog} catalog @param {Part} part */
+export function partName(catalog, { chainId, protocol }) {
+  return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
 }
 
 /** The list, and each obligation that was added. @param {import('../lib/link.js').View} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */

@@ -1,5 +1,4 @@
 import { walletKind } from '../lib/address.js'
-import { chainName } from '../lib/catalog.js'
 import { html, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
 import { Empty, Trouble } from '../part/notice.js'
@@ -9,7 +8,7 @@ import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { Morpho } from './lending/morpho.js'
 import { LiquidityPart } from './liquidity/part.js'
-import { planOf } from './plan.js'
+import { partName, planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
 import { Summary } from './summary.js'
 
@@ -22,21 +21,22 @@ import { Summary } from './summary.js'
 export function Result({ context, setView, spent }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
-  const pages = (/** @type {string} */ family, /** @type {number} */ chainId) =>
-    (family === 'closed' ? 0 : 1) + (more[`${family} ${chainId}`] ?? 0)
+  const pages = (/** @type {import('./plan.js').Place} */ place) =>
+    (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
-  const add = (/** @type {string} */ family, /** @type {number} */ chainId) => () =>
-    setMore({ ...more, [`${family} ${chainId}`]: (more[`${family} ${chainId}`] ?? 0) + 1 })
+  const add = (/** @type {import('./plan.js').Place} */ place) => () =>
+    setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
   /** What a part offers more of: the last page the next one, and closed positions if none is shown. */
-  const offers = ({ family, chainId, path }) => {
-    if (of(family).findLast((each) => each.chainId === chainId)?.path !== path) return {}
-    const closed = family === 'liquidity' && pages('closed', chainId) === 0
-    return { onMore: add(family, chainId), ...(closed && { onClosed: add('closed', chainId) }) }
+  const offers = (part) => {
+    if (of(part.family).findLast((each) => nameOf(each) === nameOf(part))?.path !== part.path) return {}
+    const closed = { ...part, family: 'closed' }
+    const none = part.family === 'liquidity' && pages(closed) === 0
+    return { onMore: add(part), ...(none && { onClosed: add(closed) }) }
   }
   const evm = walletKind(view.wallet) === 'evm'
   // Endpoints of Solana keep no past.
-  const summed = evm || (view.asOf === '' && (catalog.kamino || catalog.orca))
+  const summed = evm || (view.asOf === '' && (catalog.kamino || of('liquidity').length > 0))
   return html`
     ${parts.length > 0 && html`<${Summary} parts=${parts} catalog=${catalog} spent=${spent} />`}
     ${summed && catalog.portfolio && html`<${Portfolio} context=${context} />`}
@@ -53,14 +53,18 @@ export function Result({ context, setView, spent }) {
     ${evm && catalog.morphoChains.length > 0 && html`<${Morpho} context=${context} />`}
     ${
       !evm &&
-      catalog.orca &&
-      view.asOf === '' &&
+      of('liquidity').length > 0 &&
       html`<${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} again=${again} catalog=${catalog} nothing="No open liquidity positions">
         ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
       <//>`
     }
     ${!evm && (catalog.kamino ? html`<${Kamino} of=${of} context=${context} setView=${setView} again=${again} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
   `
+}
+
+/** @param {{ family: string, protocol?: string, chainId: number }} place */
+function nameOf({ family, protocol, chainId }) {
+  return `${family} ${protocol} ${chainId}`
 }
 
 /** @param {AskedPart} part */
@@ -79,13 +83,13 @@ function Section({ title, parts, again, catalog, nothing, aside, children }) {
   const empty = parts.filter(isEmpty)
   return html`<section class="family" aria-label=${title}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
-    ${parts.map(({ path, chainId, answer }) => answer?.ok === false && html`<${Trouble} failure=${answer} title=${`${chainName(catalog, chainId)} could not be read`} onRetry=${() => again(path)} />`)}
+    ${parts.map((part) => part.answer?.ok === false && html`<${Trouble} failure=${part.answer} title=${`${partName(catalog, part)} ${part.answer.unfinished ? 'is not there yet' : 'could not be read'}`} onRetry=${() => again(part.path)} />`)}
     ${parts.filter((part) => !isEmpty(part)).map(children)}
     ${empty.length === parts.length && html`<${Empty} title=${nothing} />`}
     ${
       empty.length > 0 &&
       html`<details class="nothing-on">
-      <summary>Nothing on ${empty.map(({ chainId }) => chainName(catalog, chainId)).join(', ')}</summary>
+      <summary>Nothing on ${empty.map((part) => partName(catalog, part)).join(', ')}</summary>
       ${empty.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog} />`)}
     </details>`
     }

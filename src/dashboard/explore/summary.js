@@ -1,15 +1,16 @@
-import { chainName, SOLANA } from '../lib/catalog.js'
+import { SOLANA } from '../lib/catalog.js'
 import { isPositive, sumDollars } from '../lib/decimal.js'
 import { counted } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { Facts, Usd } from '../part/figure.js'
+import { partName } from './plan.js'
 
 /**
  * What was found so far, added up, and how far the asking is.
  * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props
  */
 export function Summary({ parts, catalog, spent }) {
-  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, unseen } = figuresOf(parts)
+  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
@@ -24,6 +25,7 @@ export function Summary({ parts, catalog, spent }) {
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
+        ${barred > 0 && html` ${counted(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
         ${unseen > 0 && html` ${counted(unseen, 'position')} not shown yet ${unseen === 1 ? 'is' : 'are'} not in it.`}
         ${failed > 0 && html` <b class="bad">${counted(failed, 'part')} could not be read, so this is not all.</b>`}
       </p>
@@ -70,6 +72,7 @@ function figuresOf(parts) {
   const lent = markets.flatMap(({ data }) => data.flatMap((each) => each.positions))
   const positions = /** @type {import('../lib/shapes.d.ts').FullPosition[]} */ (lists.flatMap(({ data }) => data))
   const priced = positions.filter(({ usd }) => usd.total !== null)
+  const barred = positions.filter(({ withdrawable_error: error }) => error).length
   const firstPages = lists.flatMap(({ pagination }) => (pagination.page === 1 ? [pagination.total] : []))
   return {
     unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
@@ -82,7 +85,8 @@ function figuresOf(parts) {
     ),
     netWorths: lent.map(({ netWorthUSD }) => netWorthUSD),
     obligations: lent.length,
-    unpriced: positions.length - priced.length,
+    barred,
+    unpriced: positions.length - priced.length - barred,
   }
 }
 
@@ -113,7 +117,7 @@ function Progress({ parts, catalog, answered }) {
           .filter((part) => part.family === family)
           .map(
             (part) =>
-              html`<span class=${classes('chip', stateOf(part).kind)}>${chainName(catalog, part.chainId)}<i>${stateOf(part).text}</i></span>`,
+              html`<span class=${classes('chip', stateOf(part).kind)}>${partName(catalog, part)}<i>${stateOf(part).text}</i></span>`,
           )}
       </p>`,
     )}

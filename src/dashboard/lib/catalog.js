@@ -4,18 +4,30 @@ import { send } from './api.js'
  * What this service can be asked, read from its OpenAPI document.
  * @typedef {object} Catalog
  * @property {ReadonlyMap<number, string>} names of chains
- * @property {readonly number[]} liquidityChains
+ * @property {readonly Liquidity[]} liquidity
  * @property {readonly number[]} aaveChains
  * @property {readonly number[]} morphoChains
  * @property {boolean} portfolio
- * @property {boolean} orca
  * @property {boolean} kamino
  * @property {boolean} snapshots
  * @property {boolean} events
- * @property {boolean} pnl
  * @property {readonly RegExp[]} receipts paths of answers that can have a receipt
  * @property {boolean} atTime whether answers about the past can be asked for
  * @property {ReturnType<typeof creditsIn>} credits what answers cost
+ */
+
+/**
+ * A family of liquidity that is served.
+ * @typedef {object} Liquidity
+ * @property {Protocol} protocol
+ * @property {readonly number[]} chains
+ * @property {boolean} pnl
+ * @property {{ open: number, closed: number, pnl: number, pnlOfClosed: number }} credits of each position
+ */
+
+/**
+ * Last segment of its path.
+ * @typedef {'uniswap-v3' | 'uniswap-v4' | 'orca-whirlpool'} Protocol
  */
 
 /**
@@ -27,8 +39,8 @@ import { send } from './api.js'
  */
 
 const PORTFOLIO = '/v1/portfolio/balance'
-const LIQUIDITY = '/v1/positions/uniswap-v3'
-const ORCA = '/v1/positions/orca-whirlpool'
+/** @type {readonly Protocol[]} */
+const PROTOCOLS = ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool']
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
 const KAMINO_LIST = '/v1/lending/kamino'
@@ -46,33 +58,49 @@ export async function readCatalog() {
       [SOLANA, 'Solana'],
       ...Object.entries(names).map(([id, name]) => /** @type {[number, string]} */ ([Number(id), name])),
     ]),
-    liquidityChains: chainsOf(paths[LIQUIDITY]),
+    liquidity: PROTOCOLS.flatMap((protocol) => liquidityIn(paths, protocol)),
     aaveChains: chainsOf(paths[AAVE]),
     morphoChains: chainsOf(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
-    orca: paths[ORCA] !== undefined,
     kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
-    pnl: paths[`${LIQUIDITY}/{id}/pnl`] !== undefined,
     receipts: Object.entries(paths)
       .filter(([, path]) => parameterOf(path, 'receipt') !== undefined)
       .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`)),
-    atTime: parameterOf(paths[LIQUIDITY], 'at_time') !== undefined,
+    atTime: parameterOf(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
     credits: creditsIn(paths),
   }
 }
 
+/**
+ * @param {Readonly<Record<string, Path>>} paths
+ * @param {Protocol} protocol
+ * @returns {Liquidity[]} one if it is served
+ */
+function liquidityIn(paths, protocol) {
+  const list = paths[`/v1/positions/${protocol}`]
+  if (list === undefined) return []
+  const pnl = paths[`/v1/positions/${protocol}/{id}/pnl`]
+  return [
+    {
+      protocol,
+      chains: protocol === 'orca-whirlpool' ? [SOLANA] : chainsOf(list),
+      pnl: pnl !== undefined,
+      credits: {
+        open: creditsOf(list, 'full', true),
+        closed: creditsOf(list, 'status', 'inactive'),
+        pnl: creditsOf(pnl),
+        pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
+      },
+    },
+  ]
+}
+
 /** What answers cost: of a list, each entry. @param {Readonly<Record<string, Path>>} paths */
 function creditsIn(paths) {
-  const pnl = paths[`${LIQUIDITY}/{id}/pnl`]
   return {
-    position: creditsOf(paths[LIQUIDITY], 'full', true),
-    closed: creditsOf(paths[LIQUIDITY], 'status', 'inactive'),
-    orca: creditsOf(paths[ORCA], 'full', true),
-    orcaClosed: creditsOf(paths[ORCA], 'status', 'inactive'),
-    pnl: creditsOf(pnl),
-    pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
+    position: creditsOf(paths['/v1/positions/uniswap-v3'], 'full', true),
     aave: creditsOf(paths[AAVE]),
     morpho: creditsOf(paths['/v1/lending/morpho-blue']),
     portfolio: creditsOf(paths[PORTFOLIO]),

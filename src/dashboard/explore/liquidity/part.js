@@ -1,11 +1,11 @@
 import { shortened } from '../../lib/address.js'
-import { chainName, SOLANA } from '../../lib/catalog.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
+import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
-import { PAGE_SIZE } from '../plan.js'
+import { PAGE_SIZE, partName } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
 import { Holdings } from './holdings.js'
@@ -18,6 +18,7 @@ const PROTOCOLS = {
   pancakeswap_v3: 'PancakeSwap V3',
   sushiswap_v3: 'SushiSwap V3',
   projectx_v3: 'Project X',
+  uniswap_v4: 'Uniswap V4',
   orca_whirlpool: 'Orca',
 }
 
@@ -26,22 +27,22 @@ const PROTOCOLS = {
  * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context, onMore?: () => void, onClosed?: () => void }} props
  */
 export function LiquidityPart({ part, context, onMore, onClosed }) {
-  const { answer, chainId } = part
+  const { answer, protocol } = part
   if (answer === undefined || answer.ok === false) return null
   const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
   const left = pagination.total - pagination.page * PAGE_SIZE
-  const { credits } = context.catalog
-  const [each, eachClosed] =
-    chainId === SOLANA ? [credits.orca, credits.orcaClosed] : [credits.position, credits.closed]
+  const served = context.catalog.liquidity.find((each) => each.protocol === protocol)
+  if (served === undefined) return null
+  const { credits } = served
   return html`<div class="part">
-    <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
+    <h3>${partName(context.catalog, part)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
-      ${data.map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} context=${context} />`)}
+      ${data.map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} served=${served} context=${context} />`)}
     </div>
     <${LeftOut} counts=${counts} />
     <p class="more">
-      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(each, 'credit')} each</i></button>`}
-      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(eachClosed, 'credit')} each</i></button>`}
+      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.open, 'credit')} each</i></button>`}
+      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
     </p>
     <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
@@ -61,8 +62,8 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
-/** @param {{ position: import('../../lib/shapes.d.ts').Position, context: import('../page.js').Context }} props */
-function PositionCard({ position, context }) {
+/** @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props */
+function PositionCard({ position, served, context }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
   // The side on which the price is above one reads better.
@@ -73,9 +74,10 @@ function PositionCard({ position, context }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee · <span title=${position.token_id}>#${shortened(position.token_id)}</span></p>
-      ${usd && html`<p class="card-value"><${Usd} value=${usd.total} /></p>`}
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span></p>
+      ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
+    ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} />`}
     ${
       prices &&
       html`<p class="picture-title">
@@ -87,8 +89,14 @@ function PositionCard({ position, context }) {
         <${Holdings} position=${position} />`
     }
     ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
-    ${position.chain_id !== SOLANA && html`<${ProfitAndLoss} position=${position} context=${context} />`}
+    <${ProfitAndLoss} position=${position} served=${served} context=${context} />
   </article>`
+}
+
+/** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks }} props */
+function Hook({ hooks: { address, permissions } }) {
+  return html`<p class="soft hook">Hook <span class="mono" title=${address}>${shortened(address)}</span> <${Copy} class="small" text=${address} label="Copy the hook" />
+    ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
 }
 
 /** Hundredths of a basis point as a ratio. @param {string} feeTier */

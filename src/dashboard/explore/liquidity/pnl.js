@@ -25,9 +25,9 @@ const NOT_READY = {
 
 /**
  * Profit and loss of a position: at once if the answer has it, else why not, and for its price.
- * @param {{ position: import('../../lib/shapes.d.ts').Position, context: import('../page.js').Context }} props
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props
  */
-export function ProfitAndLoss({ position, context }) {
+export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context }) {
   const [wanted, setWanted] = useState(false)
   const { key, catalog, view } = context
   const query = queryOf({
@@ -36,17 +36,17 @@ export function ProfitAndLoss({ position, context }) {
     ...(position.is_active ? {} : { status: 'inactive' }),
     ...(view.asOf === '' ? {} : { at_time: view.asOf }),
   })
-  const path = `v1/positions/uniswap-v3/${position.token_id}/pnl?${query}`
+  const path = `v1/positions/${protocol}/${position.token_id}/pnl?${query}`
   const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
   // A history that is read comes in a while; a price that is missing does not.
   const comes = said === undefined || position.pnl_status === 'pending'
   const asked = usePatient(wanted ? path : undefined, key, comes ? undefined : 1)
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
-  if (!catalog.pnl) return null
+  if (!pnl) return null
   if (wanted)
     return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
-    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? catalog.credits.pnl : catalog.credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
+    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }
 
 /** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss }} props */
