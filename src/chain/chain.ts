@@ -13,6 +13,8 @@ export interface Chain {
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
+  /** So many endpoints, 2 to 5, must give the same bytes. Absent: one is believed. */
+  readonly quorum?: number
   /** Tried in order of health. They may hold secrets: never logged, never shown. */
   readonly rpcUrls: readonly string[]
 }

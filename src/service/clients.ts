@@ -1,3 +1,5 @@
+import { createAgreeingClient } from '../chain/agreed/agreeing_client.ts'
+import type { Dissents } from '../chain/agreed/dissents.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
@@ -21,13 +23,23 @@ export function createClients(
   { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs }, historyRequestsPerSecond: perSecond }: Config,
   {
     recorder,
+    dissents,
     ...given
-  }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
+  }: {
+    readonly clock: Clock
+    readonly log: Log
+    readonly recorder: (chainId: number) => RpcRecorder
+    /** Told where endpoints of a chain with a quorum differ. @default nobody is */
+    readonly dissents?: Pick<Dissents, 'recorder'>
+  },
 ): Clients {
   const shared = { ...given, line: createSlots(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate = perSecond === 0 ? undefined : createRate({ perSecond, clock: shared.clock, sleep: pause })
-    return createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
+    const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
+    const { quorum = 1 } = chain
+    if (quorum === 1) return client
+    return createAgreeingClient(client, { quorum, dissent: dissents?.recorder(chain.id) ?? (() => {}) })
   })
   const solana =
     rpcUrls.length === 0

@@ -4,6 +4,7 @@ import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { retentionJob } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
+import { createDissents } from '../chain/agreed/dissents.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
@@ -91,9 +92,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   if (embedded !== undefined) await migrate(db)
   else await checkSchemaIfReached(db, log)
+  const dissents = createDissents({ metrics, clock, log })
   const clients = await life.start({
     name: 'chain clients',
-    start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
+    start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics), dissents }),
     stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
@@ -169,6 +171,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
           database: schemaProbe(db, log),
           chains: probes,
           history: historyProbe(history),
+          quorum: dissents.report,
           solana: () => solanaOffers(clients),
         },
         operatorApart: config.operatorPort !== undefined,

@@ -1,4 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { createAgreeingClient } from '../../src/chain/agreed/agreeing_client.ts'
+import { createDissents } from '../../src/chain/agreed/dissents.ts'
 import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/receipt/envelope.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { familyAliases } from '../../src/family/mod.ts'
@@ -57,9 +59,13 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  const clients = config.chains.map((chain) =>
-    createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }),
-  )
+  const metrics = createMetrics()
+  const dissents = createDissents({ metrics, clock: systemClock, log: silentLog })
+  const clients = config.chains.map((chain) => {
+    const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting })
+    const { id, quorum = 1 } = chain
+    return quorum === 1 ? client : createAgreeingClient(client, { quorum, dissent: dissents.recorder(id) })
+  })
   const services = servicesOf({ clients })
   const routes = routesOf(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
@@ -73,11 +79,11 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock }),
     clock: systemClock,
     log: silentLog,
-    metrics: createMetrics(),
+    metrics,
     hostNames: ['test.local'],
     corsOrigins: [],
     openapi: openapiDocument({ routes }),
-    probes: { database: async () => true, chains: new Map() },
+    probes: { database: async () => true, chains: new Map(), quorum: dissents.report },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   const call = createClient(app.handler)

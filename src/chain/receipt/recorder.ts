@@ -72,7 +72,7 @@ interface Draft {
  * leaves no trace. What is no call, header or code is passed on and not noted.
  */
 export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Recorder<Row> {
-  const { chain } = client
+  const { chain, agreed = 1 } = client
   const kept = newDraft()
   /** All headers that were read, by hash. */
   const headers = new Map<Hex, PinnedBlock>()
@@ -169,7 +169,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
       const [fault = others.length > 0 ? 'it was read at several blocks' : undefined] = kept.faults
       if (fault !== undefined) throw new UnrecordableError(fault)
       const results = [...kept.results].filter(([, each]) => !asksNewest(each) || !isHeaderOf(each, block))
-      return { chainId: chain.id, block, calls: sorted(kept.calls), headers: sorted(results), agreed: 1 }
+      return { chainId: chain.id, block, calls: sorted(kept.calls), headers: sorted(results), agreed }
     },
   }
 }

@@ -87,6 +87,8 @@ export interface Surroundings {
 /** Reads of one chain over its endpoints. Whoever makes it may describe the chain in more detail. */
 export interface ChainClient<Row extends Chain = Chain> {
   readonly chain: Row
+  /** So many endpoints give the same bytes to each call that a caller waits for. @default {1} */
+  readonly agreed?: number
   /** Where it is told what endpoints do, by their position. */
   readonly log: Log
   /**

@@ -4,6 +4,8 @@ import { type Failing, failureRef } from './responses.ts'
 
 const REQUEST_ID = { type: 'string' }
 
+const PLACES = { type: 'array', items: { type: 'integer', minimum: 1 } }
+
 const READINESS = closedObject({
   status: { type: 'string', enum: ['ready', 'draining', 'not_ready'] },
   database: { type: 'boolean' },
@@ -21,6 +23,16 @@ const READINESS = closedObject({
       trouble: { type: ['string', 'null'], description: 'Why it cannot go on; null if it can.' },
     }),
     description: 'By chain id, where history is stored. Readiness does not depend on it.',
+  },
+  quorum: {
+    type: 'object',
+    additionalProperties: closedObject({
+      contradicted: { ...PLACES, description: 'They gave other bytes than others.' },
+      absent: { ...PLACES, description: 'They gave none when too few others did.' },
+    }),
+    description:
+      'By chain id, where several endpoints must give the same bytes: those that did not within the last ten minutes, ' +
+      'by their place in the configuration, from 1.',
   },
   solana: {
     type: 'array',

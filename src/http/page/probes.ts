@@ -13,6 +13,12 @@ export interface HistoryProgress {
   readonly trouble: string | null
 }
 
+/** Endpoints of a chain that lately kept a quorum from agreeing, by their place in the configuration, from 1. */
+interface QuorumDissents {
+  readonly contradicted: readonly number[]
+  readonly absent: readonly number[]
+}
+
 /** What readiness depends on. */
 export interface Probes {
   readonly database: Probe
@@ -20,6 +26,8 @@ export interface Probes {
   readonly chains: ReadonlyMap<number, Probe>
   /** By chain id; only told, nothing depends on it. */
   readonly history?: () => Promise<Readonly<Record<string, HistoryProgress>>>
+  /** By chain id, of those where several endpoints must give the same bytes; only told. */
+  readonly quorum?: () => Readonly<Record<string, QuorumDissents>>
   /** By endpoint, in the order of the configuration; only told. Absent if Solana is not served. */
   readonly solana?: (() => readonly SolanaOffers[]) | undefined
 }
@@ -38,6 +46,8 @@ interface Readiness {
   readonly chains: Readonly<Record<string, boolean>>
   /** By chain id; empty if nothing is known. */
   readonly history: Readonly<Record<string, HistoryProgress>>
+  /** By chain id; empty if one endpoint is enough everywhere. */
+  readonly quorum: Readonly<Record<string, QuorumDissents>>
   /** Empty if Solana is not served. */
   readonly solana: readonly SolanaOffers[]
 }
@@ -60,7 +70,13 @@ export function createReadiness(probes: Probes, clock: Clock): () => Promise<Rea
   }
 }
 
-async function ask({ database, chains, history = async () => ({}), solana = () => [] }: Probes): Promise<Readiness> {
+async function ask({
+  database,
+  chains,
+  history = async () => ({}),
+  quorum = () => ({}),
+  solana = () => [],
+}: Probes): Promise<Readiness> {
   const coverage = history().catch(() => ({}))
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
@@ -75,6 +91,7 @@ async function ask({ database, chains, history = async () => ({}), solana = () =
     database: databaseReady === true,
     chains: byId,
     history: databaseReady === true ? await coverage : {},
+    quorum: quorum(),
     solana: solana(),
   }
 }

@@ -42,10 +42,10 @@ export function createOperatorPages(options: {
   const readiness = createReadiness(options.probes, options.clock)
 
   async function readyz(requestId: string): Promise<PreparedAnswer> {
-    const { ready, database, chains, history, solana } = await readiness()
+    const { ready, database, chains, history, quorum, solana } = await readiness()
     const draining = options.draining()
     const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
-    const body = JSON.stringify({ status, database, chains, history, solana, request_id: requestId })
+    const body = JSON.stringify({ status, database, chains, history, quorum, solana, request_id: requestId })
     if (status === 'ready') return answered(body)
     return { ...answered(body), status: 503, headers: { 'retry-after': '1' } }
   }

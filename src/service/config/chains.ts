@@ -88,10 +88,21 @@ export function readChains(sources: ChainSources): ServedChains {
     mistakes.push(`CHAINS: ${unknown.join(', ')}: no such chain is built in; describe it in CHAINS_FILE`)
   }
   const known = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
+  mistakes.push(...known.flatMap(quorumMistake))
   const served = withTokenLists(known, sources)
   // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
   const isWanted = wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
   return { chains: served, families: configured, solana: isWanted ? solana : { ...solana, rpcUrls: [] } }
+}
+
+/** One endpoint that is named twice agrees with itself. */
+function quorumMistake({ id, rpcUrls, quorum = 1 }: FinanceChain): string[] {
+  const different = new Set(rpcUrls).size
+  if (quorum <= different && (quorum === 1 || different === rpcUrls.length)) return []
+  return [
+    `CHAINS_FILE: chain ${id}: expected at least ${quorum} endpoints for "quorum", and none twice; ` +
+      `there are ${rpcUrls.length}, ${different} of them different`,
+  ]
 }
 
 /** Solana as the file describes it, with mainnet's values for the rest. */

@@ -11,6 +11,9 @@ import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 const QUOTES_MAX = 4
 /** Wrappers that `prices.sol` opens. */
 const WRAPPERS_MAX = 2
+/** Endpoints that must give the same bytes. */
+const QUORUM_MAX = 5
+const QUORUM_EXPECTED = `expected a whole number from 1 to ${QUORUM_MAX}`
 /** Default: a day, the longest heartbeat that Chainlink uses. */
 export const HEARTBEAT_SEC_DEFAULT = 86_400
 
@@ -74,6 +77,14 @@ const chainEntries = {
   id: v.pipe(wholeFrom(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
+  quorum: v.optional(
+    v.pipe(
+      v.number(QUORUM_EXPECTED),
+      v.integer(QUORUM_EXPECTED),
+      v.minValue(1, QUORUM_EXPECTED),
+      v.maxValue(QUORUM_MAX, QUORUM_EXPECTED),
+    ),
+  ),
   blockTimeMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
   reuseMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
   maxBlockAgeSec: v.optional(wholeFrom(1)),
@@ -171,7 +182,7 @@ function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */
 export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
-  const { id, name, rpcUrls } = row
+  const { id, name, rpcUrls, quorum = 1 } = row
   const { wrappedNative: _, ...ownPrices } = row.prices ?? {}
   const prices = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
   const nativeCurrency = nativeFromRow(row, builtIn)
@@ -182,6 +193,7 @@ export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): 
     id,
     name,
     rpcUrls,
+    ...(quorum > 1 ? { quorum } : {}),
     ...nativeCurrency,
     ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
     reuseMs: row.reuseMs ?? row.blockTimeMs ?? builtIn?.reuseMs ?? 0,

@@ -22,7 +22,7 @@ export interface LensCall {
  * No contract and no key has this address, or one of the next hundred. It is the ASCII of the name, so that a node's log
  * shows who called.
  */
-const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
+export const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 /** No contract and no key has this address either. */
 const BUNDLE_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d62756e646c'
 /** So many calls are under way to an endpoint before further ones leave together: few callers share nothing. */
