@@ -9,6 +9,9 @@ import { type Account, createAccount, readBooks } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
+import { rangeAround } from '../devnet/ticks.ts'
+import { UNISWAP_V4 } from '../devnet/uniswap_v4/addresses.ts'
+import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { mismatches, resolve } from '../support/json_schema.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
@@ -30,6 +33,15 @@ const database = await testDatabase()
 const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
 const morpho = await devnet.morpho()
 const aave = await devnet.aave()
+const v4 = await devnet.uniswapV4()
+const v4Ids = await v4.mintMany(
+  (['plain', 'native', 'feeTaking', 'forbidding'] as const).map((name) => {
+    const pool = v4.pools[name]
+    const range = rangeAround(pool, -900, 900)
+    const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
+    return { pool, ...range, liquidity, recipient: devnet.wallets.provider }
+  }),
+)
 // Refreshed for every answer: the run takes longer than a price may be old.
 const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
 const lines: string[] = []
@@ -188,8 +200,8 @@ async function fire(requests: number, rules: Rules): Promise<void> {
   ]
   const values = {
     wallet: [...wallets, WALLET, WALLET],
-    id: Object.values(devnet.positions).map(String),
-    manager_address: [devnet.addresses.uniswapV3.manager],
+    id: [...Object.values(devnet.positions), ...v4Ids].map(String),
+    manager_address: [devnet.addresses.uniswapV3.manager, UNISWAP_V4.positionManager],
     obligation_address: [OBLIGATION],
     market_address: [MARKET],
     market_id: ['main', 'market_b', morpho.markets.wethUsdc.id],
@@ -288,15 +300,21 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
     return ['X-As-Of that the document does not list']
   }
   if (value.request_id !== requestId) return ['request id']
-  const price = PRICES[template ?? '']?.(value)
+  const own = PRICES[template ?? '']?.(value)
+  const price = own === undefined ? undefined : own + (value.receipt === undefined ? 0 : RECEIPT_CREDITS)
   if (price !== undefined && String(price) !== headers['x-credits-charged']) return [`price, expected ${price}`]
   return mismatches(operation.responses[200].content['application/json'].schema, value, document)
 }
 
-/** What an answer must have cost, from its content. */
+/** What a receipt costs, of an answer that holds nothing too. */
+const RECEIPT_CREDITS = 2
+
+/** What an answer must have cost without a receipt, from its content. */
 const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
   '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
+  '/v1/positions/uniswap-v4': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/uniswap-v4/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
   '/v1/positions/orca-whirlpool/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/usage/logs': () => 1,
