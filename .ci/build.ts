@@ -11,6 +11,7 @@ import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/em
 
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
+const PROOF_WORKER = join(ROOT, 'src/chain/receipt/proof/worker.ts')
 /** 12 s once; two megabytes smaller than what a second would give. */
 const ZSTD_LEVEL = 19
 
@@ -18,11 +19,12 @@ async function main(): Promise<void> {
   const entry = resolve(process.argv[2] ?? join(ROOT, 'src', 'main.ts'))
   const outfile = resolve(process.argv[3] ?? join(DIST, 'walletscope'))
   mkdirSync(DIST, { recursive: true })
-  const archive = await packPostgres()
+  const [archive, worker] = [await packPostgres(), await bundleWorker()]
   const build = Bun.spawnSync(
     [
       ...[process.execPath, 'build', '--compile', '--minify', '--bytecode', '--format=esm', '--sourcemap'],
-      ...['--asset-naming=[name].[ext]', '--loader', '.zst:file', entry, archive, '--outfile', outfile],
+      ...['--asset-naming=[name].[ext]', '--loader', '.zst:file', '--loader', '.worker:file'],
+      ...[entry, archive, worker, '--outfile', outfile],
     ],
     { cwd: ROOT, stdout: 'inherit', stderr: 'pipe' },
   )
@@ -37,6 +39,16 @@ async function main(): Promise<void> {
   }
   const bytes = await Bun.file(outfile).bytes()
   console.log(`${outfile}: ${(bytes.length / 1e6).toFixed(1)} MB, sha256 ${Bun.SHA256.hash(bytes, 'hex')}`)
+}
+
+/** The program of the thread that runs proofs, which the executable only reads once it is needed. */
+async function bundleWorker(): Promise<string> {
+  const path = join(DIST, 'proof.worker')
+  const { outputs } = await Bun.build({ entrypoints: [PROOF_WORKER], target: 'bun', format: 'esm', minify: true })
+  const [program] = outputs
+  if (program === undefined) throw new Error('Cannot bundle the thread of proofs')
+  await Bun.write(path, program)
+  return path
 }
 
 /** The archive that `unpackProgram()` finds inside the executable; an older one is kept if it holds the same. */

@@ -1,23 +1,34 @@
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `bun run build:node`: the same app for Node 20 and later as one file, `dist/node/walletscope.mjs`. */
+/**
+ * `bun run build:node`: the same app for Node 20 and later, `dist/node/walletscope.mjs`, and beside it the thread of
+ * proofs, `proof_worker.mjs`.
+ */
 const ROOT = join(import.meta.dir, '..')
 const OUTDIR = join(ROOT, 'dist/node')
 
 rmSync(OUTDIR, { recursive: true, force: true })
-const { success, logs } = await Bun.build({
-  entrypoints: [join(ROOT, 'src/node.ts')],
-  root: join(ROOT, 'src'),
-  outdir: OUTDIR,
-  naming: 'walletscope.mjs',
-  target: 'node',
-  format: 'esm',
-  // Names stay readable in stack traces; the file is read once at the start, so its size hardly matters.
-  minify: { syntax: true, whitespace: true, identifiers: false },
-})
-for (const log of logs) console.error(String(log))
-if (!success) process.exit(1)
+const [app, worker] = await Promise.all([
+  bundle('node.ts', 'walletscope.mjs'),
+  bundle('chain/receipt/proof/worker.ts', 'proof_worker.mjs'),
+])
+for (const log of [...app.logs, ...worker.logs]) console.error(String(log))
+if (!app.success || !worker.success) process.exit(1)
 
-const file = join(OUTDIR, 'walletscope.mjs')
-console.log(`dist/node/walletscope.mjs  ${(statSync(file).size / 1e6).toFixed(2)} MB`)
+for (const name of ['walletscope.mjs', 'proof_worker.mjs']) {
+  console.log(`dist/node/${name}  ${(statSync(join(OUTDIR, name)).size / 1e6).toFixed(2)} MB`)
+}
+
+function bundle(entry: string, naming: string) {
+  return Bun.build({
+    entrypoints: [join(ROOT, 'src', entry)],
+    root: join(ROOT, 'src'),
+    outdir: OUTDIR,
+    naming,
+    target: 'node',
+    format: 'esm',
+    // Names stay readable in stack traces; the file is read once at the start, so its size hardly matters.
+    minify: { syntax: true, whitespace: true, identifiers: false },
+  })
+}

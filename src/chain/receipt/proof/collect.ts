@@ -1,0 +1,190 @@
+import { type Hex, keccak256 } from 'viem'
+import type { Clock } from '../../../lib/clock.ts'
+import { CodedError } from '../../../lib/error.ts'
+import type { ChainClient, Endpoint } from '../../rpc/client.ts'
+import { MissingStateError, UnableError } from '../../rpc/error.ts'
+import { lowerBytes, parseBytes } from '../../rpc/value.ts'
+import { encodeHeader, hashOfHeader } from '../header.ts'
+import type { ChainRecord } from '../record.ts'
+import { bytesOf, PROOF_BYTES_MAX } from './check.ts'
+import { readHints } from './hint.ts'
+import type { LackingState, ProofRun, ProvenCall, StateProof } from './job.ts'
+import type { ProofRunner } from './runner.ts'
+
+/** Slots that one receipt may rest on, and keys that nodes take in one request. */
+const SLOTS_MAX = 1_000
+/** Further rounds in which the machine finds what hints did not name. */
+const ROUNDS_MAX = 64
+/** Requests under way at the same time. */
+const TOGETHER_MAX = 16
+const BUDGET_MS = 25_000
+
+const NO_PROOF = 'no endpoint proves that block'
+
+/** No proof can be had; the message is the end of a sentence. */
+export class UnprovenError extends Error {
+  override readonly name = 'UnprovenError'
+}
+
+/** Lists are read whole, whatever their page. */
+function tooMuch(what: string): CodedError {
+  const said = `expected no proof of an answer that rests on more than ${what}, whatever its "limit"`
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "receipt": ${said}; receipt=true gives one`)
+}
+
+interface Collecting {
+  readonly client: ChainClient
+  readonly runner: ProofRunner
+  readonly clock: Clock
+}
+
+interface Sought {
+  readonly record: ChainRecord
+  readonly calls: readonly ProvenCall[]
+}
+
+/** What has been fetched of a state so far. */
+interface Draft {
+  readonly nodes: Map<Hex, Hex>
+  readonly codes: Map<Hex, Hex>
+  slots: number
+}
+
+/**
+ * Collects what proves the calls of a record, from the first endpoint that gives it: nothing more than the calls read.
+ * Throws `UnprovenError`, `CodedError` INVALID_PARAMETER if it is too much, or as `ChainClient.read`.
+ */
+export async function collectProof(
+  { client, runner, clock }: Collecting,
+  { record, calls }: Sought,
+  signal: AbortSignal,
+): Promise<StateProof> {
+  const { block } = record
+  let untold: UnprovenError | undefined
+  try {
+    return await client.read(
+      async (endpoint, within) => {
+        try {
+          return await collectAt(endpoint, { record, calls, runner, clock }, within)
+        } catch (cause) {
+          // State that is not proven may still be read there.
+          const error = cause instanceof MissingStateError ? new UnprovenError(NO_PROOF) : cause
+          if (!(error instanceof UnprovenError)) throw error
+          untold = error
+          throw new UnableError('The endpoint gives no proof', { cause: error })
+        }
+      },
+      { signal, budgetMs: BUDGET_MS, past: block },
+    )
+  } catch (error) {
+    if (untold !== undefined && !signal.aborted) throw untold
+    throw error
+  }
+}
+
+async function collectAt(
+  endpoint: Endpoint,
+  { record, calls, runner, clock }: Sought & Omit<Collecting, 'client'>,
+  signal: AbortSignal,
+): Promise<StateProof> {
+  const { chainId, block } = record
+  const blockHash = block.hash
+  const [header, hints] = await Promise.all([
+    readHeaderBytes(endpoint, blockHash, signal),
+    readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
+  ])
+  if (hashOfHeader(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
+  const draft: Draft = { nodes: new Map(), codes: new Map(), slots: 0 }
+  for (const code of hints.codes) draft.codes.set(keccak256(code), code)
+  let lacking: LackingState = {
+    accounts: Object.fromEntries([...hints.accounts].map(([address, slots]) => [address, [...slots]])),
+    codes: {},
+  }
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    await fetchLacking(endpoint, { draft, lacking, blockHash }, signal)
+    const proof = { header, nodes: [...draft.nodes.values()], codes: [...draft.codes.values()] }
+    const reply = await runner.run({ chainId, proof, calls, explores: true }, signal)
+    if ('fault' in reply) throw new UnprovenError(reply.fault)
+    if (isWhole(reply.run)) return usedOf(proof, reply.run)
+    if (JSON.stringify(lacking) === JSON.stringify(reply.run.lacking)) {
+      throw new UnprovenError('what an endpoint gives does not prove that block')
+    }
+    lacking = reply.run.lacking
+  }
+  throw new UnprovenError('its calls read more than an endpoint proves')
+}
+
+function isWhole({ lacking: { accounts, codes } }: ProofRun): boolean {
+  return Object.keys(accounts).length === 0 && Object.keys(codes).length === 0
+}
+
+/** A proof without what was not read. */
+function usedOf({ header, nodes, codes }: StateProof, run: ProofRun): StateProof {
+  const [usedNodes, usedCodes] = [new Set(run.nodes), new Set(run.codes)]
+  const proof = {
+    header,
+    nodes: nodes.filter((_, at) => usedNodes.has(at)).sort(),
+    codes: codes.filter((_, at) => usedCodes.has(at)).sort(),
+  }
+  if (bytesOf(proof) > PROOF_BYTES_MAX) throw tooMuch('2 MB')
+  return proof
+}
+
+async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
+  const parse = (result: unknown): Hex => {
+    if (typeof result !== 'object' || result === null) throw new TypeError('Expected a block')
+    return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
+  }
+  return await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, signal)
+}
+
+async function fetchLacking(
+  endpoint: Endpoint,
+  { draft, lacking, blockHash }: { readonly draft: Draft; readonly lacking: LackingState; readonly blockHash: Hex },
+  signal: AbortSignal,
+): Promise<void> {
+  const at = { blockHash }
+  const accounts = Object.entries(lacking.accounts).map(([address, slots]) => [address as Hex, slots] as const)
+  draft.slots += accounts.reduce((sum, [, slots]) => sum + slots.length, 0)
+  if (draft.slots > SLOTS_MAX) throw tooMuch(`${SLOTS_MAX} slots`)
+  const parse = (result: unknown) => noteNodes(draft.nodes, result)
+  await inTurns(
+    [
+      ...accounts.map(([address, slots]) => ({ method: 'eth_getProof', params: [address, slots, at], parse })),
+      ...Object.entries(lacking.codes).map(([address, hash]) => ({
+        method: 'eth_getCode',
+        params: [address, at],
+        parse: (result: unknown) => {
+          const code = lowerBytes(parseBytes(result))
+          if (keccak256(code) === hash) draft.codes.set(hash, code)
+        },
+      })),
+    ],
+    (request) => endpoint.request(request, signal),
+  )
+}
+
+/** The nodes of an answer of `eth_getProof`, by their hashes. */
+function noteNodes(nodes: Map<Hex, Hex>, result: unknown): void {
+  const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
+  if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')
+  const all: unknown[] = [...accountProof]
+  for (const each of storageProof) {
+    const { proof } = (each ?? {}) as { readonly proof?: unknown }
+    if (!Array.isArray(proof)) throw new TypeError('Expected the proof of a slot')
+    all.push(...proof)
+  }
+  for (const each of all) {
+    const node = lowerBytes(each)
+    nodes.set(keccak256(node), node)
+  }
+}
+
+/** Sends requests, a few at the same time. */
+async function inTurns<Item>(items: readonly Item[], send: (item: Item) => Promise<void>): Promise<void> {
+  const waiting = [...items]
+  const lane = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await send(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(TOGETHER_MAX, items.length) }, lane))
+}

@@ -1,0 +1,66 @@
+import { Worker } from 'node:worker_threads'
+import { untilAborted } from '../../../lib/async/abort.ts'
+import type { ProofJob, ProofReply } from './job.ts'
+
+/** Runs jobs in a thread of their own: a second of it must not hold up callers. */
+export interface ProofRunner {
+  /** The reply to a job. Jobs wait for one another. Throws if the thread dies, or as the signal says. */
+  run(job: ProofJob, signal: AbortSignal): Promise<ProofReply>
+  close(): void
+}
+
+/** The thread's program: a source, or what the build has put beside the program. */
+const PROGRAM = new URL(
+  import.meta.url.endsWith('.ts') ? './worker.ts' : 'Bun' in globalThis ? './proof.worker' : './proof_worker.mjs',
+  import.meta.url,
+)
+
+/** Makes a runner, whose thread begins with the first job. */
+export function createProofRunner(): ProofRunner {
+  let worker: Worker | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  function end(): void {
+    void worker?.terminate()
+    worker = undefined
+  }
+
+  function ask(job: ProofJob): Promise<ProofReply> {
+    worker ??= new Worker(PROGRAM)
+    const asked = worker
+    // A program with nothing else to do may end, but not before the reply.
+    asked.ref()
+    return new Promise<ProofReply>((resolve, reject) => {
+      const failed = () => {
+        asked.off('message', replied)
+        reject(new Error('The thread of proofs has ended'))
+      }
+      const replied = (reply: ProofReply) => {
+        asked.off('error', failed).off('exit', failed)
+        resolve(reply)
+      }
+      asked.once('message', replied).once('error', failed).once('exit', failed)
+      asked.postMessage(job)
+    }).finally(() => asked.unref())
+  }
+
+  async function runNext(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
+    signal.throwIfAborted()
+    try {
+      return await untilAborted(ask(job), signal)
+    } catch (error) {
+      // A job cannot be ended but with its thread.
+      end()
+      throw error
+    }
+  }
+
+  return {
+    run(job, signal) {
+      const turn = last.then(() => runNext(job, signal))
+      last = turn.catch(() => undefined)
+      return turn
+    },
+    close: end,
+  }
+}

@@ -1,0 +1,19 @@
+import { parentPort } from 'node:worker_threads'
+import type { ProofJob, ProofReply } from './job.ts'
+import { MissingNodeError } from './lookup.ts'
+import { runProof, UnprovableError } from './machine.ts'
+
+/** The program of the thread that runs contracts over proofs: a job in, a reply out. */
+parentPort?.on('message', async (job: ProofJob) => {
+  parentPort?.postMessage(await replyTo(job))
+})
+
+async function replyTo(job: ProofJob): Promise<ProofReply> {
+  try {
+    return { run: await runProof(job) }
+  } catch (error) {
+    if (error instanceof UnprovableError) return { fault: error.message }
+    if (error instanceof MissingNodeError) return { fault: 'the proof lacks what a contract reads' }
+    return { fault: 'the proof cannot be read' }
+  }
+}
