@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { timeLimit } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemCode } from '../lib/error.ts'
@@ -44,9 +45,14 @@ export const verifyCommand: Command = {
     const keys = await keysAt(args.options['key'])
     const text = await inputOf(args.positionals[0] ?? '-', io)
     const signal = AbortSignal.any([io.stop, timeLimit(LIMIT_MS)])
-    const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal })
-    report(verified, { args, io, rows })
-    return STATUS[verified.is]
+    const runner = createProofRunner()
+    try {
+      const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal, runner })
+      report(verified, { args, io, rows })
+      return STATUS[verified.is]
+    } finally {
+      runner.close()
+    }
   },
 }
 
@@ -55,7 +61,8 @@ function report(
   { args, io, rows }: { readonly args: CommandArgs; readonly io: CommandIo; readonly rows: string | undefined },
 ): void {
   if (args.flags.has('print-header')) {
-    const blocks = payload?.reads.map(({ chain_id, block }) => ({ chain_id, ...block })) ?? []
+    const blocks =
+      payload?.reads.map(({ chain_id, block }, at) => ({ chain_id, ...block, ...headerIn(payload, at) })) ?? []
     print(blocks, { args, io, text: blocks.map((block) => JSON.stringify(block)).join('\n') })
     return
   }
@@ -81,6 +88,12 @@ function report(
       ].join('\n'),
     },
   )
+}
+
+/** The header that a proof begins with, as RLP: its hash is all that a reader has to believe. */
+function headerIn({ proofs }: Payload, at: number): { readonly header?: string } {
+  const header = proofs?.[at]?.header
+  return header === undefined ? {} : { header }
 }
 
 function headOf({ id, level, version, issued_at, request: { method, path, query } }: Payload) {

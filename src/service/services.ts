@@ -5,6 +5,7 @@ import { ensureDefaultOrganization } from '../account/organization.ts'
 import { retentionJob } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
 import { createDissents } from '../chain/agreed/dissents.ts'
+import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
@@ -99,6 +100,12 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
+  const runner = await life.start({
+    name: 'proofs',
+    start: createProofRunner,
+    stop: async (started) => started.close(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
   const gate = await life.start({
     name: 'gate',
     start: () =>
@@ -178,7 +185,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
         faces: createFaces(openapi),
-        notary: createNotary({ config, connect, signer: signing.signer, clock }),
+        notary: createNotary({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
+import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { parseKeys } from '../../src/service/receipt/keys.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
@@ -53,7 +54,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(file.suggestedFilename()).toMatch(/^rcp_[0-9A-Z]{26}\.json$/)
     const { signal } = new AbortController()
     const keys = parseKeys(await (await fetch(new URL('.well-known/walletscope-keys.json', stage.scene.url))).text())
-    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal }
+    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner: createProofRunner() }
     const { is } = await verifyReceipt(readFileSync(await file.path(), 'utf8'), given)
     expect(is).toBe('true')
   }

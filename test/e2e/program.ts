@@ -72,6 +72,7 @@ export function nodeProgram(env: Environment): Program {
   if (node === null) throw new Error('Cannot run the Node bundle: there is no node on the PATH')
   const path = join(directory, '../walletscope.mjs')
   copyFileSync(join(ROOT, 'dist/node/walletscope.mjs'), path)
+  copyFileSync(join(ROOT, 'dist/node/proof_worker.mjs'), join(directory, '../proof_worker.mjs'))
   return { directory, env, serve: [node, path], command: [join(ROOT, 'dist/walletscope')], remove }
 }
 

@@ -40,6 +40,16 @@ for (const { form, program, env } of PROGRAMS) {
       }
     }, 60_000)
 
+    test('runs a proof, with nothing but the hash of a block to believe', async () => {
+      const words = ['verify', 'morpho_blue_proven.json', '--key', 'keys.json']
+      const header = await runCommand(program, [...words, '--print-header', '--json'], env)
+      const [{ chain_id, hash }] = JSON.parse(header.stdout)
+      const { status, stdout } = await runCommand(program, [...words, '--block-hash', `${chain_id}:${hash}`], env)
+      expect([status, stdout]).toEqual([0, expect.stringMatching(/^answers +true +run over state/m)])
+      const other = `${chain_id}:0x${'1'.repeat(64)}`
+      expect((await runCommand(program, [...words, '--block-hash', other], env)).status).toBe(1)
+    }, 60_000)
+
     test('cannot tell what an endpoint would answer while the network is shut', async () => {
       const words = ['verify', 'uniswap_v3_position.json', '--rpc', 'http://127.0.0.1:9']
       const { status, stdout } = await runCommand(program, words, env)

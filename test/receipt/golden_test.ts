@@ -6,7 +6,7 @@ import { FAMILIES } from '../../src/family/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { parseKeys } from '../../src/service/receipt/keys.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
-import { payloadOf } from './stage.ts'
+import { payloadOf, runner } from './stage.ts'
 
 const FOLDER = join(import.meta.dir, 'golden')
 const NAMES = readdirSync(FOLDER).filter((name) => name.endsWith('.json') && name !== 'keys.json')
@@ -25,7 +25,7 @@ for (const name of NAMES) {
   test(`the golden receipt ${name} comes to the same figures`, async () => {
     const receipt = envelopeIn(name)
     const { signal } = new AbortController()
-    const evidence = { keys: KEYS, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal }
+    const evidence = { keys: KEYS, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner }
     const { is, verdicts } = await verifyReceipt(JSON.stringify(receipt), evidence)
     const { family } = payloadOf(receipt)
     const said = JSON.stringify(verdicts, undefined, 1)

@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { createAgreeingClient } from '../../src/chain/agreed/agreeing_client.ts'
 import { createDissents } from '../../src/chain/agreed/dissents.ts'
 import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/receipt/envelope.ts'
+import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { familyAliases } from '../../src/family/mod.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -48,6 +49,9 @@ export function newSigner(): Signer {
   return signerOf(generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }))
 }
 
+/** Runs the proofs of all tests of a file. */
+export const runner = createProofRunner()
+
 /** Serves rows of a `CHAINS_FILE`. */
 export function stageOver(rows: readonly object[], signer: Signer = newSigner()): Stage {
   const text = JSON.stringify({ chains: rows })
@@ -76,7 +80,7 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     aliases: familyAliases(config.families),
     gate,
     gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID() }),
-    notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock }),
+    notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock, runner }),
     clock: systemClock,
     log: silentLog,
     metrics,
@@ -129,7 +133,8 @@ export function checked(
   stage: Pick<Stage, 'signer'>,
   text: string,
   rpcUrls: readonly string[] = [],
+  blockHashes: ReadonlyMap<number, string> = new Map(),
 ): Promise<Verified> {
   const { signal } = new AbortController()
-  return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes: new Map(), clock: systemClock, signal })
+  return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes, clock: systemClock, signal, runner })
 }

@@ -9,7 +9,7 @@ import { TOKENS, walletOf } from '../devnet/addresses.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
-import { checked, newSigner, payloadOf, published, rowOver, type Stage, stageOver, textOf } from './stage.ts'
+import { checked, newSigner, payloadOf, published, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -114,7 +114,7 @@ describe('the envelope', () => {
     const nowSec = Math.floor(Date.now() / 1_000)
     const under = async (times: { readonly fromSec: number; readonly untilSec?: number }) => {
       const keys = [published({ signer: newSigner() }), published(stage, times)]
-      const evidence = { keys, rpcUrls: [], blockHashes: new Map(), clock, signal }
+      const evidence = { keys, rpcUrls: [], blockHashes: new Map(), clock, signal, runner }
       return (await verifyReceipt(textOf(receipts.position), evidence)).verdicts.signature.is
     }
     expect(await under({ fromSec: nowSec - 86_400, untilSec: nowSec + 60 })).toBe('true')
@@ -422,8 +422,10 @@ describe('a receipt with', () => {
     const { hash } = readIn(payloadOf(receipts.position)).block
     const given = { keys: [published(stage)], rpcUrls: [], blockHashes: new Map([[1, hash]]), clock }
     const { signal } = new AbortController()
-    expect((await verifyReceipt(textOf(receipts.position), { ...given, signal })).is).toBe('true')
-    expect((await verifyReceipt(textOf(lied(receipts.position, sibling)), { ...given, signal })).is).toBe('false')
+    expect((await verifyReceipt(textOf(receipts.position), { ...given, signal, runner })).is).toBe('true')
+    expect((await verifyReceipt(textOf(lied(receipts.position, sibling)), { ...given, signal, runner })).is).toBe(
+      'false',
+    )
   })
 
   test('another answer beside it is refused', async () => {

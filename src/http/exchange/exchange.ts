@@ -181,15 +181,15 @@ function witnessed(
   call: Call,
   { exchange, accepted, services }: { exchange: Exchange; accepted: Accepted; services: ExchangeServices },
 ): Call {
-  const { isReceipted } = call
+  const kind = call.receipt
   const { found } = exchange
   const isCited = exchange.isCited === true && found.kind === 'endpoint' && takesReceipt(found.endpoint.route.input)
-  if (!isReceipted && !isCited) return call
-  const { method, path, query, settlementId } = exchange
+  if (kind === undefined && !isCited) return call
+  const { method, path, query, settlementId: id } = exchange
   const { notary } = services
-  if (isReceipted && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
+  if (kind !== undefined && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
   const statement = { method, path, query, body: accepted.value() }
-  const read = isReceipted ? notary?.receipted(statement, settlementId) : notary?.cited(statement)
+  const read = kind === undefined ? notary?.cited(statement) : notary?.receipted(statement, { kind, id })
   return read === undefined ? call : { ...call, read }
 }
 

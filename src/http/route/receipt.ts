@@ -3,15 +3,32 @@ import { namesIn } from '../request/fields.ts'
 import { documented } from '../request/input.ts'
 import type { Call } from './route.ts'
 
-/** What a receipt adds to a route's own price, once for an answer. */
-const RECEIPT_CREDITS = 2
+/** What a receipt lets a reader do: ask any endpoint again, or believe nothing but the hash of a block. */
+export type ReceiptKind = 'true' | 'proof'
 
-const RECEIPT = `Adds a receipt, for ${RECEIPT_CREDITS} credits more.`
+/** What a receipt adds to a route's own price, once for an answer. */
+const CREDITS: Readonly<Record<ReceiptKind, number>> = { true: 2, proof: 25 }
+
+const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more.`
+const PROVEN = `${SIGNED} \`proof\`, for ${CREDITS.proof}, proves the state that was read.`
+
+/** How long an answer with a proof may take, milliseconds. */
+const PROOF_BUDGET_MS = 30_000
 
 /** The parameter of a route whose answers can have a receipt. */
 export const receipt = {
   receipt: v.optional(
-    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: RECEIPT })),
+    v.pipe(
+      v.picklist(['true', 'proof'], 'expected true, proof or nothing'),
+      documented({ enum: ['true', 'proof'], description: PROVEN }),
+    ),
+  ),
+}
+
+/** The same where the chain keeps no state that could be proven. */
+export const signedReceipt = {
+  receipt: v.optional(
+    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: SIGNED })),
   ),
 }
 
@@ -32,7 +49,7 @@ export interface Statement {
 /** Makes receipts of answers. What they hold of chains is not known here. */
 export interface Notary {
   /** What reads the same, so that the answer has a receipt. `id` is the settlement's. */
-  receipted(asked: Statement, id: string): Call['read']
+  receipted(asked: Statement, wanted: { readonly kind: ReceiptKind; readonly id: string }): Call['read']
   /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
   cited(asked: Statement): Call['read'] | undefined
 }
@@ -42,12 +59,18 @@ export function takesReceipt(input: v.GenericSchema): boolean {
   return namesIn(input).taken.includes('receipt')
 }
 
-/** True if a valid input asks for a receipt. */
-export function asksReceipt(input: object): boolean {
-  return 'receipt' in input && input.receipt !== undefined
+/** The receipt that a valid input asks for. */
+export function receiptIn(input: object): ReceiptKind | undefined {
+  if (!('receipt' in input)) return undefined
+  return input.receipt === 'true' || input.receipt === 'proof' ? input.receipt : undefined
 }
 
-/** Credits for the receipt that a valid input asks for. */
-export function receiptCredits(input: object): number {
-  return asksReceipt(input) ? RECEIPT_CREDITS : 0
+/** Credits for a receipt. */
+export function receiptCredits(kind: ReceiptKind | undefined): number {
+  return kind === undefined ? 0 : CREDITS[kind]
+}
+
+/** How long an answer with a receipt may take, if that is more than without. */
+export function receiptBudgetMs(kind: ReceiptKind | undefined): number | undefined {
+  return kind === 'proof' ? PROOF_BUDGET_MS : undefined
 }

@@ -1,7 +1,7 @@
 import type { GenericSchema } from 'valibot'
 import { type Parameters, validated } from '../request/parameters.ts'
 import { type Charge, creditsEach, creditsOf } from './charge.ts'
-import { asksReceipt, receiptCredits } from './receipt.ts'
+import { type ReceiptKind, receiptBudgetMs, receiptCredits, receiptIn } from './receipt.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -169,8 +169,8 @@ export interface Call {
   readonly creditsMin: number
   /** How long the work may take, milliseconds; undefined: as usual. */
   readonly budgetMs: number | undefined
-  /** True if the answer is to have a receipt. */
-  readonly isReceipted: boolean
+  /** The receipt that the answer is to have. */
+  readonly receipt: ReceiptKind | undefined
   read(context: ReadContext): Promise<Answer>
 }
 
@@ -242,11 +242,12 @@ async function given<Input extends object, Body extends object>(
 
 function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
   const { charge, untilMs, count = () => 1 } = work
-  const extra = receiptCredits(input)
+  const receipt = receiptIn(input)
+  const extra = receiptCredits(receipt)
   return {
     creditsMin: creditsEach(charge, input) + extra,
-    budgetMs: work.budgetMs,
-    isReceipted: asksReceipt(input),
+    budgetMs: receiptBudgetMs(receipt) ?? work.budgetMs,
+    receipt,
     async read(context) {
       const result = await work.read(input, context)
       const credits = creditsOf(charge, input, count(result, input)) + extra

@@ -1,12 +1,13 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
 import { type Signer, seal } from '../../chain/receipt/envelope.ts'
-import type { ChainRecord } from '../../chain/receipt/record.ts'
+import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
+import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
 import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
-import type { Notary, Statement } from '../../http/route/receipt.ts'
+import type { Notary, ReceiptKind, Statement } from '../../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -15,10 +16,12 @@ import { createRecent } from '../../lib/recent.ts'
 import type { Config } from '../config/config.ts'
 import { answerAgain, callOf, statedBy } from './again.ts'
 import { PAYLOAD_TYPE, type Payload, readOf, uncoveredOf } from './payload.ts'
+import { createProver, type Proofs } from './prove.ts'
 import { readSettings, settingsOf } from './settings.ts'
 
 /** Answers to agents that are kept until the next block. */
 const CITED_MAX = 1_000
+const NOTHING_ASKED: ReadonlyMap<RecordedCall, LensQuestion> = new Map()
 
 interface NotaryOptions {
   readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
@@ -26,6 +29,7 @@ interface NotaryOptions {
   /** Who signs. Throws `UnavailableError` while the key cannot be read. */
   readonly signer: () => Promise<Signer>
   readonly clock: Clock
+  readonly runner: ProofRunner
   /** Those that the program knows. */
   readonly known?: readonly Family[]
 }
@@ -34,8 +38,9 @@ interface NotaryOptions {
  * Makes receipts. The answer is made by routes of its own, over clients that note what they read; then by routes over
  * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves.
  */
-export function createNotary({ config, connect, signer, clock, known = FAMILIES }: NotaryOptions): Notary {
+export function createNotary({ config, connect, signer, clock, runner, known = FAMILIES }: NotaryOptions): Notary {
   const { families, chains, solana } = config
+  const prover = createProver({ runner, clock })
 
   function familyOf({ path }: Statement): ConfiguredFamily {
     const family = families.find(({ name }) => name === path.split('/')[3])
@@ -87,43 +92,68 @@ export function createNotary({ config, connect, signer, clock, known = FAMILIES 
     const stated = statedBy(answer, statement)
     const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
     const settings = settingsOf(family, read)
-    if (family.network === 'solana') return { family, stated, settings }
+    if (family.network === 'solana') return { family, stated, settings, asked: NOTHING_ASKED }
     const all = settled.get(family)?.()
     if (all === undefined) throw new Error(`Cannot find the settings of ${family.name}`)
     const same = { ...all, chains: new Map([...all.chains].filter(([id]) => read.some((chain) => chain.id === id))) }
     const again = await answerAgain(same, { statement, records, clock })
+    const { asked } = again
     const [fault] = again.faults
     if (fault !== undefined || JSON.stringify(again.answer) !== JSON.stringify(stated)) {
       throw refused(read, fault ?? 'the answer depends on more than was read')
     }
-    return { family, stated, settings }
+    return { family, stated, settings, asked }
+  }
+
+  async function receipted(
+    statement: Statement,
+    { kind, id }: { readonly kind: ReceiptKind; readonly id: string },
+    context: ReadContext,
+  ): Promise<Answer> {
+    const { answer, records } = await recording(statement, context)
+    const { family, stated, settings, asked } = await verified(statement, records, answer)
+    const { name, revision, network } = family
+    const proofs = kind === 'proof' ? await proofsOf(records, asked, context) : undefined
+    const level = network === 'solana' ? 'signed' : levelOf(records, proofs)
+    const payload: Payload = {
+      id: `rcp_${id}`,
+      issued_at: new Date(clock.now()).toISOString(),
+      version: packageJson.version,
+      level,
+      request: {
+        method: statement.method === 'POST' ? 'POST' : 'GET',
+        path: statement.path,
+        query: statement.query,
+        ...bodyOf(statement),
+      },
+      family: { name, revision },
+      answer: stated,
+      uncovered: uncoveredOf(level),
+      reads: records.map(readOf),
+      ...(proofs === undefined ? {} : { proofs }),
+      settings,
+    }
+    const receipt = seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
+    return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
+  }
+
+  async function proofsOf(
+    records: readonly ChainRecord[],
+    asked: ReadonlyMap<RecordedCall, LensQuestion>,
+    { signal }: ReadContext,
+  ): Promise<Proofs> {
+    const { clients } = connect()
+    const proving = records.flatMap((record) => {
+      const client = clients.get(record.chainId)
+      return client === undefined ? [] : [{ client, record, asked }]
+    })
+    return await prover.all(proving, signal)
   }
 
   return {
-    receipted: (statement, id) => async (context) => {
-      const { answer, records } = await recording(statement, context)
-      const { family, stated, settings } = await verified(statement, records, answer)
-      const { name, revision, network } = family
-      const level = network === 'solana' ? 'signed' : levelOf(records)
-      const payload: Payload = {
-        id: `rcp_${id}`,
-        issued_at: new Date(clock.now()).toISOString(),
-        version: packageJson.version,
-        level,
-        request: {
-          method: statement.method === 'POST' ? 'POST' : 'GET',
-          path: statement.path,
-          query: statement.query,
-          ...bodyOf(statement),
-        },
-        family: { name, revision },
-        answer: stated,
-        uncovered: uncoveredOf(level),
-        reads: records.map(readOf),
-        settings,
-      }
-      const receipt = seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
-      return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
+    receipted: (statement, wanted) => async (context) => {
+      const work = () => receipted(statement, wanted, context)
+      return wanted.kind === 'proof' ? await prover.alone(context.organizationId, work) : await work()
     },
     cited(statement) {
       if (familyOf(statement).network === 'solana') return undefined
@@ -159,7 +189,8 @@ function bodyOf({ body }: Statement): { readonly body?: unknown } {
   return body === undefined ? {} : { body }
 }
 
-function levelOf(records: readonly ChainRecord[]): Payload['level'] {
+function levelOf(records: readonly ChainRecord[], proofs: Proofs | undefined): Payload['level'] {
+  if (proofs !== undefined) return 'proven'
   return records.length > 0 && records.every(({ agreed }) => agreed > 1) ? 'agreed' : 'replayable'
 }
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
+import type { StateProof } from '../../chain/receipt/proof/job.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { Reply } from '../../http/route/route.ts'
 
@@ -30,7 +31,9 @@ const read = v.strictObject({
   agreed: v.pipe(whole, v.minValue(1)),
 })
 
-const schema = v.strictObject({
+const proof = v.strictObject({ chain_id: whole, header: hex, nodes: v.array(hex), codes: v.array(hex) })
+
+const fields = v.strictObject({
   id: v.pipe(v.string(), v.regex(/^rcp_[0-9A-Z]{26}$/)),
   issued_at: v.pipe(v.string(), v.isoTimestamp()),
   version: v.string(),
@@ -49,8 +52,14 @@ const schema = v.strictObject({
   }),
   uncovered: v.array(v.string()),
   reads: v.array(read),
+  proofs: v.exactOptional(v.array(proof)),
   settings: v.strictObject({ chains: v.array(v.record(v.string(), v.unknown())) }),
 })
+
+const schema = v.pipe(
+  fields,
+  v.check(({ level, proofs }) => (level === 'proven') === (proofs !== undefined)),
+)
 
 /** What a receipt states. */
 export type Payload = v.InferOutput<typeof schema>
@@ -111,4 +120,9 @@ export function recordOf({ chain_id, block, calls, headers, agreed }: Payload['r
     headers,
     agreed,
   }
+}
+
+/** A proof as a receipt states it. */
+export function proofOf(chainId: number, { header, nodes, codes }: StateProof): NonNullable<Payload['proofs']>[number] {
+  return { chain_id: chainId, header, nodes: [...nodes], codes: [...codes] }
 }

@@ -1,6 +1,8 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { compareBlock, compareCall, type Told } from '../../chain/receipt/compare.ts'
 import { type Envelope, envelopeOf, isSignedBy, parseJson, textIn } from '../../chain/receipt/envelope.ts'
+import { checkProof } from '../../chain/receipt/proof/check.ts'
+import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { Family } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
@@ -28,6 +30,8 @@ export interface Evidence {
   readonly blockHashes: ReadonlyMap<number, string>
   readonly clock: Clock
   readonly signal: AbortSignal
+  /** Runs calls over proofs. */
+  readonly runner: ProofRunner
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
@@ -60,6 +64,7 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
   const asked = new Set<Check>([
     ...(keys === undefined ? [] : ['signature' as const]),
     ...(payload.level === 'signed' && keys !== undefined ? [] : ['figures' as const, 'lens' as const]),
+    ...(payload.level === 'proven' ? ['answers' as const] : []),
     ...(rpcUrls.length === 0 ? [] : ['answers' as const, 'block' as const]),
     ...(blockHashes.size === 0 ? [] : ['block' as const]),
   ])
@@ -167,7 +172,8 @@ async function seenBy(
   { again: { chains, again }, evidence }: { readonly again: Counted; readonly evidence: Evidence },
 ): Promise<Pick<Record<Check, Told>, 'answers' | 'block'>> {
   const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
-  const answers: Told[] = []
+  const isProven = payload.level === 'proven'
+  const answers: Told[] = isProven ? await provenBy(payload, { again, evidence }) : []
   const blocks: Told[] = []
   for (const record of payload.reads.map(recordOf)) {
     const { chainId, block } = record
@@ -181,7 +187,7 @@ async function seenBy(
       const client = createChainClient({ chain, clock, log: silentLog, ...(fetch && { fetch }) })
       try {
         blocks.push(await compareBlock(client, block, signal))
-        for (const call of record.calls) {
+        for (const call of isProven ? [] : record.calls) {
           const question = again?.asked.get(call)
           answers.push(
             question === undefined
@@ -195,6 +201,28 @@ async function seenBy(
     }
   }
   return { answers: worstOf(answers, 'no endpoint was given (--rpc)'), block: worstOf(blocks, 'nothing was read') }
+}
+
+/** Whether the calls of a receipt answer the same over nothing but its proofs. */
+async function provenBy(
+  { reads, proofs = [] }: Payload,
+  { again, evidence: { runner, signal } }: { readonly again: Again | undefined; readonly evidence: Evidence },
+): Promise<Told[]> {
+  const records = reads.map(recordOf)
+  if (again === undefined) return [unknown('its figures are not those of its calls')]
+  const isEach = proofs.length === records.length && records.length > 0
+  if (!isEach) return [{ is: 'false', because: 'it does not prove each chain' }]
+  const told: Told[] = []
+  for (const [at, proof] of proofs.entries()) {
+    const record = records[at]
+    if (record?.chainId !== proof.chain_id) return [{ is: 'false', because: 'it proves another chain' }]
+    try {
+      told.push(await checkProof(runner, { record, proof, asked: again.asked }, signal))
+    } catch {
+      told.push(unknown('the proof could not be run'))
+    }
+  }
+  return told
 }
 
 function isBlock(hash: string, believed: string): Told {

@@ -7,7 +7,7 @@ const reader = () => ({ callerSignal: new AbortController().signal, organization
 
 /** A read that never ends by itself. */
 function endless(budgetMs?: number): Call {
-  return { isReceipted: false, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
+  return { receipt: undefined, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
 }
 
 const failureOf = (read: Promise<unknown>) => read.catch((error: Error) => error.message)

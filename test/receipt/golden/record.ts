@@ -67,7 +67,9 @@ const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
   chain_id: 1,
 })
 write('aave_v3_batch', batch.body.receipt)
+const proven = await stage.get(`${CASES['morpho_blue_both']}&receipt=proof`)
+write('morpho_blue_proven', proven.body.receipt)
 write('keys', presentKeys([published(stage)]))
-process.stdout.write(`Recorded ${Object.keys(CASES).length + 2} receipts, ${crowd.length} positions minted\n`)
+process.stdout.write(`Recorded ${Object.keys(CASES).length + 3} receipts, ${crowd.length} positions minted\n`)
 await devnet.stop()
 process.exit(0)

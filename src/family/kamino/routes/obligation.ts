@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
-import { receipt } from '../../../http/route/receipt.ts'
+import { signedReceipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from '../present/obligation.ts'
@@ -15,7 +15,7 @@ const input = v.object({
   wallet: solanaAddress,
   market_address: solanaAddress,
   target_health_factor: targetHealthFactor,
-  ...receipt,
+  ...signedReceipt,
 })
 
 /** A reading that found the obligation. */

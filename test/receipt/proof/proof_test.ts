@@ -1,0 +1,390 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { type Hex, keccak256 } from 'viem'
+import { type Envelope, seal } from '../../../src/chain/receipt/envelope.ts'
+import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
+import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
+import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { TOKENS } from '../../devnet/addresses.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
+import { createRandom } from '../../devnet/random.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
+import { answersBySecondVerifier } from './second_verifier.ts'
+
+let devnet: Devnet
+let aave: AaveDevnet
+let morpho: MorphoDevnet
+let stage: Stage
+let position: string
+
+beforeAll(async () => {
+  const shared = await sharedAave()
+  devnet = shared.devnet
+  aave = shared.aave
+  morpho = await devnet.morpho()
+  stage = stageOver([rowOver([devnet.rpcUrl])])
+  position = `/v1/positions/uniswap-v3/${devnet.positions.good}?full=false`
+}, 240_000)
+
+const isTrue = { is: 'true' }
+
+/** The only thing that a reader of a receipt believes. */
+function believed(receipt: Envelope): ReadonlyMap<number, string> {
+  return new Map(payloadOf(receipt).reads.map(({ chain_id, block }) => [chain_id, block.hash]))
+}
+
+/** Asks for a proof, and looks at it with our verifier and with the other. */
+async function proven(path: string, by: Stage = stage): Promise<Payload> {
+  const answer = await by.get(`${path}&receipt=proof`)
+  expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([path, 200, ''])
+  const { receipt, data } = answer.body
+  const payload = payloadOf(receipt)
+  const chain = path.includes('/yield?') ? '' : '&chain_id=1'
+  const at = `${chain}&at_block=${payload.reads[0]?.block.number}`
+  const plain = await by.get(`${path}${at}&receipt=true`)
+  expect(JSON.stringify(data)).toBe(JSON.stringify(plain.body.data))
+  expect(payload.level).toBe('proven')
+  // What endpoints answer to `eth_call` at that block, and what the proven state does.
+  const called = payloadOf(plain.body.receipt).reads[0]?.calls.map(({ answer }) => answer)
+  expect(payload.reads[0]?.calls.map(({ answer }) => answer)).toEqual(called)
+  expect(await answersBySecondVerifier(payload)).toEqual(called ?? [])
+  const { is, verdicts } = await checked(by, textOf(receipt), [], believed(receipt))
+  expect({ is, ...verdicts }).toMatchObject({
+    is: 'true',
+    signature: isTrue,
+    figures: isTrue,
+    answers: isTrue,
+    lens: isTrue,
+    block: isTrue,
+  })
+  return payload
+}
+
+describe('receipt=proof', () => {
+  test('proves one position, after real swaps too', async () => {
+    for (let times = 0; times < 3; times++) {
+      await proven(position)
+      await swap(BigInt(times + 1) * 10_000_000n)
+    }
+  }, 120_000)
+
+  test('proves a list of 50 positions page by page, and says so if a longer one is too much', async () => {
+    const { provider } = devnet.wallets
+    await devnet.mintMany(provider, 50 - (await total(provider)))
+    const path = `/v1/positions/uniswap-v3?wallet=${provider}&limit=25`
+    for (const page of [1, 2]) {
+      await swap(30_000_000n)
+      expect((await proven(`${path}&page=${page}`)).answer.data).toHaveLength(25)
+    }
+    await devnet.mintMany(provider, 50)
+    const { status, body, headers } = await stage.get(`${path}&receipt=proof`)
+    expect([status, body.error.code]).toEqual([400, 'INVALID_PARAMETER'])
+    expect(body.error.message).toContain('more than 1000 slots, whatever its "limit"')
+    expect(headers.get('x-credits-charged')).toBe('0')
+  }, 240_000)
+
+  test('proves three markets of Aave, whose interest grows between, and a batch', async () => {
+    const path = `/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`
+    const first = await proven(path)
+    await devnet.rpc.call('evm_increaseTime', 600)
+    await devnet.rpc.call('evm_mine')
+    const aged = stageOver([rowOver([devnet.rpcUrl])])
+    const second = await proven(path, aged)
+    expect(second.reads[0]?.calls[0]?.answer).not.toBe(first.reads[0]?.calls[0]?.answer)
+    const wallets = [aave.wallets.emode, aave.wallets.supplier, devnet.wallets.empty]
+    const batch = await aged.post('/v1/lending/aave-v3/batch?receipt=proof', { wallets, chain_id: 1 })
+    expect(batch.status).toBe(200)
+    expect((await checked(aged, textOf(batch.body.receipt))).is).toBe('true')
+  }, 120_000)
+
+  test('proves a market of Morpho Blue before and after it counts its interest', async () => {
+    const aged = stageOver([rowOver([devnet.rpcUrl])])
+    const { wethUsdc } = morpho.markets
+    const query = `wallet=${morpho.wallets.both}&market_id=${wethUsdc.id}`
+    await proven(`/v1/lending/morpho-blue/position/1/yield?${query}`, aged)
+    await morpho.accrue(wethUsdc)
+    await proven(`/v1/lending/morpho-blue/position/1/yield?${query}`, aged)
+  }, 60_000)
+
+  test('costs 25 credits more, is given one at a time, and not to who cannot pay', async () => {
+    const plain = await stage.get(position)
+    const [one, other] = await Promise.all([1, 2].map(() => stage.get(`${position}&receipt=proof`)))
+    expect([one, other].map((each) => each?.status).sort()).toEqual([200, 503])
+    const [given, refused] = one?.status === 200 ? [one, other] : [other, one]
+    const credits = (answer: typeof plain | undefined) => Number(answer?.headers.get('x-credits-charged'))
+    expect([credits(given), credits(refused)]).toEqual([credits(plain) + 25, 0])
+    expect(refused?.headers.get('retry-after')).toBe('1')
+    expect((await stage.get(`${position}&receipt=proof`, 'poor')).status).toBe(402)
+    expect((await stage.get(`${position}&receipt=proof`)).status).toBe(200)
+  })
+
+  test('takes few requests, and says so with no URL in it', async () => {
+    stage.requests.length = 0
+    const { body } = await stage.get(`${position}&receipt=proof`)
+    expect(stage.requests.length).toBeLessThanOrEqual(25)
+    expect(Buffer.from(body.receipt.payload, 'base64').toString()).not.toContain('127.0.0.1')
+  })
+
+  test('is refused where a time decides which block is read', async () => {
+    const { timestamp } = await devnet.client.getBlock()
+    const { status, body } = await stage.get(`${position}&at_time=${timestamp}&receipt=proof`)
+    expect([status, body.error.message]).toEqual([503, expect.stringContaining('which block a time means')])
+  })
+})
+
+describe('an endpoint', () => {
+  let rpc: FaultyRpc
+  let behind: Stage
+
+  beforeAll(async () => {
+    rpc = await startFaultyRpc(devnet.rpcUrl)
+    behind = stageOver([rowOver([rpc.url])])
+  })
+
+  const unknown = { kind: 'error', error: { code: -32_601, message: 'the method does not exist' } } as const
+
+  test('that traces no calls makes a list of accesses, or the machine finds by itself what it reads', async () => {
+    await proven(position, behind)
+    // Anvil takes no overrides there: the list is made of what it traces.
+    const traced = rpc.seen.find(({ method }) => method === 'debug_traceCall')
+    const touched = await devnet.rpc.call<Readonly<Record<Hex, { readonly storage?: object }>>>(
+      'debug_traceCall',
+      ...(traced?.params ?? []),
+    )
+    const accessList = Object.entries(touched).map(([address, { storage = {} }]) => ({
+      address,
+      storageKeys: Object.keys(storage),
+    }))
+    for (const isListed of [true, false]) {
+      const fresh = stageOver([rowOver([rpc.url])])
+      rpc.reset()
+      rpc.rule(({ method }) => {
+        if (method === 'debug_traceCall') return unknown
+        if (method !== 'eth_createAccessList') return undefined
+        return isListed ? { kind: 'result', result: { accessList, gasUsed: '0x0' } } : unknown
+      })
+      for (let times = 0; times < 2; times++) {
+        const answer = await fresh.get(`${position}&receipt=proof`)
+        expect([isListed, answer.status]).toEqual([isListed, 200])
+        expect((await checked(fresh, textOf(answer.body.receipt))).is).toBe('true')
+      }
+      // What it does not give is asked for once.
+      expect(rpc.seen.filter(({ method }) => method === 'debug_traceCall')).toHaveLength(1)
+      expect(rpc.seen.filter(({ method }) => method === 'eth_createAccessList')).toHaveLength(isListed ? 2 : 1)
+    }
+  }, 120_000)
+
+  test('whose hints lie costs rounds, and changes nothing', async () => {
+    rpc.rule(({ method }) => {
+      if (method !== 'debug_traceCall') return undefined
+      const storage = { [`0x${'0'.repeat(63)}7`]: `0x${'1'.repeat(64)}` }
+      return { kind: 'result', result: { [TOKENS.weth.address]: { code: '0x00', storage } } }
+    })
+    await proven(position, behind)
+  }, 60_000)
+
+  test('that proves nothing, or not that block, or lies, gives no receipt, and nothing is charged', async () => {
+    const refuses = (message: string) => ({ kind: 'error', error: { code: -32_000, message } }) as const
+    const garbled = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replaceAll('0xf8', '0xf7'))
+    const cases: readonly (readonly [rule: Parameters<FaultyRpc['rule']>[0], because: string])[] = [
+      [({ method }) => (method === 'eth_getProof' ? unknown : undefined), 'no endpoint proves that block'],
+      [
+        ({ method }) =>
+          method === 'eth_getProof' ? refuses('distance to target block exceeds maximum proof window') : undefined,
+        'no endpoint proves that block',
+      ],
+      [
+        ({ method }) => (method === 'eth_getProof' ? refuses('missing trie node') : undefined),
+        'no endpoint proves that block',
+      ],
+      [
+        ({ method }) => (method === 'eth_getProof' ? { kind: 'change', change: garbled } : undefined),
+        'does not prove that block',
+      ],
+      [
+        ({ method, params }) =>
+          method === 'eth_getBlockByHash' && params[1] === false
+            ? { kind: 'change', change: (result) => ({ ...(result as object), extraData: '0x1234' }) }
+            : undefined,
+        'does not hash to its hash',
+      ],
+    ]
+    for (const [rule, because] of cases) {
+      rpc.rule(rule)
+      const here = stageOver([rowOver([rpc.url])])
+      const { status, body, headers } = await here.get(`${position}&receipt=proof`)
+      expect([status, body.error.code, body.error.message]).toEqual([
+        503,
+        'SERVICE_UNAVAILABLE',
+        expect.stringContaining(because),
+      ])
+      expect(body.error.message).toContain('chain 1 (Ethereum)')
+      expect(headers.get('x-credits-charged')).toBe('0')
+      // What it cannot prove it still reads.
+      const height = await devnet.client.getBlockNumber()
+      expect((await here.get(`${position}&chain_id=1&at_block=${height}`)).status).toBe(200)
+    }
+    // Another endpoint that does is asked.
+    rpc.rule(({ method }) => (method === 'eth_getProof' ? unknown : undefined))
+    const both = stageOver([rowOver([rpc.url, devnet.rpcUrl])])
+    expect((await both.get(`${position}&receipt=proof`)).status).toBe(200)
+  }, 120_000)
+})
+
+describe('a proven receipt', () => {
+  let receipt: Envelope
+  let payload: Payload
+
+  beforeAll(async () => {
+    stage = stageOver([rowOver([devnet.rpcUrl])])
+    const answer = await stage.get(`/v1/lending/morpho-blue/position/1/yield?${marketQuery()}&receipt=proof`)
+    receipt = answer.body.receipt
+    payload = payloadOf(receipt)
+  })
+
+  /** Signed by the instance itself, which lies. */
+  const lied = (change: (proof: Proof, payload: Payload) => unknown): string => {
+    const copy = payloadOf(receipt)
+    change(proofIn(copy), copy)
+    return textOf(seal(PAYLOAD_TYPE, JSON.stringify(copy), stage.signer))
+  }
+  const verdict = async (text: string) => (await checked(stage, text, [], believed(receipt))).is
+
+  test('lacks nothing and holds nothing more: each node and code dropped, or a bit of it flipped, is refused', async () => {
+    const { nodes, codes } = proofIn(payload)
+    expect(nodes.length).toBeGreaterThan(30)
+    for (const [name, list] of [
+      ['nodes', nodes],
+      ['codes', codes],
+    ] as const) {
+      for (let at = 0; at < list.length; at++) {
+        expect([name, at, await verdict(lied((proof) => proof[name].splice(at, 1)))]).toEqual([name, at, 'false'])
+        const flip = lied((proof) => {
+          proof[name][at] = flippedIn(list[at] ?? '0x', at * 7)
+        })
+        expect([name, at, await verdict(flip)]).toEqual([name, at, 'false'])
+      }
+      expect(await verdict(lied((proof) => proof[name].push(list[0] ?? '0x')))).toBe('false')
+      expect(await verdict(lied((proof) => proof[name].push('0xc0')))).toBe('false')
+      expect(await verdict(lied((proof) => proof[name].reverse()))).toBe('true')
+    }
+  }, 120_000)
+
+  test('is of its block: no other header, no bit of it, no other block for its header', async () => {
+    const { header } = proofIn(payload)
+    for (let at = 0; at < header.length - 2; at += 13) {
+      const other = lied((proof) => {
+        proof.header = flippedIn(header, at)
+      })
+      expect([at, await verdict(other)]).toEqual([at, 'false'])
+    }
+    await devnet.rpc.call('evm_mine')
+    const next = await stage.get(`/v1/lending/morpho-blue/position/1/yield?${marketQuery()}&receipt=proof`)
+    const later = payloadOf(next.body.receipt)
+    const { header: newer, nodes } = proofIn(later)
+    expect(await verdict(lied((proof) => Object.assign(proof, { header: newer })))).toBe('false')
+    expect(await verdict(lied((proof) => Object.assign(proof, { nodes })))).toBe('false')
+    const withAll = lied((_, copy) => Object.assign(copy, { proofs: later.proofs }))
+    expect(await verdict(withAll)).toBe('false')
+    // A whole receipt of another block is not of the one that is believed.
+    expect(await verdict(textOf(next.body.receipt))).toBe('false')
+    for (const name of ['number', 'timestamp'] as const) {
+      const moved = lied((_, { reads: [read] }) => read && read.block[name]++)
+      expect([name, await verdict(moved)]).toEqual([name, 'false'])
+    }
+  })
+
+  test('proves the raw bytes, whether figures use them or not', async () => {
+    const { answer = '0x' } = payload.reads[0]?.calls[0] ?? {}
+    for (let at = 116; at < answer.length - 2; at += 37) {
+      const lie = lied((_, { reads: [read] }) => {
+        const [call] = read?.calls ?? []
+        if (call !== undefined) call.answer = flippedIn(answer, at)
+      })
+      expect([at, await verdict(lie)]).toEqual([at, 'false'])
+    }
+  }, 60_000)
+
+  test('takes no presence for absence, no foreign code, no other chain, no other level', async () => {
+    const { codes } = proofIn(payload)
+    const foreign = lied((proof) => Object.assign(proof, { codes: codes.map(() => '0x600160005260206000f3') }))
+    expect(await verdict(foreign)).toBe('false')
+    expect(await verdict(lied((proof) => Object.assign(proof, { chain_id: 10 })))).toBe('false')
+    expect(await verdict(lied((_, copy) => Object.assign(copy, { proofs: [] })))).toBe('false')
+    expect(await verdict(lied((_, copy) => Object.assign(copy, { level: 'replayable' })))).toBe('false')
+    expect(await verdict(lied((_, copy) => delete copy.proofs))).toBe('false')
+    // An empty trie for a root that is not one.
+    expect(await verdict(lied((proof) => Object.assign(proof, { nodes: ['0x80'] })))).toBe('false')
+    const deep = `0x${'f9ffff'.repeat(20_000)}` as const
+    expect(await verdict(lied((proof) => proof.nodes.push(deep)))).toBe('false')
+    expect(await verdict(lied((proof) => proof.nodes.push(`0x${'00'.repeat(3_000_000)}`)))).toBe('false')
+    expect(await verdict(textOf(receipt))).toBe('true')
+  })
+
+  test('of random changes none is accepted', async () => {
+    const { below, pick } = createRandom(2_323)
+    const count = process.env['SEEDS'] === 'full' ? 3_000 : 100
+    for (let index = 0; index < count; index++) {
+      const change = lied((proof, { reads: [read] }) => {
+        const list = pick([proof.nodes, proof.nodes, proof.codes])
+        const [at, bit] = [below(list.length), below(2_000)]
+        const item = list[at] ?? '0x'
+        const [call] = read?.calls ?? []
+        if (call === undefined) throw new Error('Expected a call')
+        pick<() => unknown>([
+          () => list.splice(at, 1, flippedIn(item, bit)),
+          () => list.splice(at, 1, `${item}00`),
+          () => list.splice(at, 1, list[at + 1] ?? '0x'),
+          () => list.splice(at, 1),
+          () => Object.assign(call, { data: flippedIn(call.data, bit) }),
+          () => Object.assign(call, { answer: flippedIn(call.answer, 116 + bit) }),
+        ])()
+      })
+      expect([index, await verdict(change)]).not.toEqual([index, 'true'])
+    }
+  }, 600_000)
+})
+
+test('a chain of Arbitrum tells its height by ArbSys, whose answers follow from the header', async () => {
+  const own = await startDevnet()
+  // What stands there on Arbitrum; here it runs nothing, and a lens then asks the block, which is the same on Ethereum.
+  await own.rpc.call('anvil_setCode', `0x${'64'.padStart(40, '0')}`, '0xfe')
+  await own.rpc.call('evm_mine')
+  const here = stageOver([rowOver([own.rpcUrl])])
+  const { status, body } = await here.get(`/v1/positions/uniswap-v3/${own.positions.good}?chain_id=1&receipt=proof`)
+  expect(status).toBe(200)
+  const [proof] = payloadOf(body.receipt).proofs ?? []
+  expect(proof?.codes).not.toContain(keccak256('0xfe'))
+  expect((await checked(here, textOf(body.receipt))).is).toBe('true')
+  await own.stop()
+}, 60_000)
+
+type Proof = NonNullable<Payload['proofs']>[number]
+
+function proofIn({ proofs: [proof] = [] }: Payload): Proof {
+  if (proof === undefined) throw new Error('Expected a proof')
+  return proof
+}
+
+/** Hexadecimal with one bit of a digit changed. */
+function flippedIn(text: Hex, at: number): Hex {
+  const index = 2 + (at % (text.length - 2))
+  const digit = (Number.parseInt(text[index] ?? '0', 16) ^ 1).toString(16)
+  return `0x${text.slice(2, index)}${digit}${text.slice(index + 1)}`
+}
+
+function marketQuery(): string {
+  return `wallet=${morpho.wallets.both}&market_id=${morpho.markets.wethUsdc.id}`
+}
+
+async function total(wallet: string): Promise<number> {
+  const { body } = await stage.get(`/v1/positions/uniswap-v3?wallet=${wallet}&limit=1`)
+  return body.pagination.total
+}
+
+async function swap(amountIn: bigint): Promise<void> {
+  const pool = Object.values(devnet.pools)[0]
+  if (pool === undefined) throw new Error('Expected a pool')
+  await devnet.v3.swap({ pool, tokenIn: pool.token0, amountIn })
+}
