@@ -13,6 +13,7 @@ import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
 import { watchStarter } from './starter.ts'
+import { mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
 
 const CHAINS_FILE = 'chains.json'
 const PORT_DEFAULT = 8080
@@ -21,6 +22,8 @@ const PORTS_TRIED = 100
 const MORPHO_SEC = 3 * 86_400
 /** Pace of the stand-in for Solana, whose reserves are refreshed and priced at every slot. */
 const SLOT_MS = 400
+/** Of everything that a position can be: plain, with ether, and with hooks that set fees, take a share, and forbid. */
+const V4_POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const
 /** Requests per second. */
 const RATE_LIMIT = '100'
 const DISCARD_LIMIT_MS = 5_000
@@ -104,7 +107,9 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   progress('Ready')
   say(instructions(service, devnet))
   // Nobody waits for this on the way out: the compilers that it may run end with us.
-  void lend({ devnet, service, progress, signal }).catch((error: Error) => end({ status: 1, message: error.message }))
+  void addRest({ devnet, service, progress, signal }).catch((error: Error) =>
+    end({ status: 1, message: error.message }),
+  )
 }
 
 /** Lets all lines be pasted at once: the limit of a new organization is for production. Works beside the service. */
@@ -118,8 +123,8 @@ async function raiseRateLimit(
   if (status !== 0) throw new Error(`Cannot raise the rate limit of the demo: status ${status}`)
 }
 
-/** Adds the lending protocols, whose contracts are compiled from source once on a machine, while the rest answers. */
-async function lend(demo: {
+/** Adds Uniswap V4 and the lending protocols, some of them compiled from source once on a machine, while V3 answers. */
+async function addRest(demo: {
   readonly devnet: Devnet
   readonly service: Service
   readonly progress: (message: string) => void
@@ -130,8 +135,12 @@ async function lend(demo: {
     progress('Placing Morpho Blue; its first compilation takes some seconds')
     const morpho = await devnet.morpho()
     const aave = await devnet.aave()
-    progress('Lending is ready')
-    say(lendingInstructions(service, { morpho, aave }))
+    progress('Making pools and positions of Uniswap V4')
+    const v4 = await devnet.uniswapV4()
+    await mintEach(v4, { names: V4_POOLS, owner: devnet.wallets.provider })
+    await tradeIn(v4, V4_POOLS)
+    progress('The rest is ready')
+    say(restInstructions(service, { devnet, morpho, aave }))
   } catch (error) {
     // A chain that is being stopped, or has died, answers no more; whoever watches it says so better.
     await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
@@ -217,12 +226,14 @@ Other wallets to ask for:
 Ctrl-C stops everything and deletes the demo's data.`
 }
 
-function lendingInstructions(
+function restInstructions(
   { url, apiKey }: Service,
-  { morpho, aave }: { readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
+  { devnet, morpho, aave }: { readonly devnet: Devnet; readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
 ): string {
   const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${target}'`
   return `
+The first wallet's positions of Uniswap V4, four of them in pools with ether or a hook:
+  ${curl(`positions/uniswap-v4?wallet=${devnet.wallets.provider}&full=true`)}
 What a wallet is worth, and why:
   ${curl(`portfolio/balance?wallet=${aave.wallets.everywhere}`)}
 Its three markets of Aave V3:

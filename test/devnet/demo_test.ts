@@ -27,7 +27,7 @@ test(
     const curls = () => demo.lines.filter((line) => line.trim().startsWith('curl '))
     const bodies = await Promise.all(curls().slice(0, 3).map(paste))
     const patience = AbortSignal.timeout(LENDING_LIMIT_MS)
-    while (curls().length < 8 && !patience.aborted) await Bun.sleep(50)
+    while (curls().length < 9 && !patience.aborted) await Bun.sleep(50)
     const lending = await Promise.all(curls().slice(3).map(paste))
     const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
     const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
@@ -42,7 +42,16 @@ test(
     expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
     expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-    const [portfolio, aave, morpho, kamino, orca] = lending as [SingleBody, AaveBody, SingleBody, AaveBody, ListBody]
+    const [v4, portfolio, aave, morpho, kamino, orca] = lending as [
+      ListBody,
+      SingleBody,
+      AaveBody,
+      SingleBody,
+      AaveBody,
+      ListBody,
+    ]
+    expect(v4.data.map(({ wallet }) => wallet)).toEqual(Array(5).fill(WALLETS.provider))
+    expect(v4.data).toContainEqual(expect.objectContaining({ withdrawable_error: 'reverts' }))
     expect(portfolio.data).toMatchObject({ complete: true, net_worth_usd: expect.stringMatching(/^[1-9]\d*\./) })
     expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
     expect(morpho.data).toMatchObject({
