@@ -3,10 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
-import { UNISWAP_V3 } from '../devnet/addresses.ts'
+import { UNISWAP_V3, walletOf } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { MORPHO } from '../devnet/morpho_blue/calls.ts'
+import { UNISWAP_V4 } from '../devnet/uniswap_v4/addresses.ts'
+import { mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import { startLogProxy } from '../family/aave_v3/event/log_proxy.ts'
 import { logsOf } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -18,6 +20,7 @@ import { executableProgram, type Finished, type Program, runCommand } from './pr
 const DEPTH = 10
 const BUILD_LIMIT_MS = 120_000
 const FULL = '[########################] 100 %'
+const V4_POOLS = ['plain', 'native', 'feeTaking'] as const
 const EMPTY = '[------------------------]   0 %'
 
 await buildWhatIsStale()
@@ -32,6 +35,7 @@ let final = 0
 beforeAll(async () => {
   // Not the shared one: the markets move its time and its prices.
   devnet = await startDevnet()
+  await mintEach(await devnet.uniswapV4(), { names: V4_POOLS, owner: walletOf('v4 index') })
   await devnet.aave()
   final = Number(await devnet.rpc.call<string>('eth_blockNumber')) - DEPTH
   upstream = await startFaultyRpc(devnet.rpcUrl)
@@ -41,7 +45,10 @@ beforeAll(async () => {
   writeFileSync(join(program.directory, '../chains.json'), JSON.stringify({ chains: [chain] }))
 }, BUILD_LIMIT_MS)
 beforeEach(async () => {
-  await database.db.run('truncate history_chain, history_coverage, lending_event, position_flow', [])
+  await database.db.run(
+    'truncate history_chain, history_coverage, lending_event, position_flow, liquidity_change, wallet_entry',
+    [],
+  )
   upstream.rule(() => undefined)
   upstream.reset()
 })
@@ -67,9 +74,12 @@ async function rowsOf(table: string): Promise<number> {
 /** The contracts of all histories, as the status names them. */
 const POOLS = (['main', 'lido', 'etherfi'] as const).map((market) => MARKETS[market].pool.toLowerCase()).sort()
 const MANAGER = UNISWAP_V3.manager.toLowerCase()
+const V4_MANAGER = UNISWAP_V4.positionManager.toLowerCase()
 const STREAMS = [
   ...POOLS.map((pool) => `aave_v3_lending ${pool}`),
   `morpho_blue_market ${MORPHO.toLowerCase()}`,
+  `uniswap_v4_change ${V4_MANAGER}`,
+  `uniswap_v4_transfer ${V4_MANAGER}`,
   `uniswap_v3_flow ${MANAGER}`,
 ]
 
@@ -80,7 +90,10 @@ test('nothing is stored at first, and the status asks no endpoint', async () => 
 }, 30_000)
 
 test('every history is read ahead and told about, and the next time nothing is read again', async () => {
-  const titles = ['uniswap-v3 uniswap_v3', 'aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets']
+  const titles = [
+    ...['uniswap-v3 uniswap_v3', 'uniswap-v4 transfers', 'uniswap-v4 changes'],
+    ...['aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets'],
+  ]
   const status = STREAMS.map((stream) => `${FULL}  chain 1 ${stream}  0 blocks left, 0 subjects alone\n`)
   const first = await run()
   expect(first).toMatchObject({ status: 0, stderr: '' })
@@ -88,6 +101,7 @@ test('every history is read ahead and told about, and the next time nothing is r
   expect(lines.slice(0, titles.length).sort()).toEqual(titles.map((title) => `${title} on chain 1: complete`).sort())
   expect(lines.slice(titles.length).join('\n')).toBe(status.join(''))
   expect(asksForLogs()).toBe(true)
+  expect(await rowsOf('liquidity_change')).toBeGreaterThan(V4_POOLS.length)
 
   expect(await run('--status')).toEqual(done(status.join('')))
   upstream.reset()

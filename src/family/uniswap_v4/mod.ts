@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import type { Hex } from 'viem'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
+import { CHANGE_STREAM, changePlaceOf } from './read/change/stream.ts'
 import { createHoldingsReader } from './read/holdings.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'
 import { TRANSFER_STREAM } from './read/owned/transfers.ts'
@@ -24,14 +24,21 @@ export const UNISWAP_V4 = defineFamily({
   builtIn: UNISWAP_V4_DEPLOYMENTS,
   settingOf: ({ uniswapV4 }) => uniswapV4,
   histories({ settings }) {
-    return [...settings].map(([chainId, { positionManager, startBlock }]) => ({
-      chainId,
-      title: 'uniswap-v4 transfers',
-      complete(reader, signal) {
-        const contract = positionManager.toLowerCase() as Hex
-        return reader.complete({ stream: TRANSFER_STREAM, place: { chainId, contract, startBlock } }, signal)
-      },
-    }))
+    return [...settings].flatMap(([chainId, deployment]) => {
+      const place = changePlaceOf(chainId, deployment)
+      return [
+        {
+          chainId,
+          title: 'uniswap-v4 transfers',
+          complete: (reader, signal) => reader.complete({ stream: TRANSFER_STREAM, place }, signal),
+        },
+        {
+          chainId,
+          title: 'uniswap-v4 changes',
+          complete: (reader, signal) => reader.complete({ stream: CHANGE_STREAM, place }, signal),
+        },
+      ]
+    })
   },
   contracts({ settings, ...setup }) {
     // The wallet owns nothing, so nothing is looked for.
