@@ -10,9 +10,10 @@ import type { Transaction } from '../../../devnet/transaction.ts'
 import { burnCall, collectCall, decreaseCall, increaseCall, swapCall } from '../../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, rawOfUsd, type V4PoolName } from '../../../devnet/uniswap_v4/pools.ts'
+import { askRoute } from '../../../support/ask_route.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { withoutPast } from '../../uniswap_v3/pnl/endpoints.ts'
-import { type AskedLife, createLifeProcesses } from './scene.ts'
+import { type AskedLife, askAbout, createLifeProcesses } from './scene.ts'
 
 const LIMIT_MS = 60_000
 const OWNER = walletOf('v4 edges')
@@ -117,6 +118,35 @@ test('a hook that may change what is paid leaves a position without profit and l
     code: 'NOT_FOUND',
   })
 }, 60_000)
+
+test('with full=true a position whose profit and loss cannot be told has none and says so, beside those that have', async () => {
+  const [told, hooked, mixed] = [await mint(), await mint('feeTaking'), await mint()]
+  await devnet.send([increaseCall({ ...mixed, liquidity: 1_000n }), swap(), collectCall(mixed)])
+  await pass()
+  const { pnl, list, one } = await processes.start()
+  // From here on its history is complete.
+  const { reply } = await askAbout(pnl, told.tokenId)
+  const failed = { pnl: null, pnl_status: 'failed' }
+  const expected = new Map<bigint, object>([
+    [told.tokenId, { pnl: { pnl_usd_value: (reply.data as Profit).pnl_usd_value }, pnl_status: 'ready' }],
+    [hooked.tokenId, failed],
+    [mixed.tokenId, failed],
+  ])
+  const listed = await askRoute(list, { query: `wallet=${OWNER}&chain_id=1&full=true&limit=25` })
+  for (const [tokenId, shown] of expected) {
+    const inList = (listed.reply.data as Listed[]).find(({ token_id }) => token_id === String(tokenId))
+    expect(inList).toMatchObject(shown)
+    expect((await askAbout(one, tokenId, 'full=true')).reply.data).toMatchObject(shown)
+  }
+}, 60_000)
+
+interface Profit {
+  readonly pnl_usd_value: string
+}
+
+interface Listed {
+  readonly token_id: string
+}
 
 test('a position that only its mint changed is told without an archive, by the last log that says a price', async () => {
   await devnet.send([swap()])

@@ -3,6 +3,8 @@ import {
   createUniswapV4LifeReader,
   type UniswapV4LifeQuestion,
 } from '../../../../src/family/uniswap_v4/read/life/mod.ts'
+import { listRoute } from '../../../../src/family/uniswap_v4/routes/list.ts'
+import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
 import { createUniswapV4Lives, positionLifeRoutes } from '../../../../src/family/uniswap_v4/routes/position_life.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import type { Life } from '../../../../src/finance/liquidity/lives/life_reader.ts'
@@ -32,6 +34,9 @@ export interface LifeProcess {
   /** The routes about a life, over the family's own reader. */
   readonly pnl: Route
   readonly events: Route
+  /** The routes about positions, which show profit and loss with `full=true`. */
+  readonly list: Route
+  readonly one: Route
   /** JSON-RPC methods that were asked, in order. */
   readonly requests: string[]
   readonly database: TestDatabase
@@ -65,16 +70,18 @@ export function createLifeProcesses(devnet: Devnet) {
       const reader = createUniswapV4LifeReader({ db: database.db, history, clock: systemClock })
       const services = { db: database.db, history, clock: systemClock }
       const state = readerOf(client, { find: everyIdOf(devnet) })
-      const routes = positionLifeRoutes({
+      const served = {
         chainIds: [client.chain.id],
         lives: once(() => createUniswapV4Lives({ ...services, reader: state.reader })),
         reader: () => state.reader,
-      })
-      const [pnl, events] = routes
+      }
+      const [pnl, events] = positionLifeRoutes(served)
       if (pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
       return {
         pnl,
         events,
+        list: listRoute(served),
+        one: positionRoute(served),
         requests,
         database,
         async read(life, at) {
