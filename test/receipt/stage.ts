@@ -4,6 +4,7 @@ import { createDissents } from '../../src/chain/agreed/dissents.ts'
 import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/receipt/envelope.ts'
 import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { createSolanaClient } from '../../src/chain/solana/client.ts'
 import { familyAliases } from '../../src/family/mod.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
@@ -52,10 +53,10 @@ export function newSigner(): Signer {
 /** Runs the proofs of all tests of a file. */
 export const runner = createProofRunner()
 
-/** Serves rows of a `CHAINS_FILE`. */
-export function stageOver(rows: readonly object[], signer: Signer = newSigner()): Stage {
-  const text = JSON.stringify({ chains: rows })
-  const ids = rows.map((row) => ('id' in row ? String(row.id) : ''))
+/** Serves rows of a `CHAINS_FILE`, and Solana if it has an endpoint. */
+export function stageOver(rows: readonly object[], signer: Signer = newSigner(), solanaUrl?: string): Stage {
+  const text = JSON.stringify({ chains: rows, ...(solanaUrl && { solana: { rpcUrls: [solanaUrl] } }) })
+  const ids = [...rows.map((row) => ('id' in row ? String(row.id) : '')), ...(solanaUrl ? ['101'] : [])]
   const config = readConfig({ CHAINS_FILE: 'rows', CHAINS: ids.join() }, () => text)
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
@@ -70,7 +71,10 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner())
     const { id, quorum = 1 } = chain
     return quorum === 1 ? client : createAgreeingClient(client, { quorum, dissent: dissents.recorder(id) })
   })
-  const services = servicesOf({ clients })
+  const solana = solanaUrl
+    ? createSolanaClient({ ...config.solana, clock: systemClock, log: silentLog, fetch: counting })
+    : undefined
+  const services = servicesOf({ clients, solana })
   const routes = routesOf(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }

@@ -63,7 +63,10 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
   const again = beside === undefined || isBeside(payload, beside) ? await figuresOf(payload, evidence.clock) : BESIDE
   const asked = new Set<Check>([
     ...(keys === undefined ? [] : ['signature' as const]),
-    ...(payload.level === 'signed' && keys !== undefined ? [] : ['figures' as const, 'lens' as const]),
+    // What is beside a signed receipt may be false all the same.
+    ...(payload.level === 'signed' && keys !== undefined && again.verdict.is !== 'false'
+      ? []
+      : ['figures' as const, 'lens' as const]),
     ...(payload.level === 'proven' ? ['answers' as const] : []),
     ...(rpcUrls.length === 0 ? [] : ['answers' as const, 'block' as const]),
     ...(blockHashes.size === 0 ? [] : ['block' as const]),

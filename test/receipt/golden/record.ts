@@ -9,6 +9,7 @@ import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { placeSecondManager, SECOND } from '../../family/uniswap_v3/second_manager.ts'
 import { published, rowOver, stageOver } from '../stage.ts'
+import { recordKamino } from './kamino.ts'
 
 const FOLDER = import.meta.dir
 const LIST = '/v1/positions/uniswap-v3'
@@ -69,7 +70,8 @@ const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
 write('aave_v3_batch', batch.body.receipt)
 const proven = await stage.get(`${CASES['morpho_blue_both']}&receipt=proof`)
 write('morpho_blue_proven', proven.body.receipt)
+for (const [name, receipt] of await recordKamino(stage.signer)) write(name, receipt)
 write('keys', presentKeys([published(stage)]))
-process.stdout.write(`Recorded ${Object.keys(CASES).length + 3} receipts, ${crowd.length} positions minted\n`)
+process.stdout.write(`Recorded ${Object.keys(CASES).length + 5} receipts, ${crowd.length} positions minted\n`)
 await devnet.stop()
 process.exit(0)
