@@ -74,13 +74,16 @@ describe.each([
       expect(circumstances).toMatch(/^As of 1:\d+ \(chain id:block\)\. Charged \d+ credits, \d+ are left\.$/)
       const answer = await http(`/v1/positions/uniswap-v3?wallet=${wallet}&full=${full}&limit=2&page=2`)
       expect(bodyOf(data)).toEqual(bodyOf(answer))
+      const [cited] = data.citation
+      expect(circumstances).toStartWith(`As of ${cited.chain_id}:${cited.block_number} `)
+      expect('citation' in answer).toBe(false)
       for (const item of [...data.data, ...answer.data]) expect('pnl' in item).toBe(full)
       expect(data.pagination.next_page).toContain('/v1/positions/uniswap-v3?')
     }
   })
 
-  /** Without profits: histories are read meanwhile, so the later answer may know more. */
-  function bodyOf({ data, ...rest }: { readonly data: readonly object[] }): object {
+  /** Without profits: histories are read meanwhile, so the later answer may know more. Only tools cite. */
+  function bodyOf({ data, citation: _, ...rest }: { readonly data: readonly object[]; citation?: unknown }): object {
     return { ...rest, data: data.map((item) => ({ ...item, pnl: undefined })), request_id: '' }
   }
 
