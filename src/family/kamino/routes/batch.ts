@@ -20,7 +20,7 @@ export function batchRoute(reader: ConnectedKamino): Route {
     description:
       'Answers within 15 seconds or with 504; what was found until then is remembered for two minutes, so that a retry ' +
       'gets further.',
-    input: v.object({ page, limit }),
+    input: v.object({ ...noMoment, page, limit }),
     body: v.strictObject({
       ...noMoment,
       wallets: walletsOf(solanaAddress, { what: 'Solana addresses', format: SOLANA_ADDRESS }),
