@@ -31,7 +31,8 @@ async function pricesOnPages(document: string): Promise<unknown> {
   const fetched = spyOn(globalThis, 'fetch').mockImplementation(answer)
   const catalog: string = join(import.meta.dir, '../../src/dashboard/lib/catalog.js')
   try {
-    return (await (await import(catalog)).readCatalog()).credits
+    const { credits, liquidity } = await (await import(catalog)).readCatalog()
+    return { ...credits, liquidity }
   } finally {
     fetched.mockRestore()
   }
@@ -61,12 +62,18 @@ test('one number makes the charge, the document, the tool, README and the pages'
   expect(toolsOf(routes).get('uniswap_pnl')?.listing.description).toContain(sentence)
   expect(priceTable()).toContain('/pnl` | 77 credits; 4 with')
   expect(await pricesOnPages(document)).toEqual({
+    liquidity: [
+      expect.objectContaining({
+        protocol: 'uniswap-v3',
+        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4 },
+      }),
+      expect.objectContaining({ protocol: 'uniswap-v4', credits: { open: 15, closed: 1, pnl: 8, pnlOfClosed: 4 } }),
+      expect.objectContaining({
+        protocol: 'orca-whirlpool',
+        credits: { open: 15, closed: 1, pnl: 0, pnlOfClosed: 0 },
+      }),
+    ],
     position: 15,
-    closed: 1,
-    orca: 15,
-    orcaClosed: 1,
-    pnl: 77,
-    pnlOfClosed: 4,
     aave: 15,
     morpho: 15,
     portfolio: 15,
