@@ -80,12 +80,18 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
 
   /** The newest block, which the first asker reads. Throws as its request. */
   async function newest(endpoint: Endpoint, signal: AbortSignal): Promise<Head> {
-    const before = await head?.catch(() => undefined)
-    if (before !== undefined) return before
-    head = readHead(endpoint, chain.id, signal)
-    const { block } = await head
+    while (head !== undefined) {
+      const reading = head
+      const before = await reading.catch(() => undefined)
+      if (before !== undefined) return before
+      if (head === reading) head = undefined
+    }
+    // Nothing is awaited between the look above and this: who asks at the same time waits for the same.
+    const reading = readHead(endpoint, chain.id, signal)
+    head = reading
+    const { block } = await reading
     headers.set(block.hash, block)
-    return await head
+    return await reading
   }
 
   function noting(endpoint: Endpoint, draft: Draft): Endpoint {
