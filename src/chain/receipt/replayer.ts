@@ -32,7 +32,7 @@ export interface Replayer<Row extends Chain> {
   readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
   /** What the record holds besides what was asked, as sentences. */
   faults(): readonly string[]
-  /** True if a call was asked for that the record does not hold: another way of reading may have found its own. */
+  /** True if something was asked for that the record does not hold: another way of reading may have found its own. */
   isMissing(): boolean
 }
 
@@ -71,7 +71,10 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
       return parse(results.get(name))
     }
     const isOfBlock = asksNewest({ method, params }) || (isHeaderMethod(method) && params[0] === block.hash)
-    if (!isOfBlock) throw new RpcRefusedError(0, 'The record does not hold this result')
+    if (!isOfBlock) {
+      isMissing = true
+      throw new RpcRefusedError(0, 'The record does not hold this result')
+    }
     return parse({
       hash: block.hash,
       parentHash: block.parentHash,

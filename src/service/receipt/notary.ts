@@ -10,7 +10,7 @@ import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
 import type { Notary, ReceiptKind, Statement } from '../../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { once } from '../../lib/once_each.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { Config } from '../config/config.ts'
@@ -96,7 +96,10 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
     const all = settled.get(family)?.()
     if (all === undefined) throw new Error(`Cannot find the settings of ${family.name}`)
     const same = { ...all, chains: new Map([...all.chains].filter(([id]) => read.some((chain) => chain.id === id))) }
-    const again = await answerAgain(same, { statement, records, clock })
+    const again = await answerAgain(same, { statement, records, clock }).catch((cause: unknown) => {
+      // What an attempt found that failed later is in no record.
+      throw cause instanceof UpstreamError ? refused(read, cause.message) : cause
+    })
     const { asked } = again
     const [fault] = again.faults
     if (fault !== undefined || JSON.stringify(again.answer) !== JSON.stringify(stated)) {
