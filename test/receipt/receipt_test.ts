@@ -68,6 +68,20 @@ describe('receipt=true', () => {
     }
   }, 120_000)
 
+  test('is found again by a verifier where the block of a time is searched for', async () => {
+    const searching = stageOver([rowOver([devnet.rpcUrl], { blockTimeMs: 12_000 })])
+    for (let block = 0; block < 5; block++) {
+      await devnet.rpc.call('evm_increaseTime', 12)
+      await devnet.rpc.call('evm_mine')
+    }
+    const { timestamp } = await devnet.client.getBlock({ blockNumber: (await devnet.client.getBlockNumber()) - 3n })
+    const answer = await searching.get(
+      `/v1/positions/uniswap-v3/${devnet.positions.good}?at_time=${timestamp}&receipt=true`,
+    )
+    expect(answer.status).toBe(200)
+    expect((await checked(searching, textOf(answer.body.receipt))).is).toBe('true')
+  })
+
   test('covers a batch, whose body the receipt states', async () => {
     const wallets = [aave.wallets.emode, aave.wallets.supplier, aave.wallets.isolated, devnet.wallets.empty]
     const plain = await stage.post(BATCH, { wallets, chain_id: 1 })

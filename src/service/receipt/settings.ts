@@ -43,7 +43,7 @@ export function readSettings(
 
 /** A chain's row, which `chainFromRow` reads without a built-in one. */
 export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unknown>> => {
-  const { id, name, nativeCurrency: { symbol, wrapped } = {}, prices, spamTokens } = chain
+  const { id, name, nativeCurrency: { symbol, wrapped } = {}, blockTimeMs, prices, spamTokens } = chain
   const { wrappers = {}, usdFeeds, ...plain } = prices
   const feeds = Object.entries(usdFeeds).map(([token, each]) => [
     token,
@@ -54,6 +54,8 @@ export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unk
     id,
     name,
     ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
+    // Where a search for the block of a time looks first.
+    ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
     prices: {
       usdFeeds: Object.fromEntries(feeds),
       ...plain,
