@@ -85,3 +85,20 @@ export function inPieces<Row extends { readonly block: number }>(
     await storeRows({ ...part, toBlock, rows: rows.slice(0, end) })
   }
 }
+
+/**
+ * Rows that a statement reads page by page, each page behind the last row of the one before, at most `max`. Undefined if
+ * a page is.
+ */
+export async function readPages<Row>(
+  { pageMax, max }: { readonly pageMax: number; readonly max: number },
+  readPage: (max: number, after: Row | undefined) => Promise<readonly Row[] | undefined>,
+): Promise<readonly Row[] | undefined> {
+  const rows: Row[] = []
+  for (;;) {
+    const page = await readPage(Math.min(pageMax, max - rows.length), rows.at(-1))
+    if (page === undefined) return undefined
+    rows.push(...page)
+    if (page.length < pageMax) return rows
+  }
+}

@@ -55,7 +55,7 @@ export async function executeWithdrawals(
 
 /**
  * What complete withdrawals of those positions pay whose hooks see that, by position, at the block that they were read at;
- * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`,
+ * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`.
  */
 export async function withdrawn(
   positions: readonly Position[],

@@ -4,7 +4,15 @@ import listSql from '../../../../sql/queries/liquidity_change_list.sql' with { t
 import updateSql from '../../../../sql/queries/liquidity_change_update_amounts.sql' with { type: 'text' }
 import type { Database } from '../../../db/database.ts'
 import { query } from '../../../db/query.ts'
-import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../../history/part.ts'
+import {
+  fromBytes,
+  inPieces,
+  nameParams,
+  partParams,
+  readPages,
+  STORE_DEADLINE_MS,
+  toDigits,
+} from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 import type { FeeGrowth, TokenAmounts } from '../../math/liquidity.ts'
 
@@ -98,14 +106,8 @@ export async function readChanges(
   db: Database,
   question: ChangesQuestion,
 ): Promise<readonly StoredChange[] | undefined> {
-  const changes: StoredChange[] = []
-  for (;;) {
-    const max = Math.min(PAGE_MAX, question.max - changes.length)
-    const page = await readPage(db, { ...question, max }, changes.at(-1))
-    if (page === undefined) return undefined
-    changes.push(...page)
-    if (page.length < PAGE_MAX) return changes
-  }
+  const { max } = question
+  return await readPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
 }
 
 async function readPage(

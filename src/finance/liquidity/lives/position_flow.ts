@@ -3,7 +3,15 @@ import { positionFlowStore } from '../../../../sql/functions.ts'
 import listSql from '../../../../sql/queries/position_flow_list.sql' with { type: 'text' }
 import type { Database } from '../../../db/database.ts'
 import { query } from '../../../db/query.ts'
-import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../../history/part.ts'
+import {
+  fromBytes,
+  inPieces,
+  nameParams,
+  partParams,
+  readPages,
+  STORE_DEADLINE_MS,
+  toDigits,
+} from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 
 const list = query(listSql, 'read')
@@ -76,14 +84,8 @@ export async function readPositionFlows(
   db: Database,
   question: FlowsQuestion,
 ): Promise<readonly PositionFlow[] | undefined> {
-  const flows: PositionFlow[] = []
-  for (;;) {
-    const max = Math.min(PAGE_MAX, question.max - flows.length)
-    const page = await readPage(db, { ...question, max }, flows.at(-1))
-    if (page === undefined) return undefined
-    flows.push(...page)
-    if (page.length < PAGE_MAX) return flows
-  }
+  const { max } = question
+  return await readPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
 }
 
 async function readPage(
