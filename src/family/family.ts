@@ -8,6 +8,7 @@ import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
+import type { Watchable, Watcher } from './watch.ts'
 
 /*
  * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.
@@ -78,6 +79,8 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly holdings?: (setup: FamilySetup<Setting>) => HoldingsReader
   /** The same on Solana; undefined without an endpoint. */
   readonly accountHoldings?: (setup: FamilySetup<Setting>) => AccountHoldingsReader | undefined
+  /** What triggers can watch in it; absent if nothing can be watched yet. */
+  readonly watch?: Watchable & { readonly watcher: (setup: FamilySetup<Setting>) => Watcher }
   /** Histories that can be read ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
   /** Contracts that its answers need; absent if nobody looks at them. */
@@ -145,11 +148,22 @@ export interface ConfiguredFamily {
   holdings(setup: ConfiguredSetup): HoldingsReader | undefined
   /** The same on Solana. */
   accountHoldings(setup: ConfiguredSetup): AccountHoldingsReader | undefined
+  /** What triggers can watch in it on these chains; undefined if nothing. `watcher` connects. */
+  watch(setup: ConfiguredSetup): Watched | undefined
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Contracts that its answers need on these chains. */
   contracts(setup: ContractsSetup): readonly Needed[]
   /** What it does while nobody asks, unless that is for a feature that is off. */
   work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
+}
+
+/** A family's `watch`, with its settings. */
+export interface Watched extends Watchable {
+  readonly family: string
+  /** Chains that are served and have the family. */
+  readonly chainIds: readonly number[]
+  /** Connects. */
+  watcher(): Watcher
 }
 
 /** What a configured family does not know by itself. */
@@ -196,6 +210,12 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         routes: (setup) => definition.routes(here(setup)),
         holdings: (setup) => definition.holdings?.(here(setup)),
         accountHoldings: (setup) => definition.accountHoldings?.(here(setup)),
+        watch(setup) {
+          if (definition.watch === undefined) return undefined
+          const { watcher, ...watchable } = definition.watch
+          const own = here(setup)
+          return { ...watchable, family: name, chainIds: [...own.settings.keys()], watcher: () => watcher(own) }
+        },
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
         work: (setup, featuresOff) =>

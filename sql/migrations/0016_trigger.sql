@@ -1,0 +1,139 @@
+-- What organizations want to be told, what was said, and to whom it is posted. Every key begins with the organization.
+
+create table webhook (
+  organization_id text not null references organization (id),
+  id text not null,
+  url text not null,
+  name text not null,
+  -- Its secret is derived from this number, so rotating it is counting on.
+  generation integer not null default 1,
+  -- Until then messages are signed with the secret of the generation before, too.
+  overlap_until timestamptz,
+  -- Stopped: the receiver is gone, or nothing reached it for days. Nothing is posted until it is started again.
+  status text not null default 'active' check (status in ('active', 'failing', 'stopped')),
+  -- When the first of the tries failed that failed since the last success.
+  failing_since timestamptz,
+  created_at timestamptz not null default now(),
+  primary key (organization_id, id)
+);
+
+create table trigger (
+  organization_id text not null references organization (id),
+  id text not null,
+  chain_id bigint not null,
+  -- A loop evaluates the triggers of a chain and shard.
+  shard smallint not null default 0,
+  family text not null,
+  subject jsonb not null,
+  -- As it was asked for: `{ figure, below }`, `{ figure, above }`, `{ figure, is }` or `{ event: [types] }`.
+  clause jsonb not null,
+  -- Where it is armed again; null for clauses that need no level.
+  clear numeric,
+  for_blocks smallint not null default 1 check (for_blocks between 1 and 100),
+  finality text not null default 'latest' check (finality in ('latest', 'safe', 'finalized')),
+  -- Null: the feed only.
+  webhook_id text,
+  name text,
+  api_key_id text not null,
+  -- Why it is not evaluated: by its owner, or for want of credits.
+  paused_for text check (paused_for in ('owner', 'credits')),
+  expires_at timestamptz,
+  -- Rises with each change of what it watches: what was evaluated for an older edition changes nothing.
+  edition integer not null default 1,
+  created_at timestamptz not null default now(),
+  primary key (organization_id, id),
+  foreign key (organization_id, webhook_id) references webhook (organization_id, id)
+);
+
+create index trigger_place on trigger (chain_id, shard);
+
+-- What a trigger was last found to be. Apart from it, so that its many changes rewrite little.
+create table trigger_state (
+  organization_id text not null,
+  id text not null,
+  phase text not null default 'armed' check (phase in ('armed', 'pending', 'fired')),
+  -- In how many blocks in a row its clause held.
+  held_blocks smallint not null default 0,
+  -- How often it fired or was cleared.
+  changes bigint not null default 0,
+  value text,
+  since_block bigint,
+  since_hash bytea,
+  -- At which block it was last confirmed; null until it first is.
+  confirmed_block bigint,
+  primary key (organization_id, id),
+  foreign key (organization_id, id) references trigger (organization_id, id) on delete cascade
+) with (fillfactor = 70);
+
+-- How far the triggers of a chain and shard are evaluated, and who evaluates them.
+create table trigger_cursor (
+  chain_id bigint not null,
+  shard smallint not null,
+  holder text not null,
+  -- Rises with each holder: whoever lost the lease commits nothing.
+  epoch bigint not null default 1,
+  lease_until timestamptz not null,
+  block bigint,
+  block_hash bytea,
+  block_at timestamptz,
+  -- Since when nothing could be evaluated, once that was told.
+  blind_since timestamptz,
+  primary key (chain_id, shard)
+);
+
+-- Blocks that were evaluated, until they are final: one that is replaced is noticed by its hash.
+create table trigger_block (
+  chain_id bigint not null,
+  number bigint not null,
+  hash bytea not null,
+  primary key (chain_id, number)
+);
+
+-- How many messages an organization has had. Whoever adds some locks the row, so that numbers rise in the order of
+-- commits and a reader of the feed misses none.
+create table message_count (
+  organization_id text primary key references organization (id),
+  count bigint not null default 0
+) with (fillfactor = 50);
+
+create table message (
+  organization_id text not null references organization (id),
+  -- The `webhook-id` of each try; a UUID of version 7.
+  id uuid not null,
+  no bigint not null,
+  trigger_id text,
+  -- Counts what happened to the trigger, for messages about a change.
+  change bigint,
+  type text not null,
+  -- JSON as it is signed and posted.
+  body text not null,
+  created_at timestamptz not null default now(),
+  webhook_id text,
+  -- When it is to be tried next; null if it is done, dead, or for the feed only.
+  due_at timestamptz,
+  tries smallint not null default 0,
+  -- Until then one process is trying it.
+  lease_until timestamptz,
+  done_at timestamptz,
+  outcome text check (outcome in ('delivered', 'dead')),
+  primary key (organization_id, no),
+  unique (organization_id, id)
+) with (fillfactor = 70);
+
+-- A change has one message of each type: it cannot be told twice.
+create unique index message_change on message (organization_id, trigger_id, change, type) where change is not null;
+create index message_due on message (due_at) where due_at is not null;
+create index message_trigger on message (organization_id, trigger_id, no) where trigger_id is not null;
+
+create table message_try (
+  organization_id text not null,
+  message_no bigint not null,
+  no smallint not null,
+  at timestamptz not null,
+  -- Of the answer; null if there was none, and `failure` says why. Never what the answer said.
+  status_code smallint,
+  failure text,
+  latency_ms integer not null,
+  primary key (organization_id, message_no, no),
+  foreign key (organization_id, message_no) references message (organization_id, no) on delete cascade
+);
