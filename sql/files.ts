@@ -15,7 +15,7 @@ import walletEntry0012 from './migrations/0012_wallet_entry.sql' with { type: 't
 import liquidityChange0013 from './migrations/0013_liquidity_change.sql' with { type: 'text' }
 import instanceKey0014 from './migrations/0014_instance_key.sql' with { type: 'text' }
 import midnightRow0015 from './migrations/0015_midnight_row.sql' with { type: 'text' }
-import trigger0016 from './migrations/0016_trigger.sql' with { type: 'text' }
+import watch0016 from './migrations/0016_watch.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -66,7 +66,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: '0013_liquidity_change', text: liquidityChange0013 },
   { version: 14, name: '0014_instance_key', text: instanceKey0014 },
   { version: 15, name: '0015_midnight_row', text: midnightRow0015 },
-  { version: 16, name: '0016_trigger', text: trigger0016 },
+  { version: 16, name: '0016_watch', text: watch0016 },
 ]
 
 /** Every function, after those that it calls. */

@@ -17,7 +17,8 @@ create table webhook (
   primary key (organization_id, id)
 );
 
-create table trigger (
+-- What callers know as a trigger: in SQL that word is taken.
+create table watch (
   organization_id text not null references organization (id),
   id text not null,
   chain_id bigint not null,
@@ -45,10 +46,10 @@ create table trigger (
   foreign key (organization_id, webhook_id) references webhook (organization_id, id)
 );
 
-create index trigger_place on trigger (chain_id, shard);
+create index watch_place on watch (chain_id, shard);
 
 -- What a trigger was last found to be. Apart from it, so that its many changes rewrite little.
-create table trigger_state (
+create table watch_state (
   organization_id text not null,
   id text not null,
   phase text not null default 'armed' check (phase in ('armed', 'pending', 'fired')),
@@ -62,11 +63,11 @@ create table trigger_state (
   -- At which block it was last confirmed; null until it first is.
   confirmed_block bigint,
   primary key (organization_id, id),
-  foreign key (organization_id, id) references trigger (organization_id, id) on delete cascade
+  foreign key (organization_id, id) references watch (organization_id, id) on delete cascade
 ) with (fillfactor = 70);
 
 -- How far the triggers of a chain and shard are evaluated, and who evaluates them.
-create table trigger_cursor (
+create table watch_cursor (
   chain_id bigint not null,
   shard smallint not null,
   holder text not null,
@@ -82,7 +83,7 @@ create table trigger_cursor (
 );
 
 -- Blocks that were evaluated, until they are final: one that is replaced is noticed by its hash.
-create table trigger_block (
+create table watch_block (
   chain_id bigint not null,
   number bigint not null,
   hash bytea not null,
@@ -101,7 +102,7 @@ create table message (
   -- The `webhook-id` of each try; a UUID of version 7.
   id uuid not null,
   no bigint not null,
-  trigger_id text,
+  watch_id text,
   -- Counts what happened to the trigger, for messages about a change.
   change bigint,
   type text not null,
@@ -121,9 +122,9 @@ create table message (
 ) with (fillfactor = 70);
 
 -- A change has one message of each type: it cannot be told twice.
-create unique index message_change on message (organization_id, trigger_id, change, type) where change is not null;
+create unique index message_change on message (organization_id, watch_id, change, type) where change is not null;
 create index message_due on message (due_at) where due_at is not null;
-create index message_trigger on message (organization_id, trigger_id, no) where trigger_id is not null;
+create index message_watch on message (organization_id, watch_id, no) where watch_id is not null;
 
 create table message_try (
   organization_id text not null,
