@@ -5,7 +5,6 @@ const ADDRESS = /^0x[0-9a-f]{40}$/
 const WORD = /^0x[0-9a-f]{64}$/
 const DIGITS = /^0x[0-9a-f]*$/
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
-const BYTES = /^0x[0-9a-f]*$/i
 
 /** Reads a JSON-RPC quantity of at most 256 bits. Throws `UpstreamError` for anything else, such as `-0x10` or 16. */
 export function parseQuantity(value: unknown): bigint {
@@ -22,7 +21,10 @@ export function parseBytes(value: unknown): Hex {
 
 /** True for `0x` and an even number of hexadecimal digits. */
 export function isBytes(value: unknown): value is Hex {
-  return typeof value === 'string' && value.length % 2 === 0 && BYTES.test(value)
+  if (typeof value !== 'string' || value.length % 2 !== 0 || !value.startsWith('0x')) return false
+  // The decoder stops at what is no digit, in a tenth of the time of a pattern. Node's looks only at low bytes.
+  const isAscii = Buffer.byteLength(value) === value.length
+  return isAscii && Buffer.from(value.slice(2), 'hex').length === value.length / 2 - 1
 }
 
 /** An address in lower case. Throws `TypeError` for anything else. */
