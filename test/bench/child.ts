@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { LoadJob, LoadResult } from './load.ts'
 
 /** A child process that speaks one line of JSON at a time. */
@@ -11,7 +12,7 @@ export interface Child {
 
 /** Starts a program of this folder; its errors go to our own standard error. */
 export function startChild(file: string, env: Readonly<Record<string, string>> = {}): Child {
-  const child = Bun.spawn([process.execPath, `${import.meta.dir}/${file}`], {
+  const child = Bun.spawn([process.execPath, resolve(import.meta.dir, file)], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',

@@ -5,6 +5,8 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
+import { compareAnswers } from './compare/answers.ts'
+import { compareMetered } from './compare/metered.ts'
 import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
@@ -39,14 +41,17 @@ const PARTS: readonly Part[] = [
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
+  { name: 'compare', isExtra: true, run: onlyShown(compareMetered) },
+  { name: 'compare_answers', isExtra: true, run: onlyShown(compareAnswers) },
 ]
 
 /**
  * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
- * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds below their target are only shown, for they depend on what else
- * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
- * Ponder has other rows. Without names all parts run but
- * `v4`, `solana`, `holds`, which builds a large chain first, and `ponder`, which installs Ponder first.
+ * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds
+ * below their target are only shown, for they depend on what else the machine does; exit status 1 says that the books do
+ * not balance, that a list takes too many round trips, or that Ponder has other rows. Without names all parts run but
+ * `v4`, `solana`, `holds`, which builds a large chain first, `ponder`, which installs Ponder first, and `compare` and
+ * `compare_answers`, which measure these files against those of the commit that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -10,17 +10,15 @@ import { temporaryDirectory } from '../../support/database.ts'
 const SLOT_MS = 10_000
 const CREDITS = '1000000000000'
 const RATE_LIMIT = '100000'
-const MAIN = join(import.meta.dir, '..', '..', '..', 'src', 'main.ts')
+const ROOT = join(import.meta.dir, '..', '..', '..')
 
-/** Starts the product, with one organization that may ask as much as it likes. */
-export async function startMetered(env: Readonly<Record<string, string>>): Promise<Service> {
-  const service = await startService({
-    command: [process.execPath, MAIN, 'serve'],
-    env,
-    signal: AbortSignal.timeout(60_000),
-  })
-  await command(env, ['org', 'limit', service.organizationId, RATE_LIMIT])
-  await command(env, ['credits', 'grant', service.organizationId, CREDITS, '--reason', 'bench'])
+/** Starts the product as the files in `root` are, with one organization that may ask as much as it likes. */
+export async function startMetered(env: Readonly<Record<string, string>>, root = ROOT): Promise<Service> {
+  const main = join(root, 'src', 'main.ts')
+  const signal = AbortSignal.timeout(60_000)
+  const service = await startService({ command: [process.execPath, main, 'serve'], env, signal })
+  await command([main, 'org', 'limit', service.organizationId, RATE_LIMIT], env)
+  await command([main, 'credits', 'grant', service.organizationId, CREDITS, '--reason', 'bench'], env)
   return service
 }
 
@@ -71,8 +69,8 @@ export async function environment(options: {
   }
 }
 
-async function command(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<void> {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], { env, stdout: 'ignore' })
+async function command(words: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
+  const child = Bun.spawn([process.execPath, ...words], { env, stdout: 'ignore' })
   const status = await child.exited
   if (status !== 0) throw new Error(`Cannot run "${words.join(' ')}": status ${status}`)
 }

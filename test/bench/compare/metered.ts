@@ -1,0 +1,131 @@
+import { join } from 'node:path'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { temporaryDirectory } from '../../support/database.ts'
+import { type Child, offer, startChild } from '../child.ts'
+import { cpuUs, family } from '../cpu.ts'
+import { CONSTANT_PATH, type OursReady } from '../metered.ts'
+import { median, printNote, printTable } from '../table.ts'
+import { type Version, versions } from './versions.ts'
+
+/** Organizations × connections. */
+const CELLS = [
+  [1, 1],
+  [1, 64],
+  [1, 256],
+  [1_000, 64],
+  [1_000, 256],
+] as const
+const ORGANIZATIONS_MAX = 1_000
+const ROUNDS = 6
+const PHASE_MS = 500
+/** A service runs for days: its code is compiled before it is measured. */
+const WARM_UP_MS = 4_000
+
+interface Served {
+  readonly name: Version['name'] | 'bare'
+  readonly port: number
+  readonly pid: number
+  readonly keys: readonly string[]
+  readonly postgresPid: number | undefined
+}
+
+/** What one phase saw: requests a second, latency, and CPU microseconds a request. */
+interface Phase {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly serverUs: number
+  readonly postgresUs: number
+}
+
+/** The metered path of this version and of another one, in short phases that alternate; beside bare `Bun.serve`. */
+export async function compareMetered({ databaseUrl }: { readonly databaseUrl: string }): Promise<void> {
+  const children: Child[] = []
+  const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
+    const child = startChild(file, env)
+    children.push(child)
+    return child
+  }
+  try {
+    const generator = start('load.ts')
+    const bare = start('bare.ts')
+    const { port } = await bare.read<{ port: number }>()
+    const served: Served[] = [{ name: 'bare', port, pid: bare.pid, keys: [], postgresPid: undefined }]
+    for (const { name, root } of await versions()) {
+      const url = await newDatabase(databaseUrl, { name, root })
+      const child = start(join(root, 'test/bench/ours.ts'), {
+        BENCH_DATABASE_URL: url,
+        BENCH_JOURNAL: temporaryDirectory(),
+        BENCH_ORGANIZATIONS: String(ORGANIZATIONS_MAX),
+      })
+      served.push({ name, pid: child.pid, ...(await child.read<OursReady>()) })
+    }
+
+    const phase = async (each: Served, [organizations, connections]: readonly [number, number], durationMs: number) => {
+      const { port, pid, keys, postgresPid } = each
+      const postgres = postgresPid === undefined ? [] : family(postgresPid)
+      const before = [cpuUs([pid]), cpuUs(postgres)]
+      const job = { port, path: CONSTANT_PATH, keys: keys.slice(0, organizations), connections, durationMs }
+      const result = await offer(generator, job)
+      const after = [cpuUs([pid]), cpuUs(postgres)]
+      const all = Object.values(result.statuses).reduce((sum, count) => sum + count, 0)
+      if (result.statuses['200'] !== all) throw new Error(`Cannot compare: ${JSON.stringify(result.statuses)}`)
+      const used = (part: 0 | 1) => ((after[part] ?? Number.NaN) - (before[part] ?? Number.NaN)) / all
+      const perSecond = (result.answers / result.elapsedMs) * 1_000
+      return { perSecond, p50Ms: result.p50Ms, serverUs: used(0), postgresUs: used(1) } satisfies Phase
+    }
+
+    for (const each of served) await phase(each, [ORGANIZATIONS_MAX, 64], WARM_UP_MS)
+    const rows: string[][] = []
+    for (const cell of CELLS) {
+      const phases = new Map(served.map(({ name }): [string, Phase[]] => [name, []]))
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const each of round % 2 === 0 ? served : served.toReversed()) {
+          phases.get(each.name)?.push(await phase(each, cell, PHASE_MS))
+        }
+      }
+      rows.push(rowOf(cell, phases))
+    }
+    printTable(HEAD, rows)
+    printNote(`medians of ${ROUNDS} phases of each in turn; CPU microseconds per request`)
+  } finally {
+    await Promise.all(children.map((child) => child.stop()))
+  }
+}
+
+const HEAD = [
+  ...['orgs', 'conns', 'bare/s', 'old ÷ bare', 'new ÷ bare', 'old p50 ms', 'new'],
+  ...['bare CPU', 'old', 'new', 'new ÷ old', 'old ÷ bare', 'new ÷ bare', 'PostgreSQL old', 'new'],
+]
+
+function rowOf(cell: readonly [number, number], phases: ReadonlyMap<string, readonly Phase[]>): string[] {
+  const of = (name: Served['name'], figure: keyof Phase) => median((phases.get(name) ?? []).map((each) => each[figure]))
+  const speed = of('bare', 'perSecond')
+  const [bare, old, now] = [of('bare', 'serverUs'), of('old', 'serverUs'), of('new', 'serverUs')]
+  // By round, because what else the machine does changes from round to round.
+  const olds = phases.get('old') ?? []
+  const ratio = median((phases.get('new') ?? []).map((each, round) => each.serverUs / (olds[round]?.serverUs ?? 0)))
+  return [
+    ...cell.map(String),
+    ...[speed.toFixed(0), (of('old', 'perSecond') / speed).toFixed(3), (of('new', 'perSecond') / speed).toFixed(3)],
+    ...[of('old', 'p50Ms'), of('new', 'p50Ms')].map((ms) => ms.toFixed(2)),
+    ...[bare, old, now].map((us) => us.toFixed(1)),
+    ...[ratio, old / bare, now / bare].map((ratio) => ratio.toFixed(2)),
+    ...[of('old', 'postgresUs'), of('new', 'postgresUs')].map((us) => us.toFixed(1)),
+  ]
+}
+
+/** An empty database of its own for a version, with its tables: those of the other may be others. */
+async function newDatabase(serverUrl: string, { name, root }: Version): Promise<string> {
+  const db = openDatabase({ url: serverUrl, clock: systemClock, log: silentLog, max: 1 })
+  await db
+    .run(`create database compare_${name}`, [], { lane: 'background', deadlineMs: 60_000 })
+    .finally(() => db.close())
+  const url = new URL(serverUrl)
+  url.pathname = `/compare_${name}`
+  const env = { ...process.env, DATABASE_URL: url.href }
+  const child = Bun.spawn([process.execPath, join(root, 'src/main.ts'), 'migrate'], { env, stdout: 'ignore' })
+  if ((await child.exited) !== 0) throw new Error('Cannot compare: the database could not be migrated')
+  return url.href
+}
