@@ -8,7 +8,7 @@ import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
-import type { Watchable, Watcher } from './watch.ts'
+import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
 
 /*
  * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.
@@ -80,7 +80,7 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** The same on Solana; undefined without an endpoint. */
   readonly accountHoldings?: (setup: FamilySetup<Setting>) => AccountHoldingsReader | undefined
   /** What triggers can watch in it; absent if nothing can be watched yet. */
-  readonly watch?: Watchable & { readonly watcher: (setup: FamilySetup<Setting>) => Watcher }
+  readonly watch?: (setup: FamilySetup<Setting>) => Watchable & WatchReading
   /** Histories that can be read ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
   /** Contracts that its answers need; absent if nobody looks at them. */
@@ -89,6 +89,13 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   ) => readonly Needed[]
   /** What the family does while nobody asks, for a feature; absent if that is nothing. */
   readonly work?: { readonly feature: Feature; readonly rounds: (setup: FamilySetup<Setting>) => Work['round'] }
+}
+
+/** How a family's subjects are read. Both connect. */
+interface WatchReading {
+  readonly watcher?: () => Watcher
+  /** The same on Solana; undefined without an endpoint. */
+  readonly accountWatcher?: () => AccountWatcher | undefined
 }
 
 interface ContractsSetup {
@@ -148,7 +155,7 @@ export interface ConfiguredFamily {
   holdings(setup: ConfiguredSetup): HoldingsReader | undefined
   /** The same on Solana. */
   accountHoldings(setup: ConfiguredSetup): AccountHoldingsReader | undefined
-  /** What triggers can watch in it on these chains; undefined if nothing. `watcher` connects. */
+  /** What triggers can watch in it on these chains; undefined if nothing. */
   watch(setup: ConfiguredSetup): Watched | undefined
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Contracts that its answers need on these chains. */
@@ -158,12 +165,10 @@ export interface ConfiguredFamily {
 }
 
 /** A family's `watch`, with its settings. */
-export interface Watched extends Watchable {
+export interface Watched extends Watchable, WatchReading {
   readonly family: string
   /** Chains that are served and have the family. */
   readonly chainIds: readonly number[]
-  /** Connects. */
-  watcher(): Watcher
 }
 
 /** What a configured family does not know by itself. */
@@ -212,9 +217,8 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         accountHoldings: (setup) => definition.accountHoldings?.(here(setup)),
         watch(setup) {
           if (definition.watch === undefined) return undefined
-          const { watcher, ...watchable } = definition.watch
           const own = here(setup)
-          return { ...watchable, family: name, chainIds: [...own.settings.keys()], watcher: () => watcher(own) }
+          return { ...definition.watch(own), family: name, chainIds: [...own.settings.keys()] }
         },
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],

@@ -75,17 +75,51 @@ export interface Watcher {
   ): Promise<readonly (Confirmed | 'gone')[]>
   /** Absent: subjects are confirmed at each block. */
   readonly screen?: Screen
-  /** What happened to these subjects, from logs that `eventFilters` found. Absent: the family has no such events. */
-  readonly events?: {
-    filters(subjects: readonly WatchSubject[], chainId: number): readonly LogFilter[]
-    happenings(logs: readonly HistoryLog[], subjects: readonly WatchSubject[], chainId: number): readonly Happening[]
-  }
+  /** What happens to subjects. Absent: the family has no such events. */
+  readonly events?: WatchedEvents
+}
+
+/** Tells what happened to subjects from the logs of a block. */
+export interface WatchedEvents {
+  filters(subjects: readonly WatchSubject[], chainId: number): readonly LogFilter[]
+  /**
+   * What happened to these subjects, in the order of the logs, of which others may be among them. Now and then it reads
+   * which contracts are the family's, so that nobody else's log is believed. Throws `UnavailableError`.
+   */
+  happenings(
+    logs: readonly HistoryLog[],
+    subjects: readonly WatchSubject[],
+    place: WatchPlace,
+    signal: AbortSignal,
+  ): Promise<readonly Happening[]>
+}
+
+/** Subjects as of a slot of Solana. */
+export interface ConfirmedAtSlot {
+  /** Confirmed by the cluster, so that it is never taken back; none of the subjects was read before it. */
+  readonly slot: bigint
+  /** By the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+  /** In the order of the subjects. */
+  readonly subjects: readonly (Confirmed | 'gone')[]
+}
+
+/**
+ * Reads what triggers watch on Solana, where nobody can choose the slot of an answer. There are no screens: subjects are
+ * confirmed in turn.
+ */
+export interface AccountWatcher {
+  /** How long a slot usually lasts, milliseconds. */
+  readonly slotMs: number
+  /** The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`. Throws `UnavailableError`. */
+  confirm(subjects: readonly WatchSubject[], minSlot: bigint, signal: AbortSignal): Promise<ConfirmedAtSlot>
+  readonly subjectsMax: number
 }
 
 /** What can be watched, known before anything is connected. */
 export interface Watchable {
-  /** Checks and canonicalizes the subject of a request on a chain. */
-  readonly subject: v.GenericSchema<unknown, WatchSubject>
+  /** Checks and canonicalizes the subject of a request on one of the chains that have the family. */
+  readonly subject: (chainId: number) => v.GenericSchema<unknown, WatchSubject>
   /** Figures, and whether they are compared as numbers or are true or false. */
   readonly figures: Readonly<Record<string, 'number' | 'boolean'>>
   /** Types of events. */
