@@ -96,7 +96,7 @@ declare module '*/queries/credit_grant_list.sql' {
 declare module '*/queries/database_examine.sql' {
   const text: SqlText<
     [],
-    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; now_ms: string; bytes: string }
+    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; gives_up: boolean; now_ms: string; bytes: string }
   >
   export default text
 }

@@ -6,6 +6,7 @@
 -- full_page_writes not null
 -- synchronous_commit not null
 -- connections_max not null
+-- gives_up not null
 -- now_ms not null
 -- bytes not null
 select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no,
@@ -14,4 +15,5 @@ select current_setting('server_version') as version, current_setting('server_ver
   current_setting('synchronous_commit') as synchronous_commit,
   current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
     as connections_max,
+  current_setting('statement_timeout') <> '0' and current_setting('client_connection_check_interval') <> '0' as gives_up,
   floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms, pg_database_size(current_database()) as bytes

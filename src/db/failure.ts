@@ -1,11 +1,14 @@
 import { DEADLINE } from '../lib/async/wait.ts'
 import { UnavailableError } from '../lib/error.ts'
+import { connectionFailure } from './connection_failure.ts'
 import { SqlError } from './database.ts'
 
 /** What a failed statement means for its sender. */
 export type DatabaseFailure =
   /** The server cannot be reached, or cannot work now. */
   | { readonly kind: 'away'; readonly reason: string }
+  /** A pooler stands before the server and refuses settings of sessions; nothing was sent to the server. */
+  | { readonly kind: 'pooler'; readonly reason: string }
   /** Rolled back in favour of another statement; sending it again is safe. */
   | { readonly kind: 'retry'; readonly reason: string }
   /** The statement or our own code is at fault. */
@@ -16,19 +19,33 @@ const QUERY_CANCELED = '57014'
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
-/** Connection exceptions, insufficient resources, operator intervention, system error. */
-const AWAY_CLASSES = ['08', '53', '57', '58']
+/**
+ * Connection exceptions, refused logins, unknown databases, insufficient resources, operator intervention, system error.
+ */
+const AWAY_CLASSES = ['08', '28', '3D', '53', '57', '58']
 
 /** Reads `DEADLINE` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
 export function failureFrom(error: unknown): DatabaseFailure {
-  if (error === DEADLINE) return { kind: 'away', reason: 'deadline' }
+  if (error === DEADLINE) return { kind: 'away', reason: 'no answer by the deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
-  const fromServer = field(error, 'severity') !== undefined
-  if (!fromServer || isAway(code)) return { kind: 'away', reason: code }
-  if (code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED) return { kind: 'retry', reason: code }
   const message = error instanceof Error ? error.message : code
+  if (!isOfServer(error)) return { kind: 'away', reason: connectionFailure(code, message) }
+  const reason = `${message} (${code})`
+  if (isPoolerRefusal(error)) return { kind: 'pooler', reason }
+  if (isAway(code)) return { kind: 'away', reason }
+  if (code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED) return { kind: 'retry', reason }
   return { kind: 'refused', error: new SqlError(message, { code, constraint: field(error, 'constraint_name') }) }
+}
+
+/** True for an error that a server sent. Poolers send the translated severity alone. */
+export function isOfServer(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && field(error, 'severity_local') !== undefined && 'code' in error
+}
+
+/** True for what PgBouncer says about a setting that it does not keep for each client. */
+export function isPoolerRefusal(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('unsupported startup parameter')
 }
 
 /** A text property, own or inherited: runtimes put an error's code in different places. */
@@ -42,7 +59,7 @@ function isAway(code: string): boolean {
   return code === READ_ONLY || code === QUERY_CANCELED || AWAY_CLASSES.includes(code.slice(0, 2))
 }
 
-/** The error that callers see if the database is away. The reason, a bare code, is for our log only. */
+/** The error that callers see if the database is away. The reason, which names no address, is for our log only. */
 export function unavailable(message: string, reason: string): UnavailableError {
   return new UnavailableError(message, { cause: new Error(reason) })
 }

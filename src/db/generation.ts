@@ -14,6 +14,11 @@ interface GenerationOptions {
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
   readonly applicationName: string
+  /**
+   * True: behind a pooler, which may give every statement another session of the server. Statements are then not kept
+   * prepared, and only what poolers keep for each client is set. @default false
+   */
+  readonly pooled?: boolean
   /** True: never connects again, so that no statement of a transaction runs outside it. */
   readonly connectsOnce?: boolean
 }
@@ -29,6 +34,7 @@ const ABANDONED_CHECK_MS = 250
  * no more statements, and a new one replaces it.
  */
 export function createGeneration(options: GenerationOptions) {
+  const { pooled = false } = options
   const sockets = new Set<Socket>()
   let usable = true
   let worked = false
@@ -40,7 +46,7 @@ export function createGeneration(options: GenerationOptions) {
     ...driverOptions(options),
     // The driver uses our sockets, so that all can be destroyed here.
     socket: () => {
-      const socket = connect(options.listener)
+      const socket = connect(options.listener, { tls: options.address.tls })
       sockets.add(socket)
       socket.once('close', () => {
         sockets.delete(socket)
@@ -65,7 +71,7 @@ export function createGeneration(options: GenerationOptions) {
     /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
     send(text: string, params: readonly (string | null)[]) {
       inFlight++
-      const statement = sql.unsafe(text, [...params], { prepare: true, simple: false } as { prepare: boolean })
+      const statement = sql.unsafe(text, [...params], { prepare: !pooled, simple: false } as { prepare: boolean })
       // The driver never frees the `strings` of a failed statement; one array per text bounds that.
       Object.assign(statement, { strings: stringsOf(text) })
       const rows: Promise<readonly object[]> = statement.then((result) => {
@@ -124,13 +130,20 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
       application_name: options.applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO',
-      plan_cache_mode: 'force_generic_plan',
-      // A statement that waited for a lock must see what the other wrote; the database's default may differ.
-      default_transaction_isolation: 'read committed',
-      statement_timeout: options.statementTimeoutMs,
-      client_connection_check_interval: ABANDONED_CHECK_MS,
+      ...(options.pooled ? {} : sessionSettings(options.statementTimeoutMs)),
       ...address.startup,
     },
+  }
+}
+
+/** Settings that a pooler does not keep for each client. */
+function sessionSettings(statementTimeoutMs: number) {
+  return {
+    plan_cache_mode: 'force_generic_plan',
+    // A statement that waited for a lock must see what the other wrote; the database's default may differ.
+    default_transaction_isolation: 'read committed',
+    statement_timeout: statementTimeoutMs,
+    client_connection_check_interval: ABANDONED_CHECK_MS,
   }
 }
 
@@ -144,8 +157,17 @@ function tlsOptions(host: string, ca: string | undefined) {
   }
 }
 
-function connect(listener: Listener): Socket {
+/** PostgreSQL's answer to a client that asks for TLS: it has none. */
+const NO_TLS = 'N'.charCodeAt(0)
+
+function connect(listener: Listener, { tls }: { readonly tls: boolean }): Socket {
   const socket = new Socket()
+  // The driver would start TLS in any case, and the server's reset would say nothing.
+  if (tls && 'host' in listener) {
+    socket.once('data', ([first]) => {
+      if (first === NO_TLS) socket.destroy(Object.assign(new Error('The server has no TLS'), { code: 'NO_TLS' }))
+    })
+  }
   // If the server closes while the driver starts a session, the driver would reconnect endlessly: make it an error.
   socket.once('end', () => socket.destroy(Object.assign(new Error('Closed by the server'), { code: 'CLOSED' })))
   // The driver listens for errors a moment later and would miss one that comes at once, as for a missing socket.

@@ -21,6 +21,14 @@ interface LaneOptions {
   readonly connectionsMax: number
   /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
   readonly statementTimeoutMs: number
+  /** What all lanes of a pool have learned about the server. */
+  readonly server: ServerTraits
+}
+
+/** What connecting has shown about a server. */
+export interface ServerTraits {
+  /** True once a pooler was found before it. */
+  pooled: boolean
 }
 
 const STATEMENTS_MAX = 1_000
@@ -32,6 +40,8 @@ interface Slot {
   generation: Generation | undefined
   /** The listener that it was opened to. */
   listenerIndex: number
+  /** Whether it was opened as behind a pooler. */
+  pooled: boolean
 }
 
 /** The victim of a deadlock may be sent again: a statement is a transaction and was rolled back whole. */
@@ -42,7 +52,7 @@ const ATTEMPTS_MAX = 3
  * opened than needed, or waits for one until its deadline.
  */
 export function createLane(options: LaneOptions): Lane {
-  const { address, clock, log } = options
+  const { address, clock, log, server } = options
   const breaker = createBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
   const waiting: ((slot: Slot | undefined) => void)[] = []
@@ -56,7 +66,8 @@ export function createLane(options: LaneOptions): Lane {
     const { generation } = slot
     if (generation?.usable) return generation
     // Several connections may fail at one listener: only the first of them turns to the next listener.
-    if (generation !== undefined && !generation.worked && slot.listenerIndex === listenerIndex) listenerIndex++
+    const isSame = slot.listenerIndex === listenerIndex && slot.pooled === server.pooled
+    if (generation !== undefined && !generation.worked && isSame) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
     for (const old of open) if (!old.usable) open.delete(old)
     const made = createGeneration({
@@ -66,17 +77,19 @@ export function createLane(options: LaneOptions): Lane {
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       statementTimeoutMs: options.statementTimeoutMs,
       applicationName: 'walletscope',
+      pooled: server.pooled,
     })
     open.add(made)
     slot.generation = made
     slot.listenerIndex = listenerIndex
+    slot.pooled = server.pooled
     return made
   }
 
   function take(): Slot | undefined {
     let slot = slots.find((each) => !each.busy)
     if (slot === undefined && slots.length < options.connectionsMax) {
-      slot = { busy: false, generation: undefined, listenerIndex }
+      slot = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
       slots.push(slot)
     }
     if (slot !== undefined) slot.busy = true
@@ -111,8 +124,9 @@ export function createLane(options: LaneOptions): Lane {
       return await before(deadlineMs, rows)
     } catch (error) {
       const failure = failureFrom(error)
-      if (failure.kind === 'away') mine.retire()
-      return failure
+      if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
+      // Known by now, and it still refuses: a parameter of the URL, which must not be left out.
+      return failure.kind === 'pooler' && slot.pooled ? { ...failure, kind: 'away' as const } : failure
     } finally {
       done()
     }
@@ -130,6 +144,10 @@ export function createLane(options: LaneOptions): Lane {
           lost(outcome.reason)
           throw unavailable('The database does not answer', outcome.reason)
         }
+        if ('kind' in outcome && outcome.kind === 'pooler') {
+          foundPooler()
+          continue
+        }
         reached()
         if (!('kind' in outcome)) return outcome
         if (outcome.kind === 'refused') throw outcome.error
@@ -139,6 +157,12 @@ export function createLane(options: LaneOptions): Lane {
       release(slot)
     }
     throw unavailable('The database is too busy to answer', reason)
+  }
+
+  function foundPooler(): void {
+    if (server.pooled) return
+    server.pooled = true
+    log.info({ msg: 'Found a pooler before the database: statements are not kept prepared' })
   }
 
   function lost(reason: string): void {

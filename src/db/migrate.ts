@@ -64,7 +64,8 @@ end
 $walletscope$`
 
 const STATE = `select to_regclass('schema_function') is not null as exists,
-  to_regclass('${UNFINISHED_RESTORE}') is not null as unfinished`
+  to_regclass('${UNFINISHED_RESTORE}') is not null as unfinished,
+  current_setting('default_transaction_isolation') as isolation`
 
 const LIST = 'select version, name, sha256 from schema_migration order by version'
 
@@ -140,7 +141,8 @@ async function readSchema(
   db: Database,
   { unfinished = false }: { readonly unfinished?: boolean } = {},
 ): Promise<Schema> {
-  const [found] = await db.run<{ exists: boolean; unfinished: boolean }>(STATE, [], LANE)
+  const [found] = await db.run<{ exists: boolean; unfinished: boolean; isolation: string }>(STATE, [], LANE)
+  if (found !== undefined && found.isolation !== ISOLATION) throw new SchemaError(isolationFault(found.isolation))
   if (found?.unfinished && !unfinished) {
     throw new SchemaError(
       'Cannot use the database: a restore into it is running or did not finish; run "walletscope restore" again',
@@ -149,6 +151,16 @@ async function readSchema(
   if (!found?.exists) return { exists: false, migrations: [], functions: [] }
   const migrations = await db.run<AppliedMigration>(LIST, [], LANE)
   return { exists: true, migrations, functions: await db.run<AppliedFunction>(LIST_FUNCTIONS, [], LANE) }
+}
+
+/** A statement that waited for a lock must see what the other wrote. Behind a pooler no session can ask for it. */
+const ISOLATION = 'read committed'
+
+function isolationFault(isolation: string): string {
+  return (
+    `Cannot use the database: its default_transaction_isolation is "${isolation}" and a pooler lets no client change ` +
+    `it; run "alter role … set default_transaction_isolation = '${ISOLATION}'" for the role of DATABASE_URL`
+  )
 }
 
 function checkCurrent(present: Schema, { migrations, functions }: Required<Release>): void {

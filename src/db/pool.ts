@@ -42,6 +42,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const address = parseDatabaseUrl(options.url)
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
+  const server = { pooled: false }
   const lane = (name: LaneName): Lane =>
     createLane({
       address,
@@ -50,6 +51,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       log,
       connectionsMax: Math.min(LANES[name].connections, options.max ?? Number.POSITIVE_INFINITY),
       statementTimeoutMs: LANES[name].deadlineMaxMs + GRACE_MS,
+      server,
     })
   const lanes = { gate: lane('gate'), read: lane('read'), background: lane('background') }
   const all = Object.values(lanes)

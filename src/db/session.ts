@@ -2,7 +2,7 @@ import { before } from '../lib/async/wait.ts'
 import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import { type Database, SqlError } from './database.ts'
-import { failureFrom, unavailable } from './failure.ts'
+import { failureFrom, isOfServer, isPoolerRefusal, unavailable } from './failure.ts'
 import { createGeneration } from './generation.ts'
 import { readAuthorities } from './pool.ts'
 
@@ -29,22 +29,28 @@ export async function openSession(options: SessionOptions): Promise<Database> {
   const address = parseDatabaseUrl(options.url)
   let failure: unknown
   for (const listener of address.listeners) {
-    const session = sessionOn(listener, { ...options, address })
-    try {
-      await session.run('select 1', [])
-      return session
-    } catch (error) {
-      failure ??= error
-      await session.close()
+    for (const pooled of [false, true]) {
+      const session = sessionOn(listener, { ...options, address, pooled })
+      try {
+        await session.run('select 1', [])
+        return session
+      } catch (error) {
+        await session.close()
+        if (!pooled && isPoolerRefusal(error)) continue
+        failure ??= error
+        break
+      }
     }
   }
   throw failure
 }
 
-function sessionOn(
-  listener: Listener,
-  { address, applicationName }: SessionOptions & { readonly address: DatabaseAddress },
-): Database {
+interface SessionPlace extends SessionOptions {
+  readonly address: DatabaseAddress
+  readonly pooled: boolean
+}
+
+function sessionOn(listener: Listener, { address, applicationName, pooled }: SessionPlace): Database {
   const generation = createGeneration({
     address,
     listener,
@@ -52,6 +58,7 @@ function sessionOn(
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: DEADLINE_MAX_MS + GRACE_MS,
     applicationName,
+    pooled,
     connectsOnce: true,
   })
   return {
@@ -69,9 +76,7 @@ function sessionOn(
         if (failure.kind === 'refused') throw failure.error
         generation.retire()
         // The first failure ends a transaction, so the server's message matters more than whether it may be retried.
-        if (error instanceof Error && 'severity' in error) {
-          throw new SqlError(error.message, { code: failure.reason, cause: error })
-        }
+        if (isOfServer(error)) throw new SqlError(error.message, { code: error.code, cause: error })
         throw unavailable('The database does not answer', failure.reason)
       } finally {
         done()

@@ -232,8 +232,13 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
     await checkSchema(db)
   } catch (error) {
     if (error instanceof SchemaError) throw error
-    log.warn({ msg: 'Started without the database: not ready until it answers', reason: String(error) })
+    log.warn({ msg: 'Started without the database: not ready until it answers', reason: reasonOf(error) })
   }
+}
+
+/** Why the database does not answer: the driver's words, if there are any. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
 }
 
 /** Origins whose pages may call, the service's own among them. */

@@ -240,6 +240,14 @@ test('a refused connection says nothing of host, user or password, and soon cost
   expect(String(errors.at(-1)?.cause)).toContain('breaker open')
 })
 
+test('a database that the server refuses is told in its own words', async () => {
+  const lines: string[] = []
+  const unknown = database.url.replace(/\/[^/?]*(\?|$)/, '/absent$1')
+  const outcome = await failureOf(open(unknown, { lines }).run('select 1', []))
+  expect(outcome).toBeInstanceOf(UnavailableError)
+  expect(lines.map((line) => JSON.parse(line).reason)).toEqual(['database "absent" does not exist (3D000)'])
+})
+
 test.each([
   ['is silent', (_: Socket) => {}],
   ['closes while a session starts', (socket: Socket) => void socket.once('data', () => socket.end())],

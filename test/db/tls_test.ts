@@ -58,13 +58,14 @@ test('a session is opened inside TLS with a certificate that a known authority g
 })
 
 test.each([
-  ['no known authority signed the certificate', 'server', 'sslmode=require'],
-  ['the certificate is for another host', 'other', `sslmode=require&${AUTHORITY}`],
-  ['the server does not speak TLS', 'none', `sslmode=require&${AUTHORITY}`],
-] as const)('nothing is said to the server when %s', async (_, certificate, search) => {
+  ['no known authority signed the certificate', 'server', 'sslmode=require', /certificate/],
+  ['the certificate is for another host', 'other', `sslmode=require&${AUTHORITY}`, /is for another host/],
+  ['the server does not speak TLS', 'none', `sslmode=require&${AUTHORITY}`, /does not offer TLS/],
+] as const)('nothing is said to the server when %s, and the reason is told', async (_, certificate, search, says) => {
   const { port, clear, inside } = await tlsServer(certificate)
   const outcome = await attempt(`postgres://someone@localhost:${port}/app?${search}`)
   expect(outcome).toBeInstanceOf(UnavailableError)
+  expect(String(outcome instanceof Error ? outcome.cause : outcome)).toMatch(says)
   expect(inside).toEqual([])
   expect(clear.join('')).not.toContain('someone')
 })

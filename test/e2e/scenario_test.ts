@@ -7,6 +7,7 @@ import { restoreOrganization, updateOrganization } from '../../src/account/organ
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { type Accounts, createAccounts, runJson, withDatabase } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
@@ -17,31 +18,43 @@ await buildWhatIsStale()
 const devnet = await sharedDevnet()
 const TABLE = scenarios(devnet)
 
-describe.each([
+const BEHIND_POOLER = 'the source behind PgBouncer in transaction mode'
+const PROGRAMS = [
   ['the source', sourceProgram, 'embedded'],
   ['the executable alone', executableProgram, 'embedded'],
   ['the Node bundle alone', nodeProgram, 'server'],
-] as const)('%s', (_, createProgram, kind) => {
+  ...(hasPgBouncer() ? [[BEHIND_POOLER, sourceProgram, 'pooler'] as const] : []),
+] as const
+
+test.skipIf(!hasPgBouncer())(`${BEHIND_POOLER} takes the table, too (needs the program "pgbouncer")`, () => {
+  expect(PROGRAMS.map(([name]) => name)).toContain(BEHIND_POOLER)
+})
+
+describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
   let program: Program
   let service: Service
   let accounts: Accounts
   let database: Awaited<ReturnType<typeof emptyDatabase>> | undefined
+  let pooler: PgBouncer | undefined
 
   beforeAll(async () => {
-    database = kind === 'server' ? await emptyDatabase() : undefined
+    database = kind === 'embedded' ? undefined : await emptyDatabase()
+    pooler = kind === 'pooler' && database !== undefined ? await startPgBouncer(database.url) : undefined
+    const url = pooler?.url ?? database?.url
     program = createProgram({
       CHAINS: '1',
       CHAINS_FILE: '../chains.json',
-      ...(database === undefined ? {} : { DATABASE_URL: database.url }),
+      ...(url === undefined ? {} : { DATABASE_URL: url }),
     })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
-    if (database !== undefined) await runJson(program, ['migrate'])
+    if (url !== undefined) await runJson(program, ['migrate'])
     service = await startService(program)
     accounts = await createAccounts(program)
   }, 60_000)
 
   afterAll(async () => {
     await service.stop()
+    await pooler?.close()
     await database?.drop()
     program.remove()
   }, 30_000)

@@ -15,6 +15,10 @@ const SKEW_MAX_MS = 2_000
 const SLOW_MS = 20
 const LOSES = 'a crash of its machine can lose charges of answers that have left'
 
+/** Sessions ask for it themselves, if no pooler keeps them from it. */
+const GIVE_UP =
+  "alter role … set statement_timeout = '11min'; alter role … set client_connection_check_interval = '250ms'"
+
 /** What the database is and how it is set. Throws `UnavailableError` if it is away. */
 export async function examineDatabase(db: Database, clock: Clock): Promise<readonly Finding[]> {
   // The first statement also connects.
@@ -48,6 +52,9 @@ export async function examineDatabase(db: Database, clock: Clock): Promise<reado
     row.connections_max < CONNECTIONS_MAX
       ? lacking('connections', `at most ${row.connections_max}`, `a process uses up to ${CONNECTIONS_MAX}`)
       : good('connections', `at most ${row.connections_max}; a process uses up to ${CONNECTIONS_MAX}`),
+    row.gives_up
+      ? good('given-up statements', 'end')
+      : lacking('given-up statements', 'run on behind the pooler', `to end them: ${GIVE_UP}`),
     good('size', `${(Number(row.bytes) / 1e6).toFixed(1)} MB`),
   ]
 }
