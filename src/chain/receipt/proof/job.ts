@@ -39,6 +39,8 @@ export interface ProofRun {
   /** What each call answered; undefined if it reverted. */
   readonly answers: readonly (Hex | undefined)[]
   readonly lacking: LackingState
+  /** How many slots were read. */
+  readonly slots: number
   /** Positions of the nodes and codes that were read. */
   readonly nodes: readonly number[]
   readonly codes: readonly number[]

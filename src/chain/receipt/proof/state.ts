@@ -2,7 +2,7 @@ import type { AccountFields, StateManagerInterface } from '@ethereumjs/common'
 import { Account, type Address } from '@ethereumjs/util'
 import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, pad } from 'viem'
 import { lowerBytes } from '../../rpc/value.ts'
-import type { LackingState, StateProof } from './job.ts'
+import type { LackingState, ProofRun, StateProof } from './job.ts'
 import { createNodes, lookUp, MissingNodeError } from './lookup.ts'
 
 const NO_CODE: Hex = keccak256('0x')
@@ -14,7 +14,7 @@ export interface ProvenBase {
   storage(address: Hex, slot: Hex): Uint8Array
   code(address: Hex, hash: Hex): Uint8Array
   lacking(): LackingState
-  used(): { readonly nodes: readonly number[]; readonly codes: readonly number[] }
+  used(): Pick<ProofRun, 'slots' | 'nodes' | 'codes'>
 }
 
 /**
@@ -23,11 +23,13 @@ export interface ProvenBase {
  */
 export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean): ProvenBase {
   const nodes = createNodes(bytes)
-  const codeAt = new Map(codes.map((code, index) => [keccak256(code), index]))
+  const codeAt = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
   const usedCodes = new Set<number>()
   const lackingSlots = new Map<Hex, Set<Hex>>()
   const lackingCodes = new Map<Hex, Hex>()
   const accounts = new Map<Hex, Account | undefined>()
+  /** Every slot that was read, by account: contracts read the same ones again and again. */
+  const slots = new Map<string, Uint8Array>()
 
   function unless<T>(read: () => T, lack: () => void): T | undefined {
     try {
@@ -54,29 +56,37 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
     return accounts.get(address)
   }
 
+  function readSlot(address: Hex, slot: Hex): Uint8Array {
+    const found = account(address)
+    if (found === undefined) {
+      if (lackingSlots.has(address)) lackSlots(address, slot)
+      return NOTHING
+    }
+    const value = unless(
+      () => lookUp(nodes, bytesToHex(found.storageRoot), keccak256(slot)),
+      () => lackSlots(address, slot),
+    )
+    const word = value === undefined ? '0x' : fromRlp(value)
+    if (typeof word !== 'string') throw new TypeError('Expected the value of a slot')
+    return hexToBytes(word)
+  }
+
   return {
     account,
     storage(address, slot) {
-      const found = account(address)
-      if (found === undefined) {
-        if (lackingSlots.has(address)) lackSlots(address, slot)
-        return NOTHING
-      }
-      const value = unless(
-        () => lookUp(nodes, bytesToHex(found.storageRoot), keccak256(slot)),
-        () => lackSlots(address, slot),
-      )
-      const word = value === undefined ? '0x' : fromRlp(value)
-      if (typeof word !== 'string') throw new TypeError('Expected the value of a slot')
-      return hexToBytes(word)
+      const name = `${address} ${slot}`
+      const known = slots.get(name)
+      if (known !== undefined) return known
+      const value = readSlot(address, slot)
+      slots.set(name, value)
+      return value
     },
     code(address, hash) {
       if (hash === NO_CODE) return NOTHING
-      const index = codeAt.get(hash)
-      const code = index === undefined ? undefined : codes[index]
-      if (index !== undefined && code !== undefined) {
-        usedCodes.add(index)
-        return hexToBytes(code)
+      const found = codeAt.get(hash)
+      if (found !== undefined) {
+        usedCodes.add(found.index)
+        return found.bytes
       }
       if (!explores) throw new MissingNodeError('The proof lacks a code')
       lackingCodes.set(address, hash)
@@ -86,7 +96,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
       accounts: Object.fromEntries([...lackingSlots].map(([address, slots]) => [address, [...slots]])),
       codes: Object.fromEntries(lackingCodes),
     }),
-    used: () => ({ nodes: [...nodes.used], codes: [...usedCodes] }),
+    used: () => ({ slots: slots.size, nodes: [...nodes.used], codes: [...usedCodes] }),
   }
 }
 
