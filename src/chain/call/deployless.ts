@@ -39,7 +39,7 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
  * reverts because nodes take what init code returns for contract code: they limit it to 24,576 bytes and refuse it if
  * it begins with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
  */
-function deploylessCode(runtime: Hex, data: Hex): Hex {
+export function deploylessCode(runtime: Hex, data: Hex): Hex {
   const creationBytes = COPY_BYTES + size(runtime)
   const dataBytes = size(data)
   if (size(runtime) > RUNTIME_BYTES_MAX) throw new RpcRefusedError(0, 'The lens is too long to be deployed', 'kind')

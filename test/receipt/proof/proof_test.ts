@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { type Hex, keccak256 } from 'viem'
+import { type Hex, keccak256, toHex } from 'viem'
+import { LENS_ADDRESS } from '../../../src/chain/call/bundle/bundle.ts'
 import { type Envelope, seal } from '../../../src/chain/receipt/envelope.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
@@ -8,7 +9,7 @@ import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
 
@@ -175,14 +176,78 @@ describe('an endpoint', () => {
     }
   }, 120_000)
 
-  test('whose hints lie costs rounds, and changes nothing', async () => {
-    rpc.rule(({ method }) => {
-      if (method !== 'debug_traceCall') return undefined
-      const storage = { [`0x${'0'.repeat(63)}7`]: `0x${'1'.repeat(64)}` }
-      return { kind: 'result', result: { [TOKENS.weth.address]: { code: '0x00', storage } } }
+  test('of Nethermind says all in one request, in which no override is', async () => {
+    // The call runs on a real node, whose tracer says what it read; Nethermind answers with what proves that.
+    const asked: SeenRequest[] = []
+    rpc.rule((request) => {
+      if (request.method === 'proof_call') asked.push(request)
+      return undefined
     })
-    await proven(position, behind)
-  }, 60_000)
+    const paths = [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`, position] as const
+    for (const path of paths) await proven(path, stageOver([rowOver([rpc.url])]))
+    const witnesses = new Map<string, object>()
+    for (const { params } of asked) witnesses.set(JSON.stringify(params), await witnessOf(params))
+    expect(witnesses.size).toBe(2)
+    const answering =
+      (change: (witness: object) => unknown): Parameters<FaultyRpc['rule']>[0] =>
+      ({ method, params }) => {
+        if (method !== 'proof_call') return method === 'debug_traceCall' ? unknown : undefined
+        const error = { code: 3, message: 'execution reverted', data: '0x' }
+        const witness = witnesses.get(JSON.stringify(params))
+        return { kind: 'result', result: { error, witness: witness && change(witness) } }
+      }
+    const requests = async (path: string, rule: Parameters<FaultyRpc['rule']>[0]) => {
+      rpc.rule(rule)
+      const fresh = stageOver([rowOver([rpc.url])])
+      const answer = await fresh.get(`${path}&receipt=proof`)
+      expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, ''])
+      const { receipt } = answer.body
+      expect((await checked(fresh, textOf(receipt), [], believed(receipt))).is).toBe('true')
+      return fresh.requests
+    }
+    for (const path of paths) {
+      const whole = await requests(
+        path,
+        answering((witness) => witness),
+      )
+      expect(whole).toContain('proof_call')
+      expect(whole).not.toContain('debug_traceCall')
+      expect([path, whole.length]).toEqual([path, 5])
+    }
+    // What it does not say, or says falsely, costs requests.
+    const flipped = (list: readonly Hex[]) => list.map((each, at) => flippedIn(each, at))
+    const lies: readonly ((witness: object) => unknown)[] = [
+      () => undefined,
+      () => ({ state: [], codes: [] }),
+      () => ({ state: '0x', codes: [7] }),
+      (witness) => ({ ...witness, codes: [] }),
+      (witness) => ({ ...witness, ...('state' in witness ? { state: flipped(witness.state as Hex[]) } : {}) }),
+      (witness) => ({ ...witness, state: Array.from({ length: 3_000 }, (_, at) => toHex(at, { size: 64 })) }),
+    ]
+    for (const [at, lie] of lies.entries()) {
+      const sent = await requests(position, answering(lie))
+      expect([at, sent.length > 5]).toEqual([at, true])
+    }
+  }, 240_000)
+
+  test('whose hints lie costs rounds, and changes nothing', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 2_500 }, (_, at) => [toHex(at, { size: 32 }), `0x${'1'.repeat(64)}`]),
+    )
+    const strangers = Object.fromEntries(Array.from({ length: 700 }, (_, at) => [toHex(at + 1_000, { size: 20 }), {}]))
+    const storage = { [`0x${'0'.repeat(63)}7`]: `0x${'1'.repeat(64)}` }
+    for (const lie of [
+      { [TOKENS.weth.address]: { code: '0x00', storage } },
+      { [TOKENS.weth.address]: { storage: many } },
+      { ...strangers, [TOKENS.weth.address]: { storage } },
+      { [LENS_ADDRESS]: { storage } },
+      {},
+      'nonsense',
+    ]) {
+      rpc.rule(({ method }) => (method === 'debug_traceCall' ? { kind: 'result', result: lie } : undefined))
+      await proven(position, stageOver([rowOver([rpc.url])]))
+    }
+  }, 120_000)
 
   test('that proves nothing, or not that block, or lies, gives no receipt, and nothing is charged', async () => {
     const refuses = (message: string) => ({ kind: 'error', error: { code: -32_000, message } }) as const
@@ -231,6 +296,23 @@ describe('an endpoint', () => {
     expect((await both.get(`${position}&receipt=proof`)).status).toBe(200)
   }, 120_000)
 })
+
+/** What Nethermind's `proof_call` says that a call reads, of the same call on this node. */
+async function witnessOf([transaction, block]: readonly unknown[]) {
+  const touched = await devnet.rpc.call<
+    Readonly<Record<Hex, { readonly code?: Hex; readonly storage?: Readonly<Record<Hex, Hex>> }>>
+  >('debug_traceCall', transaction, block, { tracer: 'prestateTracer' })
+  const [state, codes] = [new Set<Hex>(), new Set<Hex>()]
+  for (const [address, { code = '0x', storage = {} }] of Object.entries(touched)) {
+    if (code !== '0x') codes.add(code)
+    const { accountProof, storageProof } = await devnet.rpc.call<{
+      readonly accountProof: readonly Hex[]
+      readonly storageProof: readonly { readonly proof: readonly Hex[] }[]
+    }>('eth_getProof', address, Object.keys(storage), block)
+    for (const node of [...accountProof, ...storageProof.flatMap(({ proof }) => proof)]) state.add(node)
+  }
+  return { state: [...state], codes: [...codes], keys: [], headers: [] }
+}
 
 describe('a proven receipt', () => {
   let receipt: Envelope

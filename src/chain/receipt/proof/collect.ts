@@ -1,4 +1,5 @@
-import { type Hex, keccak256 } from 'viem'
+import type { Hex } from 'viem'
+import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { ChainClient, Endpoint } from '../../rpc/client.ts'
@@ -7,12 +8,14 @@ import { lowerBytes, parseBytes } from '../../rpc/value.ts'
 import { encodeHeader, hashOfHeader } from '../header.ts'
 import type { ChainRecord } from '../record.ts'
 import { bytesOf, PROOF_BYTES_MAX } from './check.ts'
-import { readHints } from './hint.ts'
+import { type Hinted, readHints } from './hint.ts'
 import type { LackingState, ProofRun, ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
 /** Slots that one receipt may rest on, and keys that nodes take in one request. */
 const SLOTS_MAX = 1_000
+/** Accounts that are fetched because a hint names them. */
+const HINTED_ACCOUNTS_MAX = 500
 /** Further rounds in which the machine finds what hints did not name. */
 const ROUNDS_MAX = 64
 /** Requests under way at the same time. */
@@ -43,11 +46,10 @@ interface Sought {
   readonly calls: readonly ProvenCall[]
 }
 
-/** What has been fetched of a state so far. */
+/** What has been fetched of a state so far. The machine hashes it: here it would hold up callers. */
 interface Draft {
-  readonly nodes: Map<Hex, Hex>
-  readonly codes: Map<Hex, Hex>
-  slots: number
+  readonly nodes: Set<Hex>
+  readonly codes: Set<Hex>
 }
 
 /**
@@ -94,24 +96,33 @@ async function collectAt(
     readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
   ])
   if (hashOfHeader(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
-  const draft: Draft = { nodes: new Map(), codes: new Map(), slots: 0 }
-  for (const code of hints.codes) draft.codes.set(keccak256(code), code)
-  let lacking: LackingState = {
-    accounts: Object.fromEntries([...hints.accounts].map(([address, slots]) => [address, [...slots]])),
-    codes: {},
-  }
+  const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
+  let lacking: LackingState = { accounts: soFar(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
     await fetchLacking(endpoint, { draft, lacking, blockHash }, signal)
-    const proof = { header, nodes: [...draft.nodes.values()], codes: [...draft.codes.values()] }
+    const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
     const reply = await runner.run({ chainId, proof, calls, explores: true }, signal)
     if ('fault' in reply) throw new UnprovenError(reply.fault)
-    if (isWhole(reply.run)) return usedOf(proof, reply.run)
-    if (JSON.stringify(lacking) === JSON.stringify(reply.run.lacking)) {
+    const { run } = reply
+    if (run.slots > SLOTS_MAX) throw tooMuch(`${SLOTS_MAX} slots`)
+    if (isWhole(run)) return usedOf(proof, run)
+    if (JSON.stringify(lacking) === JSON.stringify(run.lacking)) {
       throw new UnprovenError('what an endpoint gives does not prove that block')
     }
-    lacking = reply.run.lacking
+    lacking = run.lacking
   }
   throw new UnprovenError('its calls read more than an endpoint proves')
+}
+
+/** What a hint names, as far as it may be of use: what it leaves out the machine asks for. */
+function soFar(accounts: Hinted['accounts']): LackingState['accounts'] {
+  let room = SLOTS_MAX
+  const named = [...accounts].slice(0, HINTED_ACCOUNTS_MAX).map(([address, slots]) => {
+    const taken = [...slots].slice(0, room)
+    room -= taken.length
+    return [address, taken] as const
+  })
+  return Object.fromEntries(named)
 }
 
 function isWhole({ lacking: { accounts, codes } }: ProofRun): boolean {
@@ -144,28 +155,27 @@ async function fetchLacking(
   signal: AbortSignal,
 ): Promise<void> {
   const at = { blockHash }
-  const accounts = Object.entries(lacking.accounts).map(([address, slots]) => [address as Hex, slots] as const)
-  draft.slots += accounts.reduce((sum, [, slots]) => sum + slots.length, 0)
-  if (draft.slots > SLOTS_MAX) throw tooMuch(`${SLOTS_MAX} slots`)
-  const parse = (result: unknown) => noteNodes(draft.nodes, result)
-  await inTurns(
+  const accounts = Object.entries(lacking.accounts)
+  await fewAtOnce(
     [
-      ...accounts.map(([address, slots]) => ({ method: 'eth_getProof', params: [address, slots, at], parse })),
-      ...Object.entries(lacking.codes).map(([address, hash]) => ({
+      ...accounts.map(([address, slots]) => ({
+        method: 'eth_getProof',
+        params: [address, slots, at],
+        parse: (result: unknown) => noteNodes(draft.nodes, result),
+      })),
+      ...Object.keys(lacking.codes).map((address) => ({
         method: 'eth_getCode',
         params: [address, at],
-        parse: (result: unknown) => {
-          const code = lowerBytes(parseBytes(result))
-          if (keccak256(code) === hash) draft.codes.set(hash, code)
-        },
+        parse: (result: unknown) => void draft.codes.add(lowerBytes(parseBytes(result))),
       })),
     ],
+    TOGETHER_MAX,
     (request) => endpoint.request(request, signal),
   )
 }
 
-/** The nodes of an answer of `eth_getProof`, by their hashes. */
-function noteNodes(nodes: Map<Hex, Hex>, result: unknown): void {
+/** The nodes of an answer of `eth_getProof`. */
+function noteNodes(nodes: Set<Hex>, result: unknown): void {
   const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
   if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')
   const all: unknown[] = [...accountProof]
@@ -174,17 +184,5 @@ function noteNodes(nodes: Map<Hex, Hex>, result: unknown): void {
     if (!Array.isArray(proof)) throw new TypeError('Expected the proof of a slot')
     all.push(...proof)
   }
-  for (const each of all) {
-    const node = lowerBytes(each)
-    nodes.set(keccak256(node), node)
-  }
-}
-
-/** Sends requests, a few at the same time. */
-async function inTurns<Item>(items: readonly Item[], send: (item: Item) => Promise<void>): Promise<void> {
-  const waiting = [...items]
-  const lane = async () => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await send(item)
-  }
-  await Promise.all(Array.from({ length: Math.min(TOGETHER_MAX, items.length) }, lane))
+  for (const each of all) nodes.add(lowerBytes(each))
 }
