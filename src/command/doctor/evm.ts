@@ -11,6 +11,7 @@ import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
 import { examineCalls } from './calls.ts'
 import { examineLogs, examineOldLogs, examineState } from './past.ts'
+import { examineProofs } from './proofs.ts'
 
 /** What an examination needs besides the endpoint. */
 export interface Examination {
@@ -23,11 +24,13 @@ export interface Examination {
 /** Time limit of one question, milliseconds. */
 const QUESTION_MS = 10_000
 const USELESS = 'nothing is read from it'
+const HISTORY_COST = 'no history is stored from it, because it cannot say what is final'
+const FINALIZED_COST = 'it cannot say of a block that it is final'
 /** An honest clock and an honest block differ by less, whatever the chain allows, seconds. */
 const AHEAD_SEC = 5
 
 /**
- * Asks the endpoint at position `index` of a chain what it can do: some twenty small questions, one after another.
+ * Asks the endpoint at position `index` of a chain what it can do: some thirty small questions, one after another.
  * Never throws for what the endpoint does.
  */
 export async function examineEvm(chain: Chain, index: number, examination: Examination): Promise<readonly Finding[]> {
@@ -50,6 +53,7 @@ export async function examineEvm(chain: Chain, index: number, examination: Exami
       await examineState(endpoint, head.number, signal),
       await examineLogs(endpoint, head.number, signal),
       await examineOldLogs(endpoint, signal),
+      ...(await examineProofs(endpoint, { head, clock: shared.clock }, signal)),
     ]
   } catch (error) {
     if (signal.aborted) throw error
@@ -69,23 +73,26 @@ function examineHead(head: PinnedBlock, chain: Chain, nowMs: number): Finding {
   return lacking('head', found, 'one of both clocks is wrong; the ages of prices are off by that')
 }
 
+/** The tag that says what is final on this chain, and `finalized`, by which a verifier says it. */
 async function examineFinality(
   endpoint: Parameters<typeof readHeader>[0],
   { id, finality }: Chain,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  if (!('tag' in finality)) return []
-  const { tag } = finality
-  const cost = 'no history is stored from it, because it cannot say what is final'
-  try {
-    const block = await readHeader(endpoint, { chainId: id, at: tag }, signal)
-    return [
-      block === undefined ? lacking('finality', `no ${tag} block`, cost) : good('finality', `block ${block.number}`),
-    ]
-  } catch (error) {
-    if (signal.aborted) throw error
-    return [lacking('finality', reasonOf(error), cost)]
+  const examine = async (check: string, tag: 'safe' | 'finalized', cost: string): Promise<Finding> => {
+    try {
+      const block = await readHeader(endpoint, { chainId: id, at: tag }, signal)
+      return block === undefined ? lacking(check, `no ${tag} block`, cost) : good(check, `block ${block.number}`)
+    } catch (error) {
+      if (signal.aborted) throw error
+      return lacking(check, reasonOf(error), cost)
+    }
   }
+  const tag = 'tag' in finality ? finality.tag : undefined
+  return [
+    ...(tag === undefined ? [] : [await examine('finality', tag, HISTORY_COST)]),
+    await examine('finalized tag', 'finalized', FINALIZED_COST),
+  ]
 }
 
 /** The words of an error. Those of endpoints' errors are ours: they repeat nothing of an address. */

@@ -25,14 +25,21 @@ export async function examineState(endpoint: Endpoint, head: bigint, signal: Abo
       ),
       signal,
     )
-  if (await has(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return good('past state', 'of every block')
+  const depth = await depthOf(head, has)
+  if (depth === 'all') return good('past state', 'of every block')
+  const found = depth === 0n ? 'none' : `of the last ${grouped(depth)} blocks, or some more`
+  return lacking('past state', found, STATE_COST)
+}
+
+/** How many blocks back something holds, the newest not asked; `all` if it holds at the first block. */
+export async function depthOf(head: bigint, holds: (block: bigint) => Promise<boolean>): Promise<bigint | 'all'> {
+  if (await holds(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return 'all'
   let deepest = 0n
   for (const depth of DEPTHS) {
-    if (depth >= head || !(await has(head - depth))) break
+    if (depth >= head || !(await holds(head - depth))) break
     deepest = depth
   }
-  const found = deepest === 0n ? 'none' : `of the last ${grouped(deepest)} blocks, or some more`
-  return lacking('past state', found, STATE_COST)
+  return deepest
 }
 
 /** How many blocks of logs the endpoint gives at once, near the newest. */
@@ -83,6 +90,7 @@ export async function answerOf<T>(question: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-function grouped(count: bigint): string {
+/** A number with a comma between thousands. */
+export function grouped(count: bigint): string {
   return count.toLocaleString('en')
 }

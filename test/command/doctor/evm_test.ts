@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
+import { LENS_ADDRESS } from '../../../src/chain/call/bundle/bundle.ts'
 import { examineEvm } from '../../../src/command/doctor/evm.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -71,6 +72,9 @@ test('an endpoint that can do everything', async () => {
     'past state': 'good: of every block',
     logs: `good: ${(BLOCKS + 1).toLocaleString('en')} blocks at once, or more`,
     'old logs': 'good: yes',
+    'finalized tag': expect.stringMatching(/^good: block \d+$/),
+    proofs: 'good: of every block',
+    'proof hints': 'good: debug_traceCall',
   })
 })
 
@@ -81,7 +85,9 @@ test('the finality tag, if the chain has one', async () => {
   faulty.rpc.rule(({ params }) => (params[0] === 'finalized' ? { kind: 'result', result: null } : undefined))
   expect(await examined({ chain: { finality: { tag: 'finalized' } } })).toMatchObject({
     finality: 'lack: no finalized block',
+    'finalized tag': 'lack: no finalized block',
   })
+  expect(await examined()).toMatchObject({ 'finalized tag': 'lack: no finalized block' })
 })
 
 test.each(['ignore', 'refuse'] as const)('no state override: it may %s it', async (how) => {
@@ -129,6 +135,67 @@ test('logs of few blocks at once, of none, and not of the first ones', async () 
   expect(await examined()).toMatchObject({ logs: expect.stringMatching(/^good/), 'old logs': 'lack: no' })
   refuse(() => true)
   expect(await examined()).toMatchObject({ logs: 'lack: none', 'old logs': 'lack: no' })
+})
+
+test('how old a block it proves, or that it proves none, and why', async () => {
+  const refusal = { kind: 'error', error: { code: -32000, message: 'distance exceeds maximum proof window' } } as const
+  const hashes = new Map<unknown, number>()
+  for (const depth of [100, 1_000, BLOCKS - 1]) {
+    const { hash } = await createRpc(faulty.anvil.rpcUrl).call<{ hash: string }>(
+      'eth_getBlockByNumber',
+      `0x${(BLOCKS - depth).toString(16)}`,
+      false,
+    )
+    hashes.set(hash, depth)
+  }
+  const depthOf = ({ params }: SeenRequest): number =>
+    hashes.get((params[2] as { readonly blockHash: string }).blockHash) ?? 0
+  const keep = (depth: number) =>
+    faulty.rpc.rule((request) => (request.method === 'eth_getProof' && depthOf(request) > depth ? refusal : undefined))
+  keep(1_200)
+  expect(await examined()).toMatchObject({
+    proofs: expect.stringMatching(/^lack: of the last 1,000 blocks, or some more/),
+  })
+  keep(128)
+  expect(await examined()).toMatchObject({
+    proofs: expect.stringMatching(/^lack: of the last 100 blocks, or some more/),
+  })
+  keep(0)
+  expect(await examined()).toMatchObject({ proofs: 'lack: of the newest block, or some more' })
+  keep(-1)
+  const { proofs, 'proof hints': hints } = await examined()
+  expect([proofs, hints]).toEqual(['lack: none', undefined])
+  // What is said to prove a state must do so.
+  const change = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replaceAll('"0xf', '"0xe'))
+  faulty.rpc.rule(({ method }) => (method === 'eth_getProof' ? { kind: 'change', change } : undefined))
+  expect(await examined()).toMatchObject({ proofs: 'lack: none' })
+  const other = (result: unknown) => ({ ...(result as object), extraData: '0x1234' })
+  faulty.rpc.rule(({ method }) => (method === 'eth_getBlockByHash' ? { kind: 'change', change: other } : undefined))
+  expect(await examined()).toMatchObject({
+    proofs: "lack: none, because the chain's header does not hash to its hash",
+  })
+})
+
+test('which hint it gives about what a call reads', async () => {
+  const unknown = { kind: 'error', error: { code: -32_601, message: 'the method does not exist' } } as const
+  const [address, slot] = [LENS_ADDRESS, `0x${'0'.repeat(64)}`]
+  const given: Readonly<Record<string, unknown>> = {
+    eth_createAccessList: { accessList: [{ address, storageKeys: [slot] }], gasUsed: '0x0' },
+    debug_traceCall: { [address]: { storage: { [slot]: slot } } },
+    proof_call: { result: '0x', witness: { state: ['0xc0'], codes: [], keys: [], headers: [] } },
+  }
+  for (const [method, result] of Object.entries(given)) {
+    faulty.rpc.rule((request) => {
+      if (request.method === method) return { kind: 'result', result }
+      return request.method in given ? unknown : undefined
+    })
+    expect(await examined()).toMatchObject({ 'proof hints': `good: ${method}` })
+  }
+  // Two that ran the call without the override.
+  for (const result of [{ accessList: [] }, { [address]: { balance: '0x0' } }]) {
+    faulty.rpc.rule((request) => (request.method in given ? { kind: 'result', result } : undefined))
+    expect(await examined()).toMatchObject({ 'proof hints': 'lack: none' })
+  }
 })
 
 test('a head that is old, and clocks that differ', async () => {

@@ -141,7 +141,8 @@ function usedOf({ header, nodes, codes }: StateProof, run: ProofRun): StateProof
   return proof
 }
 
-async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
+/** RLP of the header of a block, from its fields; `0x` if it lacks one. Throws as `Endpoint.request`. */
+export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
   const parse = (result: unknown): Hex => {
     if (typeof result !== 'object' || result === null) throw new TypeError('Expected a block')
     return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
@@ -174,8 +175,8 @@ async function fetchLacking(
   )
 }
 
-/** The nodes of an answer of `eth_getProof`. */
-function noteNodes(nodes: Set<Hex>, result: unknown): void {
+/** Adds the nodes of an answer of `eth_getProof`. Throws `TypeError` if it is none. */
+export function noteNodes(nodes: Set<Hex>, result: unknown): void {
   const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
   if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')
   const all: unknown[] = [...accountProof]

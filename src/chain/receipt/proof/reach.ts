@@ -1,0 +1,26 @@
+import { type Hex, keccak256, zeroHash } from 'viem'
+import { LENS_ADDRESS } from '../../call/bundle/bundle.ts'
+import type { Endpoint } from '../../rpc/client.ts'
+import { hashOfHeader, openHeader } from '../header.ts'
+import { noteNodes, readHeaderBytes, UnprovenError } from './collect.ts'
+import { createNodes, lookUp, MissingNodeError } from './lookup.ts'
+
+/**
+ * Whether an endpoint proves the state of a block, by the example of an account that nobody has. Throws `UnprovenError`
+ * if headers of the chain do not hash to their hash, else as `Endpoint.request`.
+ */
+export async function provesBlock(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<boolean> {
+  const header = await readHeaderBytes(endpoint, blockHash, signal)
+  if (hashOfHeader(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
+  const nodes = new Set<Hex>()
+  const parse = (result: unknown) => noteNodes(nodes, result)
+  const params = [LENS_ADDRESS, [zeroHash], { blockHash }]
+  await endpoint.request({ method: 'eth_getProof', params, parse }, signal)
+  try {
+    lookUp(createNodes([...nodes]), openHeader(header).stateRoot, keccak256(LENS_ADDRESS))
+    return true
+  } catch (error) {
+    if (error instanceof MissingNodeError) return false
+    throw error
+  }
+}

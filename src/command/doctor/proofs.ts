@@ -1,0 +1,62 @@
+import type { PinnedBlock } from '../../chain/block.ts'
+import { readHeader } from '../../chain/read_block.ts'
+import { UnprovenError } from '../../chain/receipt/proof/collect.ts'
+import { hintMethodOf } from '../../chain/receipt/proof/hint.ts'
+import { provesBlock } from '../../chain/receipt/proof/reach.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { depthOf, grouped } from './past.ts'
+
+const NONE_COST = 'receipt=proof is 503 unless another endpoint proves'
+const OLD_COST = 'receipt=proof of an older block is 503 unless another endpoint proves it'
+const HINTS_COST = 'the proof of one position takes dozens of round trips in place of five'
+
+/** How old a block the endpoint proves, and how it says what a call reads. Doubts count as no. */
+export async function examineProofs(
+  endpoint: Endpoint,
+  { head, clock }: { readonly head: PinnedBlock; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { chainId, hash: blockHash } = head
+  /** The oldest block that it is known to prove. */
+  let oldest = head
+  let because = ''
+  const proves = async (at: bigint): Promise<boolean> => {
+    try {
+      const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, signal)
+      const isProven = block !== undefined && (await provesBlock(endpoint, block.hash, signal))
+      if (isProven && block.number < oldest.number) oldest = block
+      return isProven
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (error instanceof UnprovenError) because = `, because ${error.message}`
+      return false
+    }
+  }
+  if (!(await proves(head.number))) return [lacking('proofs', `none${because}`, NONE_COST)]
+  const depth = await depthOf(head.number, proves)
+  const by = await hintMethodOf(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
+  return [
+    depth === 'all'
+      ? good('proofs', 'of every block')
+      : lacking('proofs', `${textOf(depth)}${ageOf(oldest, head)}`, OLD_COST),
+    by === undefined ? lacking('proof hints', 'none', HINTS_COST) : good('proof hints', by),
+  ]
+}
+
+function textOf(depth: bigint): string {
+  return depth === 0n ? 'of the newest block, or some more' : `of the last ${grouped(depth)} blocks, or some more`
+}
+
+/** How old a block is, in words; nothing for the newest. */
+function ageOf({ timestampSec }: PinnedBlock, head: PinnedBlock): string {
+  const minutes = Number(head.timestampSec - timestampSec) / 60
+  const units = [
+    ['days', 1_440],
+    ['hours', 60],
+    ['minutes', 1],
+  ] as const
+  const found = units.find(([, length]) => minutes >= 2 * length)
+  return found === undefined ? '' : `, ${Math.round(minutes / found[1])} ${found[0]}`
+}
