@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, erc20Abi, parseAbi, toHex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../src/chain/block.ts'
-import { totalsOf } from '../../src/family/aave_v3/math.ts'
+import { totalsOf } from '../../src/family/aave_v3/math/account.ts'
 import { createLendingReader } from '../../src/family/aave_v3/read/read.ts'
 import { figuresOf as positionFigures } from '../../src/family/uniswap_v3/math/figures.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
-import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math.ts'
+import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

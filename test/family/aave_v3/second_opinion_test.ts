@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { borrowsOf, safeBorrow, suppliesOf, totalsOf, yieldLegs } from '../../../src/family/aave_v3/math.ts'
+import { borrowsOf, safeBorrow, suppliesOf, totalsOf, yieldLegs } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { netApy, weightedApy } from '../../../src/finance/math/lending.ts'
 import { formatRational, type Rational, rational } from '../../../src/lib/number/rational.ts'

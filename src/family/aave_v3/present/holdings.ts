@@ -2,7 +2,7 @@ import { type Address, zeroAddress } from 'viem'
 import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
-import { isInCategory, limitsFrom } from '../math.ts'
+import { isInCategory, limitsFrom } from '../math/account.ts'
 import type { RawCategory, RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 

@@ -5,7 +5,7 @@ import { RAY } from '../../../finance/math/rate.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from '../math.ts'
+import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from '../math/account.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
 
 /** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */

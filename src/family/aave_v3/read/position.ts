@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from '../math.ts'
+import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from '../math/account.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './abi.ts'
 

@@ -1,4 +1,4 @@
-import { type Account, borrowsOf, suppliesOf } from '../../math.ts'
+import { type Account, borrowsOf, suppliesOf } from '../../math/account.ts'
 
 const BPS = 10_000n
 const WAD = 10n ** 18n
