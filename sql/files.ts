@@ -16,12 +16,14 @@ import liquidityChange0013 from './migrations/0013_liquidity_change.sql' with { 
 import instanceKey0014 from './migrations/0014_instance_key.sql' with { type: 'text' }
 import midnightRow0015 from './migrations/0015_midnight_row.sql' with { type: 'text' }
 import watch0016 from './migrations/0016_watch.sql' with { type: 'text' }
+import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from './functions/gate_facts.sql' with { type: 'text' }
 import requestLogNumbers from './functions/request_log_numbers.sql' with { type: 'text' }
 import gateSettle from './functions/gate_settle.sql' with { type: 'text' }
+import gateSettleIdempotent from './functions/gate_settle_idempotent.sql' with { type: 'text' }
 import requestRollupAdd from './functions/request_rollup_add.sql' with { type: 'text' }
 import gateVoid from './functions/gate_void.sql' with { type: 'text' }
 import historyPlaceId from './functions/history_place_id.sql' with { type: 'text' }
@@ -30,6 +32,7 @@ import historyCut from './functions/history_cut.sql' with { type: 'text' }
 import historyFallBack from './functions/history_fall_back.sql' with { type: 'text' }
 import historyForget from './functions/history_forget.sql' with { type: 'text' }
 import historyIsAgreed from './functions/history_is_agreed.sql' with { type: 'text' }
+import idempotencyClaim from './functions/idempotency_claim.sql' with { type: 'text' }
 import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
 import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
@@ -67,6 +70,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 14, name: '0014_instance_key', text: instanceKey0014 },
   { version: 15, name: '0015_midnight_row', text: midnightRow0015 },
   { version: 16, name: '0016_watch', text: watch0016 },
+  { version: 17, name: '0017_idempotency', text: idempotency0017 },
 ]
 
 /** Every function, after those that it calls. */
@@ -77,6 +81,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'gate_facts', text: gateFacts },
   { name: 'request_log_numbers', text: requestLogNumbers },
   { name: 'gate_settle', text: gateSettle },
+  { name: 'gate_settle_idempotent', text: gateSettleIdempotent },
   { name: 'request_rollup_add', text: requestRollupAdd },
   { name: 'gate_void', text: gateVoid },
   { name: 'history_place_id', text: historyPlaceId },
@@ -85,6 +90,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'history_fall_back', text: historyFallBack },
   { name: 'history_forget', text: historyForget },
   { name: 'history_is_agreed', text: historyIsAgreed },
+  { name: 'idempotency_claim', text: idempotencyClaim },
   { name: 'lease_release', text: leaseRelease },
   { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },

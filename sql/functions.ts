@@ -19,6 +19,12 @@ export const gateSettle = callRows<
   { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; scopes: readonly string[] }
 >('gate', { name: 'gate_settle', params: ['hour', 'lock', 'payers', 'dues', 'organizations', 'keys', 'paths', 'statuses', 'requests', 'sums', 'limitGroups', 'limitScopes', 'limitDaily', 'limitMosts', 'groups', 'requestedAtMs', 'settlements', 'requestIds', 'methods', 'asked', 'latenciesMs', 'credits', 'admitted'], columns: ['organization_ids', 'balances', 'unpaid', 'scopes'] })
 
+/** Charges and logs requests as gate_settle does, and keeps their answers under the idempotency keys that they have claimed, all or nothing. */
+export const gateSettleIdempotent = callRows<
+  { headers: readonly string[]; bodies: readonly string[]; bytes: readonly number[]; hour: string | number; lock: number; payers: readonly string[]; dues: readonly string[] | readonly number[]; organizations: readonly string[]; keys: readonly string[]; paths: readonly string[]; statuses: readonly number[]; requests: readonly number[]; sums: readonly string[] | readonly number[]; limitGroups: readonly number[]; limitScopes: readonly string[]; limitDaily: readonly number[]; limitMosts: readonly string[] | readonly number[]; groups: readonly number[]; requestedAtMs: readonly string[] | readonly number[]; settlements: readonly string[]; requestIds: readonly string[]; methods: readonly string[]; asked: readonly string[]; latenciesMs: readonly number[]; credits: readonly number[]; admitted: readonly number[] },
+  { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; scopes: readonly string[] }
+>('gate', { name: 'gate_settle_idempotent', params: ['headers', 'bodies', 'bytes', 'hour', 'lock', 'payers', 'dues', 'organizations', 'keys', 'paths', 'statuses', 'requests', 'sums', 'limitGroups', 'limitScopes', 'limitDaily', 'limitMosts', 'groups', 'requestedAtMs', 'settlements', 'requestIds', 'methods', 'asked', 'latenciesMs', 'credits', 'admitted'], columns: ['organization_ids', 'balances', 'unpaid', 'scopes'] })
+
 /** Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is no row, inserts one, so that a settlement that arrives later finds its place taken. */
 export const gateVoid = callRows<
   { organizations: readonly string[]; requestedAtMs: readonly string[] | readonly number[]; settlements: readonly string[]; requests: readonly string[]; keys: readonly string[]; methods: readonly string[]; paths: readonly string[]; asked: readonly string[]; latenciesMs: readonly number[]; admitted: readonly number[]; limitRequests: readonly number[]; limitScopes: readonly string[]; limitDaily: readonly number[] },
@@ -36,6 +42,12 @@ export const historyForget = callRows<
   { chainId: string | number },
   { rows: string; prices: string }
 >('background', { name: 'history_forget', params: ['chainId'], columns: ['rows', 'prices'] })
+
+/** Claims an idempotency key for a request, or says what became of the request that has it. */
+export const idempotencyClaim = callRows<
+  { organization: string; key: string; hash: string; settlement: string; claimSec: number; bytesMax: string | number },
+  { state: string; headers: string | null; body: string | null }
+>('read', { name: 'idempotency_claim', params: ['organization', 'key', 'hash', 'settlement', 'claimSec', 'bytesMax'], columns: ['state', 'headers', 'body'] })
 
 /** Stores lending events and what is complete with them. */
 export const lendingEventStore = callValue<

@@ -181,6 +181,22 @@ declare module '*/queries/history_progress_list.sql' {
   export default text
 }
 
+declare module '*/queries/idempotency_forget.sql' {
+  const text: SqlText<
+    [],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/idempotency_release.sql' {
+  const text: SqlText<
+    [settlement_id: string],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/instance_key_insert.sql' {
   const text: SqlText<
     [id: string, public_key: string, private_key: string | null, replaced: string | null, actor: string],

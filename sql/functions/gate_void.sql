@@ -1,5 +1,6 @@
 -- Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is
--- no row, inserts one, so that a settlement that arrives later finds its place taken. Idempotent. Paths, request ids and
+-- no row, inserts one, so that a settlement that arrives later finds its place taken. Their idempotency keys are free
+-- again. Idempotent. Paths, request ids and
 -- limits as for gate_settle, but p_limit_requests has the number of the request that a limit bound. Returns how many rows
 -- were turned to 503, how many were inserted, and the credits refunded.
 -- lane background
@@ -22,6 +23,8 @@ declare
   v_statuses integer[];
   v_credits integer[];
 begin
+  -- First, because whoever settles locks the record before the balance. Without it a late original charges nothing.
+  delete from idempotency_record r where r.settlement_id = any (p_settlements);
   select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
   from request_log_numbers(p_organizations, p_keys, p_paths) n;
   perform from spending_limit s

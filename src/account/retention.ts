@@ -1,4 +1,5 @@
 import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
+import forgetKeysSql from '../../sql/queries/idempotency_forget.sql' with { type: 'text' }
 import deleteLeasesSql from '../../sql/queries/lease_delete_expired.sql' with { type: 'text' }
 import forgetSql from '../../sql/queries/spending_limit_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
@@ -7,6 +8,7 @@ import type { Job } from '../job/job.ts'
 import type { Log } from '../lib/log.ts'
 
 const forget = query(forgetSql, 'background')
+const forgetKeys = query(forgetKeysSql, 'background')
 const deleteLeases = query(deleteLeasesSql, 'background')
 
 /** The log is kept at least this long. */
@@ -24,7 +26,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
  * Tends the log every hour; several processes may do so at once. A round makes the partitions of the next weeks, forgets
- * old days of keys, old sessions and leases of dead processes, then drops whole weeks of the log older than `days`; 0
+ * old days of keys, old sessions, idempotency keys and leases of dead processes, then drops whole weeks of the log older than `days`; 0
  * keeps all. It throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export function retentionJob(options: { readonly db: Database; readonly log: Log; readonly days: number }): Job {
@@ -36,6 +38,7 @@ export function retentionJob(options: { readonly db: Database; readonly log: Log
     async round() {
       await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
       await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
+      await forgetKeys(db, [], { deadlineMs: DEADLINE_MS })
       await deleteLeases(db, [LEASE_DAYS], { deadlineMs: DEADLINE_MS })
       while (days > 0) {
         const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })

@@ -8,6 +8,7 @@ import { createDeadlines } from './exchange/deadline.ts'
 import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAnswer } from './exchange/exchange.ts'
 import type { Gate, Principal } from './exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
+import { takesNoKey } from './exchange/idempotency.ts'
 import { createInFlight } from './exchange/in_flight.ts'
 import { createOpenings } from './exchange/openings.ts'
 import { failed } from './exchange/refusal.ts'
@@ -23,7 +24,7 @@ import { findAt, findGateway, type Port } from './port.ts'
 import { bodyFault, readJson } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
-import { bearerKey } from './request/key.ts'
+import { bearerKey, IDEMPOTENCY_KEY } from './request/key.ts'
 import { readParameters } from './request/parameters.ts'
 import { isRead, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
@@ -148,35 +149,41 @@ export function createApp(options: AppOptions): App {
     const plane = planeOf(port.planes, asked)
     const query = target?.query ?? ''
     const base = baseOf(host)
+    const idempotencyKey = headers.get(IDEMPOTENCY_KEY)
     if (plane !== undefined) {
-      return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault, startedMs })
+      const faultHere = fault ?? (idempotencyKey === null ? undefined : takesNoKey())
+      return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault: faultHere, startedMs })
     }
     const path = table.canonical(asked)
     const found = fault === undefined ? findAt(port, { request, requestId, asked, path }) : port.find(method, path)
     const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
     const holder = key === undefined ? undefined : port.holder(key, context)
+    const isGateway = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
+    // One request may hold several messages.
+    const holdsMessages = isGateway && idempotencyKey === null
     const exchange: Exchange = {
       principal: holder,
       requestId,
       settlementId: settlementIdFrom(fresh),
       startedMs,
       method,
+      idempotencyKey: idempotencyKey ?? undefined,
       path,
       query,
       base,
       found,
       asked: found.kind === 'endpoint' ? () => inputOf(request, found, query) : emptyInput,
-      fault,
+      fault: isGateway && !holdsMessages ? takesNoKey() : fault,
       signal: request.signal,
     }
 
     inFlight.enter()
-    const holdsMessages = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
-    const { answer, account } = holdsMessages
-      ? await gateway.answer(request, holder, (invocation) =>
-          run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
-        )
-      : await run(exchange)
+    const { answer, account } =
+      holdsMessages && gateway !== undefined
+        ? await gateway.answer(request, holder, (invocation) =>
+            run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
+          )
+        : await run(exchange)
     inFlight.leave()
     return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }

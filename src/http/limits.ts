@@ -17,6 +17,8 @@ export const PAGE_MAX = 1_000_000_000
 /** Largest and usual page size. */
 export const PAGE_LIMIT_MAX = 25
 export const PAGE_LIMIT_DEFAULT = 10
+/** Longest idempotency key. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Longest bearer token that is looked up. */
 export const KEY_LENGTH_MAX = 256
 /** How long the body of a request may take to arrive. */

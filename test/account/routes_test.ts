@@ -266,5 +266,6 @@ test('the route describes itself in OpenAPI', () => {
     'errors',
     'page',
     'limit',
+    'Idempotency-Key',
   ])
 })

@@ -2,6 +2,7 @@ import ledgerFindSql from '../../../sql/queries/ledger_find.sql' with { type: 't
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Admission, Gate, Settled, Settlement } from '../../http/exchange/gate.ts'
+import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
@@ -13,11 +14,12 @@ import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createKeyFacts } from './facts.ts'
+import { claimKey, releaseKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLimit } from './refusals.ts'
 import { rollupJob } from './rollup.ts'
-import { type SettleOutcome, settleBatch, storable } from './settle.ts'
+import { isSuperseded, type SettleOutcome, settleBatch, settleKept, storable } from './settle.ts'
 import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
 
@@ -51,12 +53,20 @@ interface GateOptions {
 
 /** Most requests of one statement. */
 const BATCH_MAX = 2_048
+/** Fewer of those whose answers are kept: each brings its body. */
+const KEPT_BATCH_MAX = 16
 /** Most requests that wait. */
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 /** How often the journal shows, within a lease, that this process lives. */
 const BEATS_PER_LEASE = 5
 const NO_FEATURES: readonly Feature[] = []
+
+/** A settlement whose answer is kept. */
+interface Kept {
+  readonly settlement: Settlement
+  readonly answer: KeptAnswer
+}
 
 /**
  * Makes the gate over one database: two batched statements. Facts about keys are remembered between requests, but the
@@ -91,7 +101,20 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: observed('admit', decide),
   })
-  const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
+  const settlements = createBatcher<Settlement, SettleOutcome>({
+    ...limits,
+    flush: observed('settle', (batch) => orVoid(batch, settleBatch)),
+  })
+  const kept = createBatcher<Kept, SettleOutcome>({
+    ...limits,
+    itemsMax: KEPT_BATCH_MAX,
+    flush: observed('settle', (batch) =>
+      orVoid(
+        batch.map(({ settlement }) => settlement),
+        (limited) => settleKept(limited, batch),
+      ),
+    ),
+  })
 
   // The service starts even if its database is away: the journal opens once the database names its ledger.
   await voider.ready().catch(() => {})
@@ -122,12 +145,12 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+  async function orVoid(batch: readonly Settlement[], settle: typeof settleBatch): Promise<readonly SettleOutcome[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettled(error)
     })
     try {
-      const outcomes = await settleBatch(within(db, { deadlineMs, clock }), batch)
+      const outcomes = await settle(within(db, { deadlineMs, clock }), batch)
       rollups.wake()
       return outcomes
     } catch (error) {
@@ -137,6 +160,26 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       await voider.add(batch)
       throw unsettled(error)
     }
+  }
+
+  async function settle(settlement: Settlement, answer?: KeptAnswer): Promise<Settled> {
+    const { admitted, caller, requestedAtMs } = settlement
+    if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
+      unlogged.add(1)
+      return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
+    }
+    // Nothing may be sent whose outcome, if unknown, could not be remembered.
+    if (voider.full) throw unsettled(new Error('journal full'))
+    const safe = storable(settlement)
+    const outcome = await (answer === undefined ? settlements.submit(safe) : kept.submit({ settlement: safe, answer }))
+    if (!('refused' in outcome)) return outcome
+    if (isSuperseded(outcome.refused)) {
+      const logged = await settle({ ...settlement, status: 409, credits: 0 })
+      return { ...logged, paid: false, isSuperseded: true }
+    }
+    const { code, constraint } = outcome.refused
+    log.error({ msg: 'The database refused a settlement', settlementId: safe.settlementId, code, constraint })
+    throw unsettled(outcome.refused)
   }
 
   return {
@@ -153,29 +196,21 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       if (principal.kind === 'job' || facts.knows(principal.hash)) return admissions.submit(request)
       return admitStranger(request, principal.hash)
     },
-    async settle(settlement): Promise<Settled> {
-      const { admitted, caller, requestedAtMs } = settlement
-      if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
-        unlogged.add(1)
-        return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
-      }
-      // Nothing may be sent whose outcome, if unknown, could not be remembered.
-      if (voider.full) throw unsettled(new Error('journal full'))
-      const safe = storable(settlement)
-      const outcome = await settlements.submit(safe)
-      if (!('refused' in outcome)) return outcome
-      const { code, constraint } = outcome.refused
-      log.error({ msg: 'The database refused a settlement', settlementId: safe.settlementId, code, constraint })
-      throw unsettled(outcome.refused)
-    },
+    settle,
+    claim: (claim) => claimKey(db, claim),
+    release: (settlementId) =>
+      releaseKey(db, settlementId).catch((error: unknown) => {
+        log.warn({ msg: 'Could not give up an idempotency key', settlementId, error })
+      }),
     async close(timeoutMs) {
-      const drained = Promise.all([admissions.idle(), settlements.idle()]).then(() => voider.idle())
+      const settled = () => Promise.all([settlements.idle(), kept.idle()])
+      const drained = Promise.all([admissions.idle(), settled()]).then(() => voider.idle())
       await before(timeoutMs, drained).catch(() => {})
       voider.stop()
       rollups.stop()
       // A settlement under way may still need the journal, until its deadline at the latest.
-      const closing = settlements.idle().then(() => voider.close())
-      if (settlements.size === 0) await closing
+      const closing = settled().then(() => voider.close())
+      if (settlements.size + kept.size === 0) await closing
     },
   }
 }

@@ -1,7 +1,9 @@
-import { gateSettle, gateVoid } from '../../../sql/functions.ts'
+import { gateSettle, gateSettleIdempotent, gateVoid } from '../../../sql/functions.ts'
 import { type Database, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settled, Settlement, SpendingLimit } from '../../http/exchange/gate.ts'
+import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
 import { NOWHERE } from '../request_log.ts'
+import { recordsOf } from './idempotency.ts'
 
 /** Longer texts are cut. */
 const PATH_LENGTH_MAX = 200
@@ -14,6 +16,8 @@ const HOUR_MS = 3_600_000
 const SPENT_MEANWHILE_MAX = 16
 /** Our own SQLSTATE: not all can pay. */
 const CANNOT_PAY = 'WS402'
+/** Our own SQLSTATE: the idempotency key has gone to another request. */
+const SUPERSEDED = 'WS409'
 /** Data exceptions and integrity violations: a row is at fault, and sending it again would not help. */
 const ROW_FAULT_CLASSES = ['22', '23']
 
@@ -37,19 +41,43 @@ export function storable(settlement: Settlement): Settlement {
  * the outcome is unknown, and all other errors of the database: then some may have been charged, and all must be
  * voided.
  */
-export async function settleBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+export function settleBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+  return settleHours(settlements, (columns) => gateSettle(db, columns))
+}
+
+async function settleHours(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
   const hours = new Set(settlements.map(hourOf))
-  if (hours.size === 1) return settleHour(db, settlements)
+  if (hours.size === 1) return settleHour(settlements, charge)
   // Rollups count by the hour, so each hour has its own statement; the oldest, which was admitted first, goes first.
   const outcomes = new Map<Settlement, SettleOutcome>()
   for (const hour of [...hours].sort((a, b) => a - b)) {
     const part = settlements.filter((each) => hourOf(each) === hour)
-    for (const [index, outcome] of (await settleHour(db, part)).entries()) {
+    for (const [index, outcome] of (await settleHour(part, charge)).entries()) {
       const settlement = part[index]
       if (settlement !== undefined) outcomes.set(settlement, outcome)
     }
   }
   return settlements.flatMap((each) => outcomes.get(each) ?? [])
+}
+
+/**
+ * The same for settlements whose answers are kept, in the same statement, under the keys that they have claimed. One
+ * whose key has gone to another request is refused as superseded.
+ */
+export async function settleKept(
+  db: Database,
+  kept: readonly { readonly settlement: Settlement; readonly answer: KeptAnswer }[],
+): Promise<readonly SettleOutcome[]> {
+  const answers = new Map(kept.map(({ settlement, answer }) => [settlement, answer]))
+  const settlements = kept.map(({ settlement }) => settlement)
+  return settleHours(settlements, (columns, part) =>
+    gateSettleIdempotent(db, { ...recordsOf(part.flatMap((each) => answers.get(each) ?? [])), ...columns }),
+  )
+}
+
+/** True if a settlement was refused because its idempotency key has gone to another request. */
+export function isSuperseded(refused: SqlError): boolean {
+  return refused.code === SUPERSEDED
 }
 
 /**
@@ -70,21 +98,21 @@ export async function voidBatch(db: Database, settlements: readonly Settlement[]
 }
 
 /** One statement, or one for each half if it is refused for the content of a row: a refused one changed nothing. */
-async function settleHour(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+async function settleHour(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
   try {
-    return await settleAll(db, settlements)
+    return await settleAll(settlements, charge)
   } catch (error) {
     if (!isRowFault(error)) throw error
     if (settlements.length === 1) return [{ refused: error }]
     const middle = settlements.length >> 1
     // One after the other: the order of arrival decides who can pay.
-    const first = await settleHour(db, settlements.slice(0, middle))
-    return [...first, ...(await settleHour(db, settlements.slice(middle)))]
+    const first = await settleHour(settlements.slice(0, middle), charge)
+    return [...first, ...(await settleHour(settlements.slice(middle), charge))]
   }
 }
 
-async function settleAll(db: Database, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
-  const row = await chargeAndLog(db, columnsOf(settlements))
+async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly Settled[]> {
+  const row = await chargeAndLog((columns) => charge(columns, settlements), columnsOf(settlements))
   const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
   const scopes = new Map(row?.unpaid.map((number, index) => [number - 1, row.scopes[index] ?? '']))
   return settlements.map(({ caller, credits }, index) => {
@@ -97,18 +125,20 @@ async function settleAll(db: Database, settlements: readonly Settlement[]): Prom
 }
 
 /** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
-async function chargeAndLog(db: Database, columns: Columns) {
+async function chargeAndLog(charge: (columns: Columns) => ReturnType<Charge>, columns: Columns) {
   try {
-    const [row] = await gateSettle(db, columns)
+    const [row] = await charge(columns)
     return row
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
-    const [row] = await gateSettle(db, { ...columns, lock: 1 })
+    const [row] = await charge({ ...columns, lock: 1 })
     return row
   }
 }
 
 type Columns = Parameters<typeof gateSettle>[1]
+/** The statement that charges and logs settlements, from their columns. */
+type Charge = (columns: Columns, settlements: readonly Settlement[]) => ReturnType<typeof gateSettle>
 
 /** Requests of one organization, key, path and status that the same limits bind. */
 interface Group {
@@ -240,7 +270,7 @@ function hourOf(settlement?: Settlement): number {
 }
 
 function isRowFault(error: unknown): error is SqlError {
-  return error instanceof SqlError && ROW_FAULT_CLASSES.includes(error.code.slice(0, 2))
+  return error instanceof SqlError && (isSuperseded(error) || ROW_FAULT_CLASSES.includes(error.code.slice(0, 2)))
 }
 
 function printable(value: string, max: number): string {

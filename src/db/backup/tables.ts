@@ -25,6 +25,8 @@ export const BACKED_UP: readonly string[] = [
   'request_log_dropped',
   'request_rollup',
   'request_rollup_pending',
+  'idempotency_record',
+  'idempotency_use',
   'history_chain',
   'history_place',
   'history_coverage',

@@ -8,7 +8,8 @@ import { type Notary, takesReceipt } from '../route/receipt.ts'
 import type { Accepted, Call, RouteRequest } from '../route/route.ts'
 import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Caller, Gate, Principal, SessionAsked } from './gate.ts'
+import type { Admission, Caller, Gate, Principal, SessionAsked, Settlement } from './gate.ts'
+import { claimOf, keptOf, replayOf, superseded } from './idempotency.ts'
 import type { Opening, Openings } from './openings.ts'
 import { failed, refusal, unknownKey, withoutWork } from './refusal.ts'
 import type { OwnerSlots } from './slots.ts'
@@ -40,6 +41,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly settlementId: string
   readonly startedMs: number
   readonly method: string
+  /** The header that lets it be repeated, if it has one. */
+  readonly idempotencyKey?: string | undefined
   /** Canonical, not decoded. */
   readonly path: string
   /** What absolute links start with: scheme and host, and the public address's own path. */
@@ -104,6 +107,8 @@ export function runExchange(exchange: Exchange, services: ExchangeServices): Pro
     const { rateLimit, caller } = admission
     const uncharged = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
     const settled = await answered(exchange, services, () => settle(exchange, { admission, ...made }, services))
+    const { idempotencyKey, settlementId } = exchange
+    if (idempotencyKey !== undefined && settled.answer.status !== 200) await services.gate.release(settlementId)
     return { account: uncharged, ...settled }
   })
 }
@@ -158,6 +163,8 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
 
   const asked = exchange.asked()
   const accepted = await found.endpoint.route.accept(asked)
+  const replay = await replayed(exchange, { endpoint: found.endpoint, organizationId, body: accepted.bytes }, services)
+  if (replay !== undefined) return { answer: replay }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
   const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
   const call = services.openings.find(sent) ?? accepted.call()
@@ -174,6 +181,19 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   const body = `${text},"request_id":${JSON.stringify(requestId)}}`
   // Checked last: an answer to a closed connection is not charged.
   return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }
+}
+
+/** What was answered to the same request before, if it can be repeated; undefined if this one is the first. */
+async function replayed(
+  { idempotencyKey, path, query, settlementId }: Exchange,
+  asked: { readonly endpoint: RouteEndpoint; readonly organizationId: string; readonly body: Buffer | undefined },
+  { gate }: ExchangeServices,
+): Promise<PreparedAnswer | undefined> {
+  if (idempotencyKey === undefined) return undefined
+  const { endpoint, organizationId, body } = asked
+  const { method } = endpoint.route
+  const claim = claimOf(idempotencyKey, { method, path, query, body }, { organizationId, settlementId })
+  return replayOf(await gate.claim(claim))
 }
 
 /** The call made so that its answer has a receipt, or says what it was read from, if it is to. */
@@ -201,14 +221,10 @@ async function settle(
   { admission, answer }: { readonly admission: Recognised; readonly answer: PreparedAnswer },
   { gate, clock }: ExchangeServices,
 ): Promise<SettledAnswer> {
-  const { requestId, settlementId, method, path, found, logged, startedMs } = exchange
+  const { requestId, settlementId, idempotencyKey, method, path, found, logged, startedMs } = exchange
   const { caller, requestedAtMs, rateLimit, kind } = admission
   const template = found.kind === 'page' ? undefined : templateOf(found)
-  const {
-    paid,
-    refusedBy = 'organization',
-    ...charge
-  } = await gate.settle({
+  const settlement: Settlement = {
     settlementId,
     requestId,
     caller,
@@ -220,9 +236,11 @@ async function settle(
     status: answer.status,
     credits: answer.credits,
     latencyMs: Math.max(0, Math.round(clock.monotonicMs() - startedMs)),
-  })
+  }
+  const kept = idempotencyKey === undefined ? undefined : keptOf(answer)
+  const { paid, refusedBy = 'organization', isSuperseded, ...charge } = await gate.settle(settlement, kept)
   const account = { rateLimit, ...charge }
   if (paid) return { answer, account }
-  const refused = failureOf(unpaid(caller, refusedBy), { badGateway: false })
+  const refused = failureOf(isSuperseded ? superseded() : unpaid(caller, refusedBy), { badGateway: false })
   return { answer: failure(refused, requestId), account }
 }

@@ -1,4 +1,5 @@
 import type { Feature } from '../route/route.ts'
+import type { Claimed, IdempotencyClaim, KeptAnswer } from './idempotency.ts'
 
 /** Who asks: the holder of a key, or the service itself on behalf of an organization. */
 export type Principal = KeyHolder | Job
@@ -127,6 +128,8 @@ export interface Settled {
   readonly paid: boolean
   /** Whose limit could not; undefined if it was paid. */
   readonly refusedBy?: LimitScope
+  /** True if its idempotency key had gone to another request: the row says 409, as if it had not been paid. */
+  readonly isSuperseded?: true
   readonly creditsCharged: number
   readonly creditsRemaining: bigint
 }
@@ -149,7 +152,12 @@ export interface Gate {
   admit(request: GateRequest): Promise<Admission>
   /**
    * Charges and logs in one durable step; of requests that the gate itself refused, no more than about a hundred of an
-   * organization in one second are logged. When it throws, the outcome is voided: never charged, logged as 503.
+   * organization in one second are logged. When it throws, the outcome is voided: never charged, logged as 503. With an
+   * answer to keep, the same step keeps it under the key that the request has claimed.
    */
-  settle(settlement: Settlement): Promise<Settled>
+  settle(settlement: Settlement, kept?: KeptAnswer): Promise<Settled>
+  /** Claims an idempotency key for a request, or says what became of the request that has it. */
+  claim(claim: IdempotencyClaim): Promise<Claimed>
+  /** Gives up the key that a request has claimed, if it has no answer. Never rejects: a claim ends by itself. */
+  release(settlementId: string): Promise<void>
 }

@@ -3,7 +3,7 @@ import { takesReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
-import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
+import { ACCOUNT_HEADERS, HEADERS, headerRefs, IDEMPOTENCY_KEY_PARAMETER, ownHeaders } from './headers.ts'
 import { type JsonSchema, jsonSchema } from './json_schema.ts'
 import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
@@ -65,12 +65,13 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
     'x-charge': route.charge,
-    ...askedOf(route),
+    ...withIdempotencyKey(askedOf(route)),
     responses: {
       200: {
         description: `Answered. Credits: ${price}`,
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+          ...headerRefs(['Idempotency-Replayed']),
           ...ownHeaders(route.headers),
         },
         content: {
@@ -83,6 +84,10 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),
     },
   }
+}
+
+function withIdempotencyKey(asked: ReturnType<typeof askedOf>): Readonly<Record<string, unknown>> {
+  return { ...asked, parameters: [...asked.parameters, IDEMPOTENCY_KEY_PARAMETER] }
 }
 
 function bodyOf({ input, output }: Route): JsonSchema {

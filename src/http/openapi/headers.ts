@@ -1,3 +1,5 @@
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.ts'
+
 /** Headers of answers, for the components of a document. */
 export const HEADERS = {
   'X-Request-Id': header('string', 'Equal to request_id; a caller may choose it, 8 to 64 of A-Z a-z 0-9 _ and -.'),
@@ -8,9 +10,26 @@ export const HEADERS = {
   'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
+  'Idempotency-Replayed': header(
+    'string',
+    'Always `true`: the request was answered before, and is charged nothing now.',
+  ),
   Allow: header('string', 'Methods of the path, comma-separated.'),
   'Accept-Encoding': header('string', 'Always `identity`: bodies are sent as they are.'),
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
+}
+
+/** Header of requests that may be repeated. */
+export const IDEMPOTENCY_KEY_PARAMETER = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: [
+    'Any text of yours that is new for each request, such as a UUID. For 24 hours the same key with the same path, query',
+    'and body is answered with the first success again, which is charged once; after a failure it is answered anew.',
+    'While the first is under way: 409, try again after `Retry-After`. With anything else asked: 422.',
+  ].join(' '),
+  schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
 }
 
 /** Headers of every answer to a recognised key. */

@@ -30,7 +30,7 @@ export function askedOf(route: {
   readonly path: string
   readonly input: GenericSchema
   readonly body?: GenericSchema
-}): Readonly<Record<string, unknown>> {
+}): { readonly parameters: readonly unknown[]; readonly requestBody?: unknown } {
   const path = braced(route.path)
   const parameters = fieldsOf(route.input).map(({ name, required, schema }) => {
     const inPath = path.includes(`{${name}}`)

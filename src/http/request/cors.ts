@@ -10,6 +10,7 @@ const EXPOSED = [
   'x-credits-remaining',
   'x-as-of',
   'x-snapshots-from',
+  'idempotency-replayed',
   'retry-after',
   'mcp-session-id',
 ].join(', ')
@@ -18,6 +19,7 @@ const ALLOWED = [
   'authorization',
   'content-type',
   'x-request-id',
+  'idempotency-key',
   'mcp-protocol-version',
   'mcp-session-id',
   'x-budget-credits',

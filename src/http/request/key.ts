@@ -1,4 +1,5 @@
-import { KEY_LENGTH_MAX } from '../limits.ts'
+import { CodedError } from '../../lib/error.ts'
+import { IDEMPOTENCY_KEY_LENGTH_MAX, KEY_LENGTH_MAX } from '../limits.ts'
 
 /** The scheme in any case, as HTTP has it. */
 const BEARER = /^bearer ([\x21-\x7e]+)$/i
@@ -10,4 +11,22 @@ const BEARER = /^bearer ([\x21-\x7e]+)$/i
 export function bearerKey(authorization: string | null): string | undefined {
   const key = authorization === null ? undefined : BEARER.exec(authorization)?.[1]
   return key !== undefined && key.length <= KEY_LENGTH_MAX ? key : undefined
+}
+
+/** Header that names a request, so that repeating it repeats neither its work nor its charge. */
+export const IDEMPOTENCY_KEY = 'idempotency-key'
+
+/** A string as structured fields write it, RFC 8941: in quotes, with a backslash before quotes and backslashes. */
+const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+/** Without quotes, as many clients send it. Two headers arrive joined by a comma and a space, which it cannot have. */
+const BARE = /^[\x21\x23-\x7e]+$/
+
+/** The key that a header says. Throws `CodedError` INVALID_PARAMETER if it says none. */
+export function idempotencyKey(header: string): string {
+  const key = QUOTED.exec(header)?.[1]?.replace(/\\(.)/g, '$1') ?? BARE.exec(header)?.[0] ?? ''
+  if (key.length >= 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX) return key
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read header "Idempotency-Key": expected 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`,
+  )
 }

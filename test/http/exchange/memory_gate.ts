@@ -7,6 +7,7 @@ import type {
   Settled,
   Settlement,
 } from '../../../src/http/exchange/gate.ts'
+import type { KeptAnswer } from '../../../src/http/exchange/idempotency.ts'
 
 /** One organization as tests set it up; changed in place. */
 export interface MemoryOrganization {
@@ -43,6 +44,8 @@ export function createMemoryGate(options: {
   const admissions = new Map<string, number[]>()
   const settled = new Map<string, Settled>()
   const rows: Row[] = []
+  /** First answers by organization and idempotency key. */
+  const answers = new Map<string, { hash: string; settlementId: string; kept: KeptAnswer | undefined }>()
 
   /** What sessions have spent. */
   const sessions = new Map<string, bigint>()
@@ -101,7 +104,23 @@ export function createMemoryGate(options: {
       return { kind: 'admitted', caller, rateLimit, requestedAtMs }
     },
 
-    async settle(settlement): Promise<Settled> {
+    async claim({ organizationId, key, hash, settlementId }) {
+      const name = `${organizationId} ${key}`
+      const first = answers.get(name)
+      if (first === undefined) {
+        answers.set(name, { hash, settlementId, kept: undefined })
+        return { kind: 'claimed' }
+      }
+      if (first.hash !== hash) return { kind: 'other' }
+      return first.kept === undefined ? { kind: 'busy' } : { kind: 'answered', kept: first.kept }
+    },
+    async release(settlementId) {
+      for (const [name, each] of answers) {
+        if (each.settlementId === settlementId && each.kept === undefined) answers.delete(name)
+      }
+    },
+
+    async settle(settlement, kept): Promise<Settled> {
       if (gate.failSettle !== undefined) throw gate.failSettle
       const known = settled.get(settlement.settlementId)
       if (known !== undefined) return known
@@ -115,6 +134,9 @@ export function createMemoryGate(options: {
       organization.credits -= BigInt(creditsCharged)
       if (paid && settlement.status < 300) {
         for (const { id } of limits) sessions.set(organization.id + id, spentOf(organization, id) + price)
+      }
+      for (const each of answers.values()) {
+        if (paid && each.settlementId === settlement.settlementId) each.kept = kept
       }
       rows.push({ ...settlement, status: paid ? settlement.status : 402, creditsCharged })
       const charge = { creditsCharged, creditsRemaining: organization.credits }

@@ -1,0 +1,3 @@
+-- Gives up the idempotency key that a request has claimed, if it has no answer.
+-- $1 settlement_id text
+delete from idempotency_record where settlement_id = $1 and answered_at is null

@@ -1,0 +1,61 @@
+import { idempotencyClaim } from '../../../sql/functions.ts'
+import releaseSql from '../../../sql/queries/idempotency_release.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import type { Claimed, IdempotencyClaim, KeptAnswer } from '../../http/exchange/idempotency.ts'
+
+const release = query(releaseSql, 'read')
+
+/** A request that has no answer by then lost it with its process. More than any request may take. */
+const CLAIM_SEC = 60
+/** What an organization's records may take up. */
+const USE_BYTES_MAX = 256 * 1024 * 1024
+/** Largest body that is kept, in characters. */
+const KEPT_BODY_MAX = 1024 * 1024
+/** About what a record takes up besides its answer. */
+const RECORD_BYTES = 512
+
+/** Claims a key in one statement, so that of all processes' requests one has it. Throws `UnavailableError`. */
+export async function claimKey(
+  db: Database,
+  { organizationId, key, hash, settlementId }: IdempotencyClaim,
+): Promise<Claimed> {
+  const [row] = await idempotencyClaim(db, {
+    organization: organizationId,
+    key,
+    hash,
+    settlement: settlementId,
+    claimSec: CLAIM_SEC,
+    bytesMax: USE_BYTES_MAX,
+  })
+  switch (row?.state) {
+    case 'answered': {
+      const { headers, body } = row
+      return { kind: 'answered', kept: body === null ? undefined : { headers: JSON.parse(headers ?? '{}'), body } }
+    }
+    case 'claimed':
+    case 'busy':
+    case 'other':
+    case 'full':
+      return { kind: row.state }
+    default:
+      throw new Error(`Cannot claim an idempotency key: the database answered "${row?.state}"`)
+  }
+}
+
+/** Gives up the key that a request has claimed, if it has no answer. Throws `UnavailableError`. */
+export async function releaseKey(db: Database, settlementId: string): Promise<void> {
+  await release(db, [settlementId])
+}
+
+/** Answers as the database takes them. */
+export function recordsOf(answers: readonly KeptAnswer[]): {
+  readonly headers: readonly string[]
+  readonly bodies: readonly string[]
+  readonly bytes: readonly number[]
+} {
+  const headers = answers.map((each) => JSON.stringify(each.headers))
+  const bodies = answers.map(({ body }) => (body.length <= KEPT_BODY_MAX ? body : ''))
+  const bytes = bodies.map((body, index) => RECORD_BYTES + (headers[index] ?? '').length + body.length)
+  return { headers, bodies, bytes }
+}
