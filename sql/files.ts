@@ -38,6 +38,7 @@ import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
 import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
+import messageAdd from './functions/message_add.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -49,7 +50,15 @@ import requestRollupPendingSince from './functions/request_rollup_pending_since.
 import requestLogPage from './functions/request_log_page.sql' with { type: 'text' }
 import requestRollupFold from './functions/request_rollup_fold.sql' with { type: 'text' }
 import snapshotSeriesStore from './functions/snapshot_series_store.sql' with { type: 'text' }
+import triggerBlind from './functions/trigger_blind.sql' with { type: 'text' }
+import triggerCharge from './functions/trigger_charge.sql' with { type: 'text' }
+import triggerPause from './functions/trigger_pause.sql' with { type: 'text' }
+import triggerSighted from './functions/trigger_sighted.sql' with { type: 'text' }
+import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
+import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
+import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
+import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/migrate.ts'
 
 /** Every migration, in order. */
@@ -96,6 +105,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
   { name: 'liquidity_change_store', text: liquidityChangeStore },
+  { name: 'message_add', text: messageAdd },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
@@ -107,5 +117,13 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'request_log_page', text: requestLogPage },
   { name: 'request_rollup_fold', text: requestRollupFold },
   { name: 'snapshot_series_store', text: snapshotSeriesStore },
+  { name: 'trigger_blind', text: triggerBlind },
+  { name: 'trigger_charge', text: triggerCharge },
+  { name: 'trigger_pause', text: triggerPause },
+  { name: 'trigger_sighted', text: triggerSighted },
+  { name: 'trigger_commit', text: triggerCommit },
+  { name: 'trigger_hour', text: triggerHour },
+  { name: 'trigger_take', text: triggerTake },
   { name: 'wallet_entry_store', text: walletEntryStore },
+  { name: 'watch_stamp', text: watchStamp },
 ]

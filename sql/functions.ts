@@ -67,6 +67,12 @@ export const liquidityChangeStore = callValue<
   boolean
 >('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
 
+/** Adds messages, each the next of its organization. */
+export const messageAdd = callValue<
+  { organizations: readonly string[]; watches: readonly string[]; changes: readonly string[] | readonly number[]; types: readonly string[]; bodies: readonly string[]; webhooks: readonly string[] },
+  readonly string[]
+>('read', { name: 'message_add', params: ['organizations', 'watches', 'changes', 'types', 'bodies', 'webhooks'] })
+
 /** Notes the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = callValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },
@@ -126,6 +132,30 @@ export const snapshotSeriesStore = callValue<
   { chainId: string | number; name: string; wallet: string; firstDay: number | null; witnesses: number },
   void
 >('read', { name: 'snapshot_series_store', params: ['chainId', 'name', 'wallet', 'firstDay', 'witnesses'] })
+
+/** Says once that triggers of a line are not evaluated: to each webhook, or to the feed of an organization that has none, that has such triggers for longer than p_limit_sec. */
+export const triggerBlind = callValue<
+  { chainId: string | number; finality: string; shard: number; epoch: string | number; limitSec: number; chainName: string },
+  number
+>('background', { name: 'trigger_blind', params: ['chainId', 'finality', 'shard', 'epoch', 'limitSec', 'chainName'] })
+
+/** Commits what a block of a line changed, whole or not at all: how far the line is evaluated, states, charges, messages. */
+export const triggerCommit = callRows<
+  { chainId: string | number; chainName: string; finality: string; shard: number; epoch: string | number; leaseSec: number; limitSec: number; before: string | number; beforeHash: string; block: string | number; blockHash: string; blockSec: string | number; fork: string | number; final: string | number; families: readonly string[]; nowMs: string | number; organizations: readonly string[]; ids: readonly string[]; editions: readonly number[]; numbers: readonly string[] | readonly number[]; phases: readonly string[]; held: readonly number[]; changes: readonly string[] | readonly number[]; values: readonly string[]; since: readonly string[] | readonly number[]; sinceHashes: readonly string[]; dues: readonly number[]; messageStates: readonly number[]; messageChanges: readonly string[] | readonly number[]; types: readonly string[]; bodies: readonly string[]; happeningStates: readonly number[]; happeningChanges: readonly string[] | readonly number[]; happeningBlocks: readonly string[] | readonly number[]; happeningHashes: readonly string[]; happeningNames: readonly string[] },
+  { done: boolean; failed: readonly number[] }
+>('background', { name: 'trigger_commit', params: ['chainId', 'chainName', 'finality', 'shard', 'epoch', 'leaseSec', 'limitSec', 'before', 'beforeHash', 'block', 'blockHash', 'blockSec', 'fork', 'final', 'families', 'nowMs', 'organizations', 'ids', 'editions', 'numbers', 'phases', 'held', 'changes', 'values', 'since', 'sinceHashes', 'dues', 'messageStates', 'messageChanges', 'types', 'bodies', 'happeningStates', 'happeningChanges', 'happeningBlocks', 'happeningHashes', 'happeningNames'], columns: ['done', 'failed'] })
+
+/** Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are not paused, and not older than their first hour, which was paid when they were made. */
+export const triggerHour = callValue<
+  { hour: string | number; limit: number },
+  number
+>('background', { name: 'trigger_hour', params: ['hour', 'limit'] })
+
+/** Makes a process the one that evaluates a line, or keeps it that for so long. */
+export const triggerTake = callRows<
+  { chainId: string | number; finality: string; shard: number; holder: string; sec: number },
+  { epoch: string; block: string; block_hash: string }
+>('background', { name: 'trigger_take', params: ['chainId', 'finality', 'shard', 'holder', 'sec'], columns: ['epoch', 'block', 'block_hash'] })
 
 /** Stores what wallets entered, and what is complete with that. */
 export const walletEntryStore = callValue<

@@ -17,12 +17,13 @@ create table webhook (
   primary key (organization_id, id)
 );
 
--- What callers know as a trigger: in SQL that word is taken.
+-- What callers know as a trigger: in SQL that word is taken. Whoever inserts one inserts its watch_state, and whoever
+-- changes what it watches counts up the edition there, in the same statement.
 create table watch (
   organization_id text not null references organization (id),
   id text not null,
   chain_id bigint not null,
-  -- A loop evaluates the triggers of a chain and shard.
+  -- A loop evaluates the triggers of a chain, finality and shard: of a line.
   shard smallint not null default 0,
   family text not null,
   subject jsonb not null,
@@ -39,55 +40,109 @@ create table watch (
   -- Why it is not evaluated: by its owner, or for want of credits.
   paused_for text check (paused_for in ('owner', 'credits')),
   expires_at timestamptz,
-  -- Rises with each change of what it watches: what was evaluated for an older edition changes nothing.
-  edition integer not null default 1,
   created_at timestamptz not null default now(),
+  -- Since when it is to be evaluated: when it was made or resumed. It cannot be blind for longer.
+  active_at timestamptz not null default now(),
+  -- Of the transaction that changed it last, by which loops find what changed; kept by a trigger of SQL.
+  changed xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, webhook_id) references webhook (organization_id, id)
 );
 
-create index watch_place on watch (chain_id, shard);
+create index watch_changed on watch (chain_id, finality, shard, changed);
 
 -- What a trigger was last found to be. Apart from it, so that its many changes rewrite little.
 create table watch_state (
   organization_id text not null,
   id text not null,
+  -- Rises with each change of what is watched, and the phase is armed again with no block held: what was evaluated for
+  -- an older edition changes nothing.
+  edition integer not null default 1,
   phase text not null default 'armed' check (phase in ('armed', 'pending', 'fired')),
   -- In how many blocks in a row its clause held.
   held_blocks smallint not null default 0,
-  -- How often it fired or was cleared.
+  -- How often it fired or was cleared. Never set back: a number names one change for ever.
   changes bigint not null default 0,
+  -- The figure as it was at its last change; null before the first.
   value text,
+  -- The block that brought it into this phase. Null: none did, or that is so long ago that it no longer matters.
   since_block bigint,
   since_hash bytea,
-  -- At which block it was last confirmed; null until it first is.
-  confirmed_block bigint,
   primary key (organization_id, id),
   foreign key (organization_id, id) references watch (organization_id, id) on delete cascade
 ) with (fillfactor = 70);
 
--- How far the triggers of a chain and shard are evaluated, and who evaluates them.
+-- Happenings that were told and whose blocks may still be replaced.
+create table watch_happening (
+  organization_id text not null,
+  id text not null,
+  change bigint not null,
+  block bigint not null,
+  block_hash bytea not null,
+  -- Finds the same happening on another branch: its transaction, type and place among those.
+  name text not null,
+  primary key (organization_id, id, change),
+  foreign key (organization_id, id) references watch (organization_id, id) on delete cascade
+);
+
+-- How far the triggers of a line are evaluated, and who evaluates them.
 create table watch_cursor (
   chain_id bigint not null,
+  finality text not null,
   shard smallint not null,
+  -- The process that evaluates.
   holder text not null,
   -- Rises with each holder: whoever lost the lease commits nothing.
   epoch bigint not null default 1,
   lease_until timestamptz not null,
   block bigint,
+  -- Empty on Solana, where slots are read that are never taken back.
   block_hash bytea,
   block_at timestamptz,
-  -- Since when nothing could be evaluated, once that was told.
-  blind_since timestamptz,
-  primary key (chain_id, shard)
+  primary key (chain_id, finality, shard)
 );
 
--- Blocks that were evaluated, until they are final: one that is replaced is noticed by its hash.
+-- When the triggers of a family on a line were evaluated last.
+create table watch_sight (
+  chain_id bigint not null,
+  finality text not null,
+  shard smallint not null,
+  family text not null,
+  block bigint not null,
+  at timestamptz not null,
+  primary key (chain_id, finality, shard, family)
+) with (fillfactor = 50);
+
+-- Who was told that triggers are not evaluated, and not yet that they are again. A trigger is blind if its organization,
+-- webhook and line have a row here.
+create table watch_blind (
+  organization_id text not null references organization (id),
+  chain_id bigint not null,
+  finality text not null,
+  shard smallint not null,
+  -- Empty: the feed.
+  webhook_id text not null,
+  since_block bigint,
+  since_at timestamptz not null,
+  primary key (organization_id, chain_id, finality, shard, webhook_id)
+);
+
+create index watch_blind_line on watch_blind (chain_id, finality, shard);
+
+-- Newest blocks that were evaluated, until they are final: one that is replaced is noticed by its hash.
 create table watch_block (
   chain_id bigint not null,
+  finality text not null,
+  shard smallint not null,
   number bigint not null,
   hash bytea not null,
-  primary key (chain_id, number)
+  primary key (chain_id, finality, shard, number)
+);
+
+-- The last hour for which an organization's triggers were paid, or could not be: whole hours since the Unix epoch.
+create table watch_hour (
+  organization_id text primary key references organization (id),
+  hour bigint not null
 );
 
 -- How many messages an organization has had. Whoever adds some locks the row, so that numbers rise in the order of

@@ -1,0 +1,153 @@
+-- Commits what a block of a line changed, whole or not at all: how far the line is evaluated, states, charges, messages.
+-- Nothing happens unless p_epoch holds the lease and the line is still at the block before; `done` is then false. Bytes
+-- come in hexadecimal without prefix.
+-- * p_before, p_before_hash: the block evaluated before, -1 and '' if there is none. p_fork: what was evaluated from
+--   this block on was replaced, -1 if nothing was. p_final: older blocks are final, and forgotten.
+-- * p_families: those that were evaluated.
+-- * p_organizations to p_since_hashes: each state that changes once. It must have its edition and p_numbers changes, and
+--   then gets the rest: p_values '' for none, p_since -1 and p_since_hashes '' for none. p_dues: what its messages cost.
+-- * p_message_states to p_bodies: messages about changes, with the number of the state.
+-- * p_happening_states to p_happening_names: happenings that were told and may still be replaced. One with '' for its
+--   name is forgotten; one that is known gets its new block.
+-- `failed` has the numbers of states to which nothing happened: others changed them, or credits do not pay for them. The
+-- triggers of who cannot pay pause.
+-- lane background
+create or replace function trigger_commit(
+  p_chain_id bigint, p_chain_name text, p_finality text, p_shard integer, p_epoch bigint, p_lease_sec integer,
+  p_limit_sec integer, p_before bigint, p_before_hash text, p_block bigint, p_block_hash text, p_block_sec bigint,
+  p_fork bigint, p_final bigint, p_families text[], p_now_ms bigint,
+  p_organizations text[], p_ids text[], p_editions integer[], p_numbers bigint[], p_phases text[], p_held integer[],
+  p_changes bigint[], p_values text[], p_since bigint[], p_since_hashes text[], p_dues integer[],
+  p_message_states integer[], p_message_changes bigint[], p_types text[], p_bodies text[],
+  p_happening_states integer[], p_happening_changes bigint[], p_happening_blocks bigint[], p_happening_hashes text[],
+  p_happening_names text[]
+) returns table (done boolean, failed integer[]) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  -- Numbers of the states that are as they were when they were evaluated, and the keys that pay for them.
+  v_fit integer[];
+  v_keys text[];
+  v_webhooks text[];
+  v_due integer[];
+  v_unpaid integer[];
+begin
+  failed := '{}';
+  update watch_cursor c
+  set block = p_block, block_hash = decode(p_block_hash, 'hex'), block_at = to_timestamp(p_block_sec),
+    lease_until = clock_timestamp() + make_interval(secs => p_lease_sec)
+  where c.chain_id = p_chain_id and c.finality = p_finality and c.shard = p_shard and c.epoch = p_epoch
+    and coalesce(c.block, -1) = p_before and coalesce(encode(c.block_hash, 'hex'), '') = p_before_hash;
+  done := found;
+  if not done then
+    return next;
+    return;
+  end if;
+
+  delete from watch_block b
+  where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
+    and (b.number < p_final or (p_fork >= 0 and b.number >= p_fork));
+  insert into watch_block (chain_id, finality, shard, number, hash)
+  values (p_chain_id, p_finality, p_shard, p_block, decode(p_block_hash, 'hex'))
+  on conflict (chain_id, finality, shard, number) do update set hash = excluded.hash;
+  insert into watch_sight as s (chain_id, finality, shard, family, block, at)
+  select p_chain_id, p_finality, p_shard, f.name, p_block, clock_timestamp() from unnest(p_families) f (name)
+  on conflict (chain_id, finality, shard, family) do update set block = excluded.block, at = excluded.at;
+
+  if cardinality(p_organizations) > 0 then
+    select coalesce(array_agg(f.no), '{}'), array_agg(f.api_key_id), array_agg(f.webhook_id)
+    into v_fit, v_keys, v_webhooks
+    from (
+      select u.no::integer as no, w.api_key_id, coalesce(w.webhook_id, '') as webhook_id
+      from unnest(p_organizations, p_ids, p_editions, p_numbers) with ordinality
+        u (organization_id, id, edition, number, no)
+      cross join lateral (
+        select x.api_key_id, x.webhook_id from watch x
+        where x.organization_id = u.organization_id and x.id = u.id and x.paused_for is null
+        offset 0
+      ) w
+      cross join lateral (
+        select from organization o
+        where o.id = u.organization_id and o.suspended_at is null and o.deleted_at is null
+        offset 0
+      ) o
+      cross join lateral (
+        select from watch_state x
+        where x.organization_id = u.organization_id and x.id = u.id and x.edition = u.edition and x.changes = u.number
+        for no key update
+      ) s
+      order by u.no
+    ) f;
+
+    select array_agg(f.at::integer order by f.at) into v_due
+    from unnest(v_fit) with ordinality f (no, at) where p_dues[f.no] > 0;
+    if v_due is not null then
+      v_unpaid := trigger_charge(
+        '/v1/triggers/message', p_now_ms,
+        (select array_agg(p_organizations[v_fit[d.at]] order by d.no) from unnest(v_due) with ordinality d (at, no)),
+        (select array_agg(v_keys[d.at] order by d.no) from unnest(v_due) with ordinality d (at, no)),
+        (select array_agg(p_dues[v_fit[d.at]] order by d.no) from unnest(v_due) with ordinality d (at, no)),
+        (select array_agg(p_ids[v_fit[d.at]] || '.' || p_changes[v_fit[d.at]] order by d.no)
+         from unnest(v_due) with ordinality d (at, no)));
+      if cardinality(v_unpaid) > 0 then
+        perform trigger_pause(
+          (select array_agg(distinct p_organizations[v_fit[v_due[n.no]]]) from unnest(v_unpaid) n (no)));
+        select array_agg(f.no order by f.at), array_agg(v_keys[f.at] order by f.at),
+          array_agg(v_webhooks[f.at] order by f.at)
+        into v_fit, v_keys, v_webhooks
+        from unnest(v_fit) with ordinality f (no, at)
+        where f.at <> all (array(select v_due[n.no] from unnest(v_unpaid) n (no)));
+        v_fit := coalesce(v_fit, '{}');
+      end if;
+    end if;
+    select coalesce(array_agg(u.no), '{}') into failed
+    from (
+      select generate_series(1, cardinality(p_organizations)) as no
+      except select unnest(v_fit)
+    ) u;
+
+    update watch_state s
+    set phase = u.phase, held_blocks = u.held, changes = u.changes, value = nullif(u.value, ''),
+      since_block = nullif(u.since, -1), since_hash = decode(nullif(u.since_hash, ''), 'hex')
+    from (
+      select p_organizations[f.no] as organization_id, p_ids[f.no] as id, p_phases[f.no] as phase, p_held[f.no] as held,
+        p_changes[f.no] as changes, p_values[f.no] as value, p_since[f.no] as since, p_since_hashes[f.no] as since_hash
+      from unnest(v_fit) f (no)
+      offset 0
+    ) u
+    where s.organization_id = any (array[u.organization_id]) and s.id = any (array[u.id]);
+
+    insert into watch_happening as h (organization_id, id, change, block, block_hash, name)
+    select p_organizations[u.state_no], p_ids[u.state_no], u.change, u.block, decode(u.hash, 'hex'), u.name
+    from unnest(
+      p_happening_states, p_happening_changes, p_happening_blocks, p_happening_hashes, p_happening_names
+    ) u (state_no, change, block, hash, name)
+    where u.name <> '' and u.state_no = any (v_fit)
+    on conflict (organization_id, id, change) do update set block = excluded.block, block_hash = excluded.block_hash;
+    delete from watch_happening h
+    using unnest(p_happening_states, p_happening_changes, p_happening_names) u (state_no, change, name)
+    where u.name = '' and u.state_no = any (v_fit) and h.organization_id = p_organizations[u.state_no]
+      and h.id = p_ids[u.state_no] and h.change = u.change;
+  end if;
+
+  if exists (
+    select from watch_blind b where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
+  ) then
+    perform trigger_sighted(p_chain_id, p_finality, p_shard, p_block, p_limit_sec, p_chain_name);
+  end if;
+  if cardinality(v_fit) > 0 and cardinality(p_types) > 0 then
+    perform message_add(m.organizations, m.ids, m.changes, m.types, m.bodies, m.webhooks)
+    from (
+      select array_agg(p_organizations[u.state_no] order by u.no) as organizations,
+        array_agg(p_ids[u.state_no] order by u.no) as ids, array_agg(u.change order by u.no) as changes,
+        array_agg(u.type order by u.no) as types, array_agg(u.body order by u.no) as bodies,
+        array_agg(f.webhook_id order by u.no) as webhooks
+      from unnest(p_message_states, p_message_changes, p_types, p_bodies) with ordinality
+        u (state_no, change, type, body, no)
+      join unnest(v_fit, v_webhooks) f (no, webhook_id) on f.no = u.state_no
+    ) m
+    where m.ids is not null;
+  end if;
+  return next;
+end
+$$;

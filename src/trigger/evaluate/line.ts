@@ -1,0 +1,159 @@
+import { triggerBlind, triggerCommit, triggerHour, triggerTake } from '../../../sql/functions.ts'
+import type { Database } from '../../db/database.ts'
+import type { MessageBody } from '../message.ts'
+import type { HeadName, Trigger, TriggerState } from '../trigger.ts'
+
+/** What one loop evaluates: the triggers of a chain with the same finality, or a shard of them. */
+export interface Line {
+  readonly chainId: number
+  readonly chainName: string
+  readonly finality: HeadName
+  readonly shard: number
+  /** Triggers that were not evaluated for so long are blind. */
+  readonly blindAfterSec: number
+}
+
+/** A block that was evaluated. The hash is empty on Solana, where slots are read that are never taken back. */
+export interface BlockMark {
+  readonly number: bigint
+  readonly hash: string
+}
+
+/** A line of which this process is the only one that commits, as long as the epoch is the same. */
+export interface Tenure {
+  readonly epoch: string
+  /** The block that was evaluated last; null if none was. */
+  readonly at: BlockMark | null
+}
+
+/** A happening that was told and whose block may still be replaced. */
+export interface ToldHappening {
+  readonly change: number
+  readonly at: BlockMark
+  /** Finds the same happening on another branch. */
+  readonly name: string
+}
+
+/** What becomes of one trigger at a block. */
+export interface TriggerChange {
+  readonly trigger: Trigger
+  readonly before: TriggerState
+  readonly after: TriggerState
+  readonly messages: readonly { readonly change: number; readonly body: MessageBody }[]
+  /** Happenings that were told now, or are known at another block. */
+  readonly told?: readonly ToldHappening[]
+  /** Changes whose happenings are final, or taken back. */
+  readonly forgotten?: readonly number[]
+}
+
+export interface BlockCommit {
+  readonly line: Line
+  readonly tenure: Tenure
+  readonly block: BlockMark & { readonly timestampSec: bigint }
+  /** What was evaluated from this block on was replaced; null if nothing was. */
+  readonly fork: bigint | null
+  /** Older blocks are final. */
+  readonly final: bigint
+  /** Families that were evaluated. */
+  readonly families: readonly string[]
+  readonly nowMs: number
+  readonly changes: readonly TriggerChange[]
+}
+
+/** How long a process has a line without committing anything. */
+export const LEASE_SEC = 15
+/** What a message about a change costs. */
+const MESSAGE_CREDITS = 2
+const CHARGED: readonly string[] = ['trigger.fired', 'trigger.cleared']
+const COMMIT_DEADLINE_MS = 10_000
+
+/** Takes a line, or keeps it. Undefined if another process has it. Throws as `Database.run`. */
+export async function takeLine(db: Database, line: Line, holder: string): Promise<Tenure | undefined> {
+  const { chainId, finality, shard } = line
+  const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec: LEASE_SEC })
+  if (row === undefined) return undefined
+  const at = row.block === '-1' ? null : { number: BigInt(row.block), hash: hexOf(row.block_hash) }
+  return { epoch: row.epoch, at }
+}
+
+/**
+ * Commits what a block changed, whole or not at all. Gives the changes that were not made, because somebody else changed
+ * the trigger or credits do not pay for them; undefined if the line is another process's or is elsewhere. Throws as
+ * `Database.run`: it may then be committed or not.
+ */
+export async function commitBlock(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
+  const { line, tenure, block, fork, final, families, nowMs, changes } = commit
+  const { chainId, chainName, finality, shard, blindAfterSec } = line
+  const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))
+  const messages = numbered.flatMap(({ no, messages }) => messages.map((each) => ({ ...each, no })))
+  const happenings = numbered.flatMap(({ no, told = [], forgotten = [] }) => [
+    ...told.map(({ change, at, name }) => ({ no, change, at, name })),
+    ...forgotten.map((change) => ({ no, change, at: { number: 0n, hash: '' }, name: '' })),
+  ])
+  const [row] = await triggerCommit(
+    db,
+    {
+      chainId,
+      chainName,
+      finality,
+      shard,
+      epoch: tenure.epoch,
+      leaseSec: LEASE_SEC,
+      limitSec: blindAfterSec,
+      before: String(tenure.at?.number ?? -1n),
+      beforeHash: digitsOf(tenure.at?.hash ?? ''),
+      block: String(block.number),
+      blockHash: digitsOf(block.hash),
+      blockSec: String(block.timestampSec),
+      fork: String(fork ?? -1n),
+      final: String(final),
+      families,
+      nowMs,
+      organizations: changes.map(({ trigger }) => trigger.organizationId),
+      ids: changes.map(({ trigger }) => trigger.id),
+      editions: changes.map(({ before }) => before.edition),
+      numbers: changes.map(({ before }) => before.changes),
+      phases: changes.map(({ after }) => after.phase),
+      held: changes.map(({ after }) => after.heldBlocks),
+      changes: changes.map(({ after }) => after.changes),
+      values: changes.map(({ after }) => after.value ?? ''),
+      since: changes.map(({ after }) => String(after.since?.number ?? -1n)),
+      sinceHashes: changes.map(({ after }) => digitsOf(after.since?.hash ?? '')),
+      dues: changes.map(
+        (each) => MESSAGE_CREDITS * each.messages.filter(({ body }) => CHARGED.includes(body.type)).length,
+      ),
+      messageStates: messages.map(({ no }) => no),
+      messageChanges: messages.map(({ change }) => change),
+      types: messages.map(({ body }) => body.type),
+      bodies: messages.map(({ body }) => JSON.stringify(body)),
+      happeningStates: happenings.map(({ no }) => no),
+      happeningChanges: happenings.map(({ change }) => change),
+      happeningBlocks: happenings.map(({ at }) => String(at.number)),
+      happeningHashes: happenings.map(({ at }) => digitsOf(at.hash)),
+      happeningNames: happenings.map(({ name }) => name),
+    },
+    { deadlineMs: COMMIT_DEADLINE_MS },
+  )
+  if (row?.done !== true) return undefined
+  const failed = new Set(row.failed)
+  return changes.filter((_, index) => failed.has(index + 1))
+}
+
+/** Says once to everybody concerned that their triggers are not evaluated. Gives how many were told. */
+export async function tellBlind(db: Database, line: Line, { epoch }: Tenure): Promise<number> {
+  const { chainId, finality, shard, blindAfterSec: limitSec, chainName } = line
+  return await triggerBlind(db, { chainId, finality, shard, epoch, limitSec, chainName })
+}
+
+/** Charges an hour for the triggers of at most so many organizations; 0 if none is left. */
+export async function chargeHour(db: Database, hour: number, organizationsMax: number): Promise<number> {
+  return await triggerHour(db, { hour, limit: organizationsMax })
+}
+
+function digitsOf(hash: string): string {
+  return hash.slice(2)
+}
+
+function hexOf(digits: string): string {
+  return digits === '' ? '' : `0x${digits}`
+}

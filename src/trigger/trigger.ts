@@ -1,0 +1,70 @@
+import * as v from 'valibot'
+import type { WatchSubject } from '../family/watch.ts'
+import { formatExact } from '../lib/number/decimal.ts'
+import { type Rational, rational } from '../lib/number/rational.ts'
+
+/** How sure a block must be to be evaluated. */
+export const HEAD_NAMES = ['latest', 'safe', 'finalized'] as const
+export type HeadName = (typeof HEAD_NAMES)[number]
+
+/** A threshold: digits, at most one point with digits on both sides, no sign. */
+const threshold = v.pipe(v.string(), v.regex(/^\d{1,18}(\.\d{1,18})?$/, 'expected a decimal number such as "1.05"'))
+const figure = v.string()
+
+/** When a trigger fires, as `when` of a request says it and as the database keeps it. Names are not checked here. */
+export const clauseSchema = v.union([
+  v.strictObject({ figure, below: threshold }),
+  v.strictObject({ figure, above: threshold }),
+  v.strictObject({ figure, is: v.boolean() }),
+  v.strictObject({ event: v.pipe(v.array(v.string()), v.minLength(1)) }),
+])
+export type Clause = v.InferOutput<typeof clauseSchema>
+
+/** A trigger as the loops know it. */
+export interface Trigger {
+  readonly organizationId: string
+  readonly id: string
+  readonly family: string
+  readonly subject: WatchSubject
+  readonly clause: Clause
+  /** Decimal; null if the clause needs no level. */
+  readonly clear: string | null
+  readonly forBlocks: number
+  readonly finality: HeadName
+  readonly name: string | null
+}
+
+/** What a trigger was last found to be. */
+export interface TriggerState {
+  /** Rises with each edit. */
+  readonly edition: number
+  readonly phase: 'armed' | 'pending' | 'fired'
+  /** In how many blocks in a row its clause held, while it is pending. */
+  readonly heldBlocks: number
+  readonly changes: number
+  /** The figure as it was told last. */
+  readonly value: string | null
+  /** The block that brought it into this phase; null if none did. */
+  readonly since: { readonly number: bigint; readonly hash: string } | null
+}
+
+const CLEAR_PERCENT = 2n
+
+/** Where a trigger is armed again unless the caller says: 2 % beyond its threshold. Null if it needs no level. */
+export function defaultClear(clause: Clause): string | null {
+  if (!('below' in clause) && !('above' in clause)) return null
+  const { units, scale } = 'below' in clause ? decimalOf(clause.below) : decimalOf(clause.above)
+  const percent = 'below' in clause ? 100n + CLEAR_PERCENT : 100n - CLEAR_PERCENT
+  return formatExact(units * percent, scale + 2)
+}
+
+/** The exact value of a decimal text with any number of digits. */
+export function exactOf(text: string): Rational {
+  const { units, scale } = decimalOf(text)
+  return rational(units, 10n ** BigInt(scale))
+}
+
+function decimalOf(text: string) {
+  const [whole = '', fraction = ''] = text.split('.')
+  return { units: BigInt(whole + fraction), scale: fraction.length }
+}
