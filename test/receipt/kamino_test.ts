@@ -7,7 +7,7 @@ import { KAMINO_PATHS } from './golden/kamino.ts'
 import { checked, newSigner, payloadOf, published, runner, stageOver, textOf } from './stage.ts'
 
 const double = startSolanaDouble({ slot: SLOT, accounts: scene() })
-const stage = stageOver([], newSigner(), double.url)
+const stage = stageOver([], newSigner(), { solanaUrl: double.url })
 afterAll(() => double.stop(), 60_000)
 
 for (const [name, path] of Object.entries(KAMINO_PATHS)) {

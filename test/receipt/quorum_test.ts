@@ -7,6 +7,9 @@ import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import type { Devnet } from '../devnet/mod.ts'
+import { rangeAround } from '../devnet/ticks.ts'
+import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
+import { testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from './stage.ts'
 
@@ -18,11 +21,21 @@ let fork: Anvil
 let rpcs: readonly FaultyRpc[]
 let alone: Stage
 let paths: readonly string[]
+/** Positions of Uniswap V4 of the borrower. */
+let v4Ids: readonly bigint[]
 
 beforeAll(async () => {
   const shared = await sharedAave()
   devnet = shared.devnet
   aave = shared.aave
+  const v4 = await devnet.uniswapV4()
+  v4Ids = await v4.mintMany(
+    [v4.pools.native, v4.pools.plain].map((pool) => {
+      const range = rangeAround(pool, -900, 900)
+      const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
+      return { pool, ...range, liquidity, recipient: aave.wallets.borrower }
+    }),
+  )
   fork = await startAnvil({ forkUrl: devnet.rpcUrl })
   rpcs = await Promise.all([devnet.rpcUrl, fork.rpcUrl, devnet.rpcUrl].map((url) => startFaultyRpc(url)))
   alone = stageOver([rowOver([devnet.rpcUrl])])
@@ -65,6 +78,11 @@ function lies({ method }: SeenRequest): Fault | undefined {
 }
 
 const DOWN: Fault = { kind: 'http', status: 502, body: '' }
+
+/** Calls that came to each endpoint. */
+function callsSeen(): readonly number[] {
+  return rpcs.map(({ seen }) => seen.filter(({ method }) => method === 'eth_call').length)
+}
 
 async function dissentsOf(stage: Stage): Promise<unknown> {
   return (await stage.get('/readyz')).body.quorum['1']
@@ -127,8 +145,103 @@ for (const place of [0, 1]) {
     const answer = await stage.get(paths[0] ?? '')
     expect([answer.status, answer.headers.get('x-as-of')]).toEqual([200, `1:${place === 0 ? head - 1n : head}`])
     expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
+    // Nobody waits for its block: another one is asked.
+    if (place === 1) expect(callsSeen()).toEqual([1, 1, 1])
   })
 }
+
+test('if all others lag, they are asked again until the block has come', async () => {
+  for (const rpc of rpcs.slice(1)) {
+    let times = 0
+    rpc.rule(({ method }) => (method === 'eth_call' && times++ < 2 ? { kind: 'lag', blocks: 1 } : undefined))
+  }
+  const stage = agreeing()
+  const head = await devnet.client.getBlockNumber()
+  const answer = await stage.get(paths[0] ?? '')
+  expect([answer.status, answer.headers.get('x-as-of')]).toEqual([200, `1:${head}`])
+  expect(callsSeen().slice(1).sort().at(-1)).toBe(3)
+  expect(await dissentsOf(stage)).toEqual({ contradicted: [], absent: [] })
+})
+
+test('three of five agree if two lie alike; of three, none may lie or be away', async () => {
+  const all = [...rpcs, ...(await Promise.all([fork.rpcUrl, devnet.rpcUrl].map((url) => startFaultyRpc(url))))]
+  try {
+    const stage = () =>
+      stageOver([
+        rowOver(
+          all.map(({ url }) => url),
+          { quorum: 3 },
+        ),
+      ])
+    const path = paths[2] ?? ''
+    const truth = JSON.stringify((await alone.get(path)).body.data)
+    for (const liars of [[], [0, 1], [1, 2], [0, 3]]) {
+      for (const [index, rpc] of all.entries()) rpc.rule(liars.includes(index) ? lies : () => undefined)
+      const here = stage()
+      const { status, body } = await here.get(`${path}&receipt=true`)
+      expect([liars, status]).toEqual([liars, 200])
+      expect(JSON.stringify(body.data)).toBe(truth)
+      expect(payloadOf(body.receipt).reads.map(({ agreed }) => agreed)).toEqual([3])
+      const { contradicted } = (await dissentsOf(here)) as { readonly contradicted: readonly number[] }
+      // One that was not needed was not asked.
+      expect(contradicted.every((place) => liars.includes(place - 1))).toBe(true)
+      if (liars.includes(0)) expect(contradicted).toContain(1)
+    }
+    for (const rule of [lies, () => DOWN]) {
+      for (const rpc of all) rpc.rule(() => undefined)
+      all[1]?.rule(rule)
+      const three = stageOver([rowOver(urls(), { quorum: 3 })])
+      const { status, body } = await three.get(path)
+      expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+      expect(body.error.message).toContain('3 endpoints must give the same bytes')
+    }
+  } finally {
+    await Promise.all(all.slice(rpcs.length).map((rpc) => rpc.stop()))
+  }
+})
+
+test('positions of Uniswap V4 and portfolios are agreed on, with a liar among the endpoints too', async () => {
+  const owner = aave.wallets.borrower
+  const asked = [
+    ...v4Ids.map((id) => `/v1/positions/uniswap-v4/${id}`),
+    `/v1/positions/uniswap-v4?wallet=${owner}`,
+    `/v1/portfolio/balance?wallet=${owner}&chain_id=1`,
+    `/v1/portfolio/balance?wallet=${devnet.wallets.provider}`,
+  ]
+  const { db, close } = await testDatabase()
+  const plainly = stageOver([rowOver([devnet.rpcUrl])], undefined, { db })
+  try {
+    for (const [place, rule] of [
+      [0, () => undefined],
+      [0, lies],
+      [1, lies],
+      [1, () => ({ kind: 'lag', blocks: 1 }) as const],
+    ] as const) {
+      for (const rpc of rpcs) rpc.rule(() => undefined)
+      rpcs[place]?.rule(rule)
+      const stage = stageOver([rowOver(urls(), { quorum: 2 })], undefined, { db })
+      for (const path of asked) {
+        const [truth, answer] = [await plainly.get(path), await stage.get(path)]
+        expect([place, path, answer.status, truth.status]).toEqual([place, path, 200, 200])
+        expect(JSON.stringify(answer.body.data)).toBe(JSON.stringify(truth.body.data))
+      }
+      await stage.close()
+    }
+    const blocks = rpcs.flatMap(({ seen }) => seen.filter(({ method }) => method === 'eth_call'))
+    expect(blocks.every(({ params }) => typeof params[1] === 'object')).toBe(true)
+  } finally {
+    await plainly.close()
+    await close()
+  }
+}, 120_000)
+
+test('a proof is given of what two agree on', async () => {
+  rpcs[0]?.rule(lies)
+  const { status, body } = await agreeing().get(`${paths[0]}&receipt=proof`)
+  expect(status).toBe(200)
+  const payload = payloadOf(body.receipt)
+  expect([payload.level, payload.reads.map(({ agreed }) => agreed)]).toEqual(['proven', [2]])
+})
 
 test('without two that agree it is 503 that names places and no URL, and nothing is charged', async () => {
   const cases: readonly (readonly [rules: readonly (Fault | undefined | 'lie')[], said: RegExp, told: object])[] = [

@@ -5,7 +5,9 @@ import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/re
 import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { createSolanaClient } from '../../src/chain/solana/client.ts'
+import type { Database } from '../../src/db/database.ts'
 import { familyAliases } from '../../src/family/mod.ts'
+import { createHistory } from '../../src/history/history.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -33,6 +35,8 @@ export interface Stage {
   readonly requests: string[]
   get(path: string, key?: string): Promise<Answer>
   post(path: string, body: unknown): Promise<Answer>
+  /** Ends what it stores in the background. */
+  close(): Promise<void>
   /** Body of a tool's answer. */
   tool(name: string, given: object): Promise<Answer['body']>
 }
@@ -53,8 +57,12 @@ export function newSigner(): Signer {
 /** Runs the proofs of all tests of a file. */
 export const runner = createProofRunner()
 
-/** Serves rows of a `CHAINS_FILE`, and Solana if it has an endpoint. */
-export function stageOver(rows: readonly object[], signer: Signer = newSigner(), solanaUrl?: string): Stage {
+/** Serves rows of a `CHAINS_FILE`, Solana if it has an endpoint, and what is stored if there is a database. */
+export function stageOver(
+  rows: readonly object[],
+  signer: Signer = newSigner(),
+  { solanaUrl, db }: { readonly solanaUrl?: string; readonly db?: Database } = {},
+): Stage {
   const text = JSON.stringify({ chains: rows, ...(solanaUrl && { solana: { rpcUrls: [solanaUrl] } }) })
   const ids = [...rows.map((row) => ('id' in row ? String(row.id) : '')), ...(solanaUrl ? ['101'] : [])]
   const config = readConfig({ CHAINS_FILE: 'rows', CHAINS: ids.join() }, () => text)
@@ -74,7 +82,12 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner(),
   const solana = solanaUrl
     ? createSolanaClient({ ...config.solana, clock: systemClock, log: silentLog, fetch: counting })
     : undefined
-  const services = servicesOf({ clients, solana })
+  const byId = new Map(clients.map((client) => [client.chain.id, client]))
+  const past = db && {
+    db,
+    history: createHistory({ clients: byId, db, clock: systemClock, log: silentLog, holder: 'test' }),
+  }
+  const services = servicesOf({ clients, solana, ...past })
   const routes = routesOf(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }
@@ -100,6 +113,7 @@ export function stageOver(rows: readonly object[], signer: Signer = newSigner(),
     signer,
     requests,
     get: (path, key = 'rich') => call(path, { key }),
+    close: async () => past?.history.close(),
     post: (path, body) => call(path, { key: 'rich', method: 'POST', body: JSON.stringify(body) }),
     async tool(name, given) {
       const body = JSON.stringify({

@@ -53,21 +53,43 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
     const until = AbortSignal.any([signal, over.signal])
     /** Who asks which endpoint: each is asked once. */
     const takenBy = new Map([[endpoint.index, 0]])
+    /** Those that did not have the block yet. */
+    const lagging = new Set<number>()
 
-    async function witness(reader: number): Promise<Said | undefined> {
+    async function ask(other: Endpoint, within: AbortSignal): Promise<Said> {
+      return { endpoint: other.index, bytes: await answerAgain(other, request, within) }
+    }
+
+    /** What one that nobody has asked says, if it has the block: others may have it sooner than it comes there. */
+    function witness(reader: number): Promise<Said | undefined> {
       const attempt = async (other: Endpoint, within: AbortSignal): Promise<Said> => {
         const { index } = other
         if ((takenBy.get(index) ?? reader) !== reader) throw new ShallowError('The endpoint was asked already')
         takenBy.set(index, reader)
         try {
-          return { endpoint: index, bytes: await answerAgain(other, request, within) }
+          return await ask(hasty(other), within)
+        } catch (error) {
+          if (!(error instanceof MissingBlockError)) throw error
+          lagging.add(index)
+          throw new ShallowError('The endpoint lags', { cause: error })
+        }
+      }
+      return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
+    }
+
+    /** What one of those says when the block has come. */
+    function lateWitness(): Promise<Said | undefined> {
+      const attempt = async (other: Endpoint, within: AbortSignal): Promise<Said> => {
+        if (!lagging.delete(other.index)) throw new ShallowError('The endpoint was asked already')
+        try {
+          return await ask(other, within)
         } catch (error) {
           // It may lag by a block, which is no failure.
           if (error instanceof MissingBlockError) throw new ShallowError('The endpoint lags', { cause: error })
           throw error
         }
       }
-      return await client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
+      return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
     }
 
     try {
@@ -76,15 +98,17 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
       // The endpoint does not override: it has said nothing yet.
       if (bytes === '0x' && request.code !== undefined) return bytes
       const own: Said = { endpoint: endpoint.index, bytes }
-      const said = [own, ...(await Promise.all(others)).filter((each) => each !== undefined)].filter(
-        (each) => !isOfOtherGas(each, own),
-      )
+      const said = [own]
+      const add = (more: readonly (Said | undefined)[]) => {
+        for (const each of more) if (each !== undefined && !isOfOtherGas(each, own)) said.push(each)
+      }
+      add(await Promise.all(others))
       for (let reader = quorum; mostSaid(said).length < quorum && takenBy.size < chain.rpcUrls.length; reader++) {
         const before = takenBy.size
-        const more = await witness(reader)
+        add([await witness(reader)])
         if (takenBy.size === before) break
-        if (more !== undefined && !isOfOtherGas(more, own)) said.push(more)
       }
+      if (mostSaid(said).length < quorum) add(await Promise.all(Array.from(lagging, lateWitness)))
       signal.throwIfAborted()
       decide(said, own, [...takenBy.keys()])
       return bytes
@@ -158,6 +182,11 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
   }
 
   return { ...client, read, agreed: quorum }
+}
+
+/** The same endpoint, which says at once that it does not have a block. */
+function hasty(endpoint: Endpoint): Endpoint {
+  return { ...endpoint, call: (request, signal) => endpoint.call({ ...request, waits: false }, signal) }
 }
 
 /** What a call answers, or a deployless lens reverts with. Throws as the call does otherwise. */

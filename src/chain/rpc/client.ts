@@ -75,6 +75,8 @@ export interface EthCall {
   readonly gas?: number
   /** What the call sees in place of the block's own. Few endpoints take it. */
   readonly surroundings?: Surroundings
+  /** False to be told at once that the endpoint does not have the block. @default {true} */
+  readonly waits?: boolean
 }
 
 /** What a call sees of its block and of those before. */

@@ -114,7 +114,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
       request: (request, signal) => again(() => ask({ timeoutMs, ...request }, signal, priority), signal),
       call(request, signal) {
         const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
-        const once = request.block === 'latest' || !mayCome
+        const once = request.block === 'latest' || request.waits === false || !mayCome
         return again(() => (once ? send : sendPinned)(sent, signal, priority), signal)
       },
     }

@@ -13,7 +13,7 @@ export const KAMINO_PATHS = {
 export async function recordKamino(signer: Signer): Promise<readonly (readonly [name: string, receipt: Envelope])[]> {
   const double = startSolanaDouble({ slot: SLOT, accounts: scene() })
   try {
-    const stage = stageOver([], signer, double.url)
+    const stage = stageOver([], signer, { solanaUrl: double.url })
     return await Promise.all(
       Object.entries(KAMINO_PATHS).map(async ([name, path]) => {
         const { status, body, text } = await stage.get(`${path}&receipt=true`)
