@@ -25,6 +25,11 @@ export interface PnlToken {
   readonly pricedAs?: Address
 }
 
+/** The token whose price it has. */
+export function pricedToken({ address, pricedAs = address }: PnlToken): Address {
+  return pricedAs
+}
+
 /** What a token costs by its own sources, or why nobody says, in words that follow "because". */
 export type OwnPrice = OwnUsdPrice | { readonly because: string }
 

@@ -13,6 +13,7 @@ import { UnavailableError } from '../../lib/error.ts'
 import { grouped } from '../../lib/grouped.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { FinanceClient } from '../chain.ts'
+import { createPricesAhead, type LearnPrices, type PricesAhead } from './past/ahead.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
 import type { PriceAsker } from './past/sources.ts'
 import type { DirectPrice } from './price.ts'
@@ -57,6 +58,11 @@ export interface PriceReader {
     question: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
     signal: AbortSignal,
   ): Promise<PriceAtOutcome[]>
+  /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
+  ahead(
+    client: FinanceClient,
+    question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
+  ): PricesAhead
 }
 
 /** Makes it over a database. */
@@ -72,6 +78,16 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   function noteAbsent(client: FinanceClient, name: string, outcome: PriceAtOutcome): void {
     if (outcome.witnesses === 0) return
     absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMsOf(client, outcome.witnesses) })
+  }
+
+  async function learn(...[client, asker, learned]: Parameters<LearnPrices>): Promise<void> {
+    const found: (WantedPrice & Found)[] = []
+    for (const { token, block, outcome } of learned) {
+      if (outcome.kind === 'price') found.push({ token, block, isFinal: true, ...outcome })
+      else noteAbsent(client, nameOf(client, asker, { token, block }), outcome)
+    }
+    recheck.answered(client, Math.min(...learned.map(({ outcome }) => outcome.witnesses)))
+    await keep(db, client, { asker, found })
   }
 
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
@@ -104,9 +120,8 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
       }
       const known = new Map<string, PriceAtOutcome>(kept)
-      const nameOf = (each: WantedPrice) => `${client.chain.id}:${askerOf(client, asker, each.token)}:${keyOf(each)}`
       for (const each of wanted) {
-        const outcome = each.isFinal && !kept.has(keyOf(each)) ? absentOf(nameOf(each)) : undefined
+        const outcome = each.isFinal && !kept.has(keyOf(each)) ? absentOf(nameOf(client, asker, each)) : undefined
         if (outcome !== undefined) known.set(keyOf(each), outcome)
       }
       const missing = wanted.filter((each) => !known.has(keyOf(each)))
@@ -128,7 +143,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
           known.set(keyOf(each), outcome)
           if (each.isFinal && outcome.kind === 'price') found.set(keyOf(each), { ...each, ...outcome })
           else if (before !== undefined) denied.push(each)
-          else if (each.isFinal) noteAbsent(client, nameOf(each), outcome)
+          else if (each.isFinal) noteAbsent(client, nameOf(client, asker, each), outcome)
         }
         // Kept block by block: a caller who leaves before the last one finds the others when they come back.
         await keep(db, client, { asker, found: [...found.values()] })
@@ -139,6 +154,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       for (const end of ends) if (end.status === 'rejected') throw end.reason
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
+    ahead: (client, question) => createPricesAhead(client, { ...question, clock, learn }),
   }
 }
 
@@ -170,6 +186,11 @@ function believed(
 function askerOf({ chain: { prices } }: FinanceClient, asker: PriceAsker, token: Address): string {
   if (asker.kind === 'aave_market') return asker.provider.toLowerCase()
   return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
+}
+
+/** Names a price in memory. */
+function nameOf(client: FinanceClient, asker: PriceAsker, price: Pick<WantedPrice, 'token' | 'block'>): string {
+  return `${client.chain.id}:${askerOf(client, asker, price.token)}:${keyOf(price)}`
 }
 
 async function readKept(

@@ -68,13 +68,17 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** Final prices over so many endpoints, in a memory of their own. */
-function pricesOver(endpoints: 1 | 2) {
+/** A reader over so many endpoints, in a memory of its own. */
+function readerOver(endpoints: 1 | 2) {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE] })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
-  const history = createPriceReader({ db: database.db, clock })
+  return { client, history: createPriceReader({ db: database.db, clock }) }
+}
+
+/** Final prices over so many endpoints. */
+function pricesOver(endpoints: 1 | 2, { client, history } = readerOver(endpoints)) {
   return (tokens: readonly Address[], blocks: readonly PriceBlock[], isFinal = true) => {
     const wanted = blocks.flatMap((at) => tokens.map((token) => ({ token, block: at, isFinal })))
     return history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
@@ -234,4 +238,53 @@ test('an endpoint that vouches for one price of a block, and is silent about ano
   const before = requests()
   await ask([TOKEN, STABLE], [block])
   expect(requests()).toBe(before)
+})
+
+/** Has prices of these blocks read before anybody wants them. */
+async function ahead({ client, history }: ReturnType<typeof readerOver>, at: readonly PriceBlock[]): Promise<void> {
+  const prices = history.ahead(client, { asker: { kind: 'chain' }, tokens: [TOKEN, STABLE] })
+  for (const each of at) prices.start(each, never)
+  await prices.finish(never)
+}
+
+test('prices that are read ahead are those that would be read, and neither they nor their lack is read again', async () => {
+  const at = [block, stale, ...later.slice(0, 9)]
+  for (const [endpoints, rules] of [
+    [1, [() => undefined]],
+    [2, [() => undefined, () => undefined]],
+    [2, [pruned, () => undefined]],
+  ] as const) {
+    for (const [index, rule] of rules.entries()) rpcs[index]?.rule(rule)
+    await database.db.run('delete from price_at', [])
+    const expected = await pricesOver(endpoints)([TOKEN, STABLE], at)
+    const rows = await stored()
+    await database.db.run('delete from price_at', [])
+    const reader = readerOver(endpoints)
+    await ahead(reader, at)
+    expect([endpoints, (await stored()).toSorted()]).toEqual([endpoints, rows.toSorted()])
+    for (const rpc of rpcs) rpc.reset()
+    expect(await pricesOver(endpoints, reader)([TOKEN, STABLE], at)).toEqual(expected)
+    expect(rpcs.flatMap(({ seen }) => seen)).toEqual([])
+  }
+})
+
+test('what cannot be read ahead, or is contradicted, is not kept and left to whoever wants it', async () => {
+  for (const rpc of rpcs) rpc.rule(dead)
+  const silent = readerOver(2)
+  await ahead(silent, [block])
+  expect(await stored()).toEqual([])
+  rpcs[0].rule(tenfold)
+  rpcs[1].rule(pruned)
+  const lying = readerOver(2)
+  await ahead(lying, [block])
+  expect(await stored()).toEqual([])
+  await expect(pricesOver(2, lying)([TOKEN], [block])).rejects.toBeInstanceOf(DisputeError)
+})
+
+test('prices that are read ahead at many blocks are compared with the rounds of their feeds in one request', async () => {
+  const reader = readerOver(1)
+  await reader.client.read(async () => {}, { signal: never })
+  for (const rpc of rpcs) rpc.reset()
+  await ahead(reader, later.slice(0, 9))
+  expect(rpcs[0].seen.length).toBe(10)
 })

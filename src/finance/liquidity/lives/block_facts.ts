@@ -8,7 +8,7 @@ import type { FinanceClient } from '../../chain.ts'
 import type { Both } from '../../math/pnl/flow.ts'
 import type { PriceAtOutcome, PriceBlock } from '../../price/past/prices_at.ts'
 import type { PriceReader } from '../../price/price_reader.ts'
-import type { OwnPrice, PnlToken } from '../flow_price.ts'
+import { type OwnPrice, type PnlToken, pricedToken } from '../flow_price.ts'
 import { type BlockFacts, pricedBlocks } from './life.ts'
 import { tellsPoolPrice } from './pool_price.ts'
 import type { PositionFlow } from './position_flow.ts'
@@ -77,11 +77,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
     const { client, tokens, poolPrice, byBlock, finalTo } = question
     const priced = some.filter(({ number }) => wanted.has(Number(number)))
     const asked = priced.flatMap((block) =>
-      tokens.map(({ address, pricedAs: token = address }) => ({
-        token,
-        block,
-        isFinal: Number(block.number) <= finalTo,
-      })),
+      tokens.map((token) => ({ token: pricedToken(token), block, isFinal: Number(block.number) <= finalTo })),
     )
     const outcomes = await prices.pricesAt(client, { asker: { kind: 'chain' }, wanted: asked }, signal)
     return await together(

@@ -10,7 +10,10 @@ import { turnBefore } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
+import type { Both } from '../../math/pnl/flow.ts'
+import type { PricesAhead } from '../../price/past/ahead.ts'
 import { createPriceReader } from '../../price/price_reader.ts'
+import { type PnlToken, pricedToken } from '../flow_price.ts'
 import type { CountedLife } from '../profit.ts'
 import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
 import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
@@ -76,6 +79,8 @@ interface LifePart<Row, Place extends StreamPlace> {
   /** Where the history ends. */
   readonly end: PinnedBlock
   readonly max: number
+  /** Prices of both tokens, which will be wanted at the blocks of flows. */
+  readonly pricesAhead: (tokens: Both<PnlToken>) => PricesAhead
 }
 
 /** Flows of a part of a life, oldest first. */
@@ -110,7 +115,8 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
   const { db, history, clock } = services
   const { stream } = source
   const lives = createKeptLives(clock)
-  const readFacts = createFactsReader({ prices: createPriceReader({ db, clock }), clock })
+  const prices = createPriceReader({ db, clock })
+  const readFacts = createFactsReader({ prices, clock })
 
   async function flowsUpTo(question: Question, kept: Kept | undefined, signal: AbortSignal) {
     const { client, tokenId, block, begun } = question
@@ -122,7 +128,10 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
     const isSame = kept !== undefined && kept.version === version
     const before = isSame && kept.storedTo <= storedTo ? kept : undefined
     const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
-    const flows = await source.flows(question, { at, fromBlock, storedTo, tail, end, max: FLOWS_MAX + 1 }, signal)
+    const pricesAhead = (tokens: Both<PnlToken>) =>
+      prices.ahead(client, { asker: { kind: 'chain' }, tokens: tokens.map(pricedToken) })
+    const part = { at, fromBlock, storedTo, tail, end, max: FLOWS_MAX + 1, pricesAhead }
+    const flows = await source.flows(question, part, signal)
     if (flows === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
     const stored = [...(before?.rows ?? []), ...flows.stored]
     const last = Number(block ?? end.number)

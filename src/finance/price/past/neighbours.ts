@@ -14,6 +14,7 @@ import { latestRoundOf, latestRoundQuestions, type NamedRound, phaseOf, roundOf,
 export interface ClaimedRound {
   readonly feed: Address
   readonly round: NamedRound
+  readonly block: Pick<Block, 'number' | 'timestampSec'>
 }
 
 /** What the feed's rounds, as they are kept now, say about the claim: nothing if it keeps none. */
@@ -23,25 +24,26 @@ type RoundVerdict = 'agrees' | 'contradicts' | 'silent'
 const QUESTIONS = 4
 const BUDGET_MS = 1_500
 
-/** Claims of one endpoint about one block. */
+/** Claims of one endpoint. */
 interface Claims {
   readonly claims: readonly ClaimedRound[]
   /** Its position. */
   readonly claimant: number | undefined
-  readonly block: Pick<Block, 'number' | 'timestampSec'>
+  /** True if no others are compared at the same time, which could share a request with these. @default {false} */
+  readonly areAll?: boolean
   readonly clock: Clock
 }
 
 /**
  * Compares such rounds with the rounds that the feeds keep, read at the newest block by an endpoint other than
- * `claimant`, or by the claimant itself if no other one answers. Returns the feeds whose rounds agree as another endpoint
- * tells them. Throws `DisputeError` if a round contradicts its claim.
+ * `claimant`, or by the claimant itself if no other one answers. Returns the claims that agree with what another endpoint
+ * tells. Throws `DisputeError` if a round contradicts its claim.
  */
 export async function compareRounds(
   client: ChainClient,
-  { claims, claimant, block, clock }: Claims,
+  { claims, claimant, areAll = false, clock }: Claims,
   signal: AbortSignal,
-): Promise<ReadonlySet<Address>> {
+): Promise<ReadonlySet<ClaimedRound>> {
   if (claims.length === 0) return new Set()
   const { chain, log } = client
 
@@ -49,18 +51,23 @@ export async function compareRounds(
     (mayBeClaimant: boolean) =>
     async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
       if (!mayBeClaimant && endpoint.index === claimant) throw new ShallowError('The endpoint said it itself')
-      const newest = await newestOf(client, clock).get(
-        { key: String(endpoint.index), read: readNewest(endpoint) },
-        within,
-      )
-      if (newest.number < block.number) throw new ShallowError('The endpoint has not reached the block')
+      const asked = areAll
+        ? { chainId: chain.id }
+        : await newestOf(client, clock).get({ key: String(endpoint.index), read: readNewest(endpoint) }, within)
       const calls = claims.flatMap(({ feed, round: { id } }) => [
         ...latestRoundQuestions(feed),
         ...[roundQuestion(feed, id), roundQuestion(feed, id + 1n)],
       ])
-      const { results } = await readCalls(endpoint, { calls, block: newest, isLight: true, clock }, within)
-      return claims.map(({ round }, index) =>
-        verdictOn({ round, timeSec: block.timestampSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
+      const { results, block: newest } = await readCalls(
+        endpoint,
+        { calls, block: asked, isLight: true, clock },
+        within,
+      )
+      if (claims.some(({ block }) => newest.number < block.number)) {
+        throw new ShallowError('The endpoint has not reached the block')
+      }
+      return claims.map(({ round, block: { timestampSec: timeSec } }, index) =>
+        verdictOn({ round, timeSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
       )
     }
 
@@ -84,11 +91,11 @@ export async function compareRounds(
   if (wrong !== undefined) {
     log.warn({ msg: 'Rounds of a feed contradicted an RPC endpoint', chainId: chain.id, endpoint: claimant })
     throw new DisputeError(
-      `Cannot believe feed ${wrong.feed} at block ${block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
+      `Cannot believe feed ${wrong.feed} at block ${wrong.block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
         `it keeps contradict endpoint ${(claimant ?? 0) + 1} (second witness)`,
     )
   }
-  return new Set(claims.filter((_, index) => others?.[index] === 'agrees').map(({ feed }) => feed))
+  return new Set(claims.filter((_, index) => others?.[index] === 'agrees'))
 }
 
 /** Newest blocks that are being read, by client and endpoint: whoever asks meanwhile is given the same one. */

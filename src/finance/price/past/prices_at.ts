@@ -9,7 +9,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { FeedRound } from '../price.ts'
-import { compareRounds } from './neighbours.ts'
+import { type ClaimedRound, compareRounds } from './neighbours.ts'
 import { type Ask, readRoundAt } from './rounds.ts'
 import {
   askMarket,
@@ -28,18 +28,28 @@ export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<P
 /** A price at a block or the reason why it is missing, and how many endpoints say so: 0 if none of them could tell. */
 export type PriceAtOutcome = PriceSaid & { readonly witnesses: number }
 
-/** Which prices to read. */
-interface PricesAtQuestion {
+/** Which prices to read in the state of a block. */
+interface StateQuestion {
   readonly asker: PriceAsker
   /** Checksummed. */
   readonly tokens: readonly Address[]
   readonly block: PriceBlock
+  readonly clock: Clock
+}
+
+/** Which prices to read. */
+interface PricesAtQuestion extends StateQuestion {
   /**
    * True if the prices are kept for ever: what one endpoint alone says is then compared with the rounds of feeds.
    * @default {true}
    */
   readonly isKept?: boolean
-  readonly clock: Clock
+}
+
+/** What the state of a block says about prices, by token, and the endpoints that say so, by their positions. */
+export interface SaidPrices {
+  readonly said: ReadonlyMap<Address, Said>
+  readonly endpoints: readonly number[]
 }
 
 const BUDGET_MS = 3_000
@@ -56,8 +66,12 @@ export async function readPricesAt(
   question: PricesAtQuestion,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+  const { isKept = true, clock } = question
   try {
-    return await readState(client, question, signal)
+    const found = await readSaidPrices(client, question, signal)
+    const claims = isKept ? claimsAlone(found) : []
+    const agreed = await compareRounds(client, { claims, claimant: found.endpoints[0], clock }, signal)
+    return outcomesOf(found, agreed)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
     if (!(error instanceof LateError)) return await readRounds(client, question, signal)
@@ -70,11 +84,15 @@ export async function readPricesAt(
   }
 }
 
-async function readState(
+/**
+ * The same of state alone, before it is compared with any rounds. Leaves in one request with what is begun about the block
+ * in the same turn of the event loop. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
+ */
+export async function readSaidPrices(
   client: FinanceClient,
-  { asker, tokens, block, isKept = true, clock }: PricesAtQuestion,
+  { asker, tokens, block, clock }: StateQuestion,
   signal: AbortSignal,
-): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+): Promise<SaidPrices> {
   const { chain } = client
   const at = { chainId: chain.id, ...block }
   const { value, endpoints } = await readByQuorum(
@@ -82,19 +100,20 @@ async function readState(
     async (endpoint, within) => {
       let timestampSec = block.timestampSec
       const ask: Ask = async (calls) => {
-        const { results, block: seen } = await readCalls(endpoint, { calls, block: at, clock }, within)
+        const { results, block: seen } = await readCalls(endpoint, { calls, block: at, isLight: true, clock }, within)
         timestampSec = seen.timestampSec
         return results
       }
       const said = await (asker.kind === 'aave_market'
         ? askMarket(asker, tokens, ask)
-        : askSources(client, { tokens, timestampSec }, ask))
+        : askSources(client, { tokens, block }, ask))
       return { timestampSec, said: new Map(said) }
     },
     {
       signal,
       budgetMs: BUDGET_MS,
       past: block,
+      together: true,
       what: whatAt(block),
       textOf: ({ timestampSec, said }) => `${timestampSec} ${textOf(said)}`,
     },
@@ -105,18 +124,26 @@ async function readState(
         `${value.timestampSec} by its state, and ${block.timestampSec} by its header or its logs (block time)`,
     )
   }
-  const claims = [...value.said.values()].flatMap(({ claim }) => claim ?? [])
-  const isAlone = isKept && endpoints.length < QUORUM
-  const agreed = isAlone ? await compareRounds(client, { claims, claimant: endpoints[0], block, clock }, signal) : NONE
+  return { said: value.said, endpoints }
+}
+
+/** Rounds that one endpoint alone gave. */
+export function claimsAlone({ said, endpoints }: SaidPrices): readonly ClaimedRound[] {
+  return endpoints.length < QUORUM ? [...said.values()].flatMap(({ claim }) => claim ?? []) : []
+}
+
+/** The same with how many say so; rounds that the feeds keep are another one's word. */
+export function outcomesOf(
+  { said, endpoints }: SaidPrices,
+  agreed: ReadonlySet<ClaimedRound>,
+): ReadonlyMap<Address, PriceAtOutcome> {
   return new Map(
-    [...value.said].map(([token, { outcome, claim }]) => {
-      const isAgreed = claim !== undefined && agreed.has(claim.feed)
+    [...said].map(([token, { outcome, claim }]) => {
+      const isAgreed = claim !== undefined && agreed.has(claim)
       return [token, { ...outcome, witnesses: isAgreed ? endpoints.length + 1 : endpoints.length }]
     }),
   )
 }
-
-const NONE: ReadonlySet<Address> = new Set()
 
 function whatAt({ number }: PriceBlock): string {
   return `the prices at block ${number}`

@@ -76,7 +76,7 @@ export async function askMarket(
 /** Prices by the sources that configuration names. */
 export async function askSources(
   client: FinanceClient,
-  { tokens, timestampSec }: { readonly tokens: readonly Address[]; readonly timestampSec: bigint },
+  { tokens, block }: { readonly tokens: readonly Address[]; readonly block: ClaimedRound['block'] },
   ask: Ask,
 ): Promise<[Address, Said][]> {
   const { prices } = client.chain
@@ -92,10 +92,10 @@ export async function askSources(
     const feed = prices.usdFeeds[token]?.feed
     const round = feed === undefined ? undefined : latestRoundOf(own[0], own[1])
     const aave = feed !== undefined || own.length === 0 ? undefined : aaveAnswer(own[0], own[1])
-    const claim = feed === undefined || round === undefined ? undefined : { feed, round }
+    const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
     return [
       token,
-      { outcome: outcomeOf(client, token, { round, aave, blockTimestampSec: timestampSec }, 'state'), claim },
+      { outcome: outcomeOf(client, token, { round, aave, blockTimestampSec: block.timestampSec }, 'state'), claim },
     ]
   })
 }

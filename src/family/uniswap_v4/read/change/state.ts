@@ -29,8 +29,8 @@ const EXTSLOAD = toFunctionSelector('extsload(bytes32[])')
 const WORDS = 4
 
 /**
- * The state of a position and its pool at the end of a block, of two endpoints. Throws as `readByQuorum`: `DepthError` if
- * none keeps it.
+ * The state of a position and its pool at the end of a block, of two endpoints. Leaves in one request with what is begun
+ * about the block in the same turn of the event loop. Throws as `readByQuorum`: `DepthError` if none keeps it.
  */
 export async function readState(
   { client, place, clock }: { readonly client: ChainClient; readonly place: ChangePlace; readonly clock: Clock },
@@ -41,12 +41,13 @@ export async function readState(
   const { number, hash } = block
   const at = { chainId: place.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
   const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PoolState> => {
-    const { results } = await readCalls(endpoint, { calls, block: at, clock }, within)
+    const { results } = await readCalls(endpoint, { calls, block: at, isLight: true, clock }, within)
     return stateIn(results[0])
   }
   const { value, endpoints } = await readByQuorum(client, attempt, {
     signal,
     past: { number: BigInt(number), timestampSec: 0n },
+    together: true,
     what: `the state of pool ${change.pool} at block ${number}`,
     textOf: ({ sqrtPriceX96, liquidity, inside }) => `${sqrtPriceX96} ${liquidity} ${inside.growth0} ${inside.growth1}`,
   })

@@ -4,6 +4,7 @@ import { DepthError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { PnlToken } from '../../../../finance/liquidity/flow_price.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
 import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
 import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { type FoundChange, readChanges } from '../../../../finance/liquidity/lives/liquidity_change.ts'
@@ -18,7 +19,8 @@ import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import { flowsOf } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
-import { createAmountsFinder, MovedError } from '../change/amounts.ts'
+import { createAmountsFinder } from '../change/amounts.ts'
+import { MovedError } from '../change/changed_blocks.ts'
 import { CHANGE_STREAM, type ChangePlace, changePlaceOf } from '../change/stream.ts'
 import { type BornPosition, readBirth } from './birth.ts'
 import { isUnminted } from './unminted.ts'
@@ -87,6 +89,13 @@ export function createUniswapV4LifeReader(services: {
     return birth
   }
 
+  async function subjectOf(question: UniswapV4LifeQuestion, block: number, signal: AbortSignal): Promise<PnlSubject> {
+    const { client } = question
+    const { subject } = await bornOf(question, block, signal)
+    const [token0, token1] = subject.tokens
+    return { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] }
+  }
+
   return createLifeReader<UniswapV4LifeQuestion, LiquidityChange, ChangePlace>(services, {
     stream: CHANGE_STREAM,
     async locate(question, toBlock, signal) {
@@ -97,7 +106,7 @@ export function createUniswapV4LifeReader(services: {
       const { pool } = await bornOf(question, startBlock, signal)
       return { place: changePlaceOf(client.chain.id, deployment), subject: pool, startBlock }
     },
-    async flows(question, { at, fromBlock, storedTo, tail, end, max }, signal) {
+    async flows(question, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, signal) {
       const { client, tokenId } = question
       const { place, subject: pool, startBlock } = at
       const asked = { place, stream: CHANGE_STREAM.name, pool, tokenId, fromBlock: startBlock, toBlock: storedTo, max }
@@ -107,7 +116,9 @@ export function createUniswapV4LifeReader(services: {
       // What came later may be what nobody can tell.
       const { block = end.number } = question
       const until = all.filter((change) => change.block <= Number(block))
-      const changes = await findAmounts({ client, place, changes: until, finalTo: storedTo }, signal)
+      const { tokens } = await subjectOf(question, startBlock, signal)
+      const asking = { client, place, changes: until, finalTo: storedTo, ahead: pricesAhead(tokens) }
+      const changes = await findAmounts(asking, signal)
       if (question.block === undefined || end.number >= question.block) checkLast(question, changes)
       return {
         stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(flowsOf),
@@ -116,10 +127,7 @@ export function createUniswapV4LifeReader(services: {
       }
     },
     async born(question, { first }, signal) {
-      const { client } = question
-      const { subject } = await bornOf(question, first.block, signal)
-      const [token0, token1] = subject.tokens
-      return { subject: { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] } }
+      return { subject: await subjectOf(question, first.block, signal) }
     },
   })
 }

@@ -1,0 +1,205 @@
+import { createBlockFinder } from '../../../../chain/past/block_at.ts'
+import { QUORUM } from '../../../../chain/past/quorum.ts'
+import { type ChainClient, DepthError } from '../../../../chain/rpc/client.ts'
+import type { FoundChange, StoredChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
+import type { PricesAhead } from '../../../../finance/price/past/ahead.ts'
+import { together } from '../../../../lib/async/together.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
+import { grouped } from '../../../../lib/grouped.ts'
+import { amountsOfChanges, priceFrom } from '../../math/change.ts'
+import { type AskedBlock, readMoves, readPriceBefore, type SeenMoves } from './moves.ts'
+import { readState } from './state.ts'
+import type { ChangePlace } from './stream.ts'
+
+/** The changes of one position, from its mint on, oldest first. */
+export interface AmountsQuestion {
+  readonly client: ChainClient
+  readonly place: ChangePlace
+  readonly changes: readonly StoredChange[]
+  /** The last block that can never be replaced, so far as is known. */
+  readonly finalTo: number
+  /** Prices that will be wanted at the blocks of changes: they leave together with the questions for the state. */
+  readonly ahead?: PricesAhead | undefined
+}
+
+/** Fees moved between two changes of one block, so nobody can tell what each paid. */
+export class MovedError extends UnavailableError {}
+
+/** A block in which the position changed. */
+export interface Group {
+  readonly number: number
+  readonly changes: readonly StoredChange[]
+  /** Of the position, before its first change here and after its last. */
+  readonly liquidity: { readonly before: bigint; readonly after: bigint }
+  /** The position came into being here. */
+  readonly isBirth: boolean
+  /** Nothing changed it besides, so no state of the past is needed. */
+  readonly isAlone: boolean
+}
+
+/** A block of changes as it was read. */
+export interface FoundGroup {
+  readonly changes: readonly FoundChange[]
+  /** Growth within the range before it; undefined if nobody was asked. */
+  readonly before: FeeGrowth | undefined
+}
+
+const UNBORN = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
+const NO_MOVES: SeenMoves = { moves: [], witnesses: 1 }
+/** What nobody can tell today, nobody can tell tomorrow; a change that is missing may be there soon. */
+const RETRY_SEC = { moved: 3_600, contradicted: 5 } as const
+
+/** Reads what the changes of some blocks were worth, all blocks at the same time. Throws as `FindAmounts`. */
+type ReadGroups = (
+  question: AmountsQuestion,
+  groups: readonly Group[],
+  signal: AbortSignal,
+) => Promise<readonly FoundGroup[]>
+
+/** Makes a reader of such blocks. */
+export function createGroupReader(clock: Clock): ReadGroups {
+  const blocks = createBlockFinder(clock)
+
+  /** A block that may be replaced is asked for by its hash. */
+  async function blockOf(
+    { client, finalTo }: AmountsQuestion,
+    number: number,
+    signal: AbortSignal,
+  ): Promise<AskedBlock> {
+    if (number <= finalTo) return { number }
+    const { hash } = await blocks.byNumber(client, BigInt(number), signal)
+    return { number, hash }
+  }
+
+  async function stateAt(question: AmountsQuestion, { changes: [change] }: Group, number: number, signal: AbortSignal) {
+    if (change === undefined) throw new Error('Cannot read the state of no change')
+    const block = await blockOf(question, number, signal)
+    return await readState({ ...question, clock }, { change, block }, signal)
+  }
+
+  /** After the block, together with its prices. Undefined if no endpoint keeps it, but logs may tell all that is needed. */
+  async function stateAfter(question: AmountsQuestion, group: Group, signal: AbortSignal) {
+    const { number, isAlone } = group
+    const [timeSec] = group.changes.flatMap(({ timestampSec }) => timestampSec ?? [])
+    const state = stateAt(question, group, number, signal)
+    if (number <= question.finalTo && timeSec !== undefined) {
+      question.ahead?.start({ number: BigInt(number), timestampSec: BigInt(timeSec) }, signal)
+    }
+    if (!isAlone) return await state
+    return await state.catch((error: unknown) => {
+      if (error instanceof DepthError) return undefined
+      throw error
+    })
+  }
+
+  /** The price before a position came into being, which logs tell if no endpoint keeps the state. */
+  async function birthPrice(question: AmountsQuestion, group: Group, signal: AbortSignal) {
+    try {
+      return await stateAt(question, group, group.number - 1, signal)
+    } catch (error) {
+      const [first] = group.changes
+      if (!(error instanceof DepthError) || first === undefined) throw error
+      const told = await readPriceBefore(poolOf(question, first), group.number, signal)
+      if (told === undefined) throw error
+      return told
+    }
+  }
+
+  async function readGroup(
+    question: AmountsQuestion,
+    { group, moves }: { readonly group: Group; readonly moves: Promise<SeenMoves> },
+    signal: AbortSignal,
+  ): Promise<FoundGroup> {
+    const { changes, isBirth, liquidity } = group
+    const [first] = changes
+    if (first === undefined) return { changes: [], before: undefined }
+    const [seen, before, after] = await Promise.all([
+      moves,
+      isBirth ? undefined : stateAt(question, group, group.number - 1, signal),
+      stateAfter(question, group, signal),
+    ])
+    const isTold = priceFrom(seen.moves, first) !== undefined
+    const isStill = seen.moves.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
+    const price =
+      before ?? (isStill ? after : undefined) ?? (isTold ? undefined : await birthPrice(question, group, signal))
+    if (after !== undefined && after.liquidity !== liquidity.after) throw contradicted(question, first)
+    if (before !== undefined && before.liquidity !== liquidity.before) throw contradicted(question, first)
+    const amounts = amountsOfChanges({
+      changes,
+      moves: seen.moves,
+      sqrtPriceBeforeX96: price?.sqrtPriceX96,
+      before: before ?? UNBORN,
+      after: after?.inside,
+    })
+    if (amounts === 'moved') throw moved(question, first)
+    if (amounts === 'unknown') throw contradicted(question, first)
+    const witnesses = Math.min(seen.witnesses, price?.witnesses ?? QUORUM, after?.witnesses ?? QUORUM)
+    const found = changes.flatMap((change, index): FoundChange[] => {
+      const worth = amounts[index]
+      return worth === undefined ? [] : [{ ...change, found: { ...worth, inside: after?.inside, witnesses } }]
+    })
+    return { changes: found, before: before?.inside }
+  }
+
+  return async (question, groups, signal) => {
+    const [first] = groups.flatMap(({ changes }) => changes)
+    if (first === undefined) return []
+    const asked = await together(
+      groups.map(
+        ({ number }) =>
+          (within: AbortSignal) =>
+            blockOf(question, number, within),
+      ),
+      signal,
+    )
+    const all = readMoves(poolOf(question, first), asked, signal)
+    all.catch(() => {})
+    const tasks = groups.map((group) => (within: AbortSignal) => {
+      const moves = all.then((seen) => seen.get(group.number) ?? NO_MOVES)
+      return readGroup(question, { group, moves }, within)
+    })
+    return await together(tasks, signal)
+  }
+}
+
+/** The changes by their blocks. */
+export function groupsOf(changes: readonly StoredChange[]): readonly Group[] {
+  let liquidity = 0n
+  const byBlock = [...grouped(changes, ({ block }) => block)]
+  return byBlock.map(([number, here], index) => {
+    const before = liquidity
+    for (const change of here) liquidity += change.liquidity
+    const isBirth = index === 0
+    return {
+      number,
+      changes: here,
+      liquidity: { before, after: liquidity },
+      isBirth,
+      isAlone: isBirth && byBlock.length === 1,
+    }
+  })
+}
+
+function poolOf({ client, place: { poolManager } }: AmountsQuestion, { pool }: StoredChange) {
+  return { client, poolManager, pool }
+}
+
+/** For messages. */
+export function nameOf({ client: { chain }, changes: [first] }: AmountsQuestion): string {
+  return `position ${first?.tokenId} on chain ${chain.id} (${chain.name})`
+}
+
+function moved(question: AmountsQuestion, { block }: StoredChange): MovedError {
+  const message =
+    `Cannot tell what ${nameOf(question)} was paid in block ${block}: it changed more than once there, with a swap or a ` +
+    'donation in between'
+  return new MovedError(message, { retryAfterSec: RETRY_SEC.moved })
+}
+
+/** The changes cannot be all. */
+export function contradicted(question: AmountsQuestion, { block }: StoredChange): UnavailableError {
+  const message = `The history of ${nameOf(question)} is not complete: the state at block ${block} does not follow from it`
+  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradicted })
+}

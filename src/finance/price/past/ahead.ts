@@ -1,0 +1,78 @@
+import type { Address } from 'viem'
+import type { Clock } from '../../../lib/clock.ts'
+import { grouped } from '../../../lib/grouped.ts'
+import type { FinanceClient } from '../../chain.ts'
+import { compareRounds } from './neighbours.ts'
+import {
+  claimsAlone,
+  outcomesOf,
+  type PriceAtOutcome,
+  type PriceBlock,
+  readSaidPrices,
+  type SaidPrices,
+} from './prices_at.ts'
+import type { PriceAsker } from './sources.ts'
+
+/** Reads prices before they are wanted, and keeps them. What cannot be read is left to who wants it: nothing is thrown. */
+export interface PricesAhead {
+  /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
+  start(block: PriceBlock, signal: AbortSignal): void
+  /** Resolves when all that was started is kept, or cannot be read. */
+  finish(signal: AbortSignal): Promise<void>
+}
+
+/** Keeps prices of final blocks, and remembers which are missing. */
+export type LearnPrices = (
+  client: FinanceClient,
+  asker: PriceAsker,
+  learned: readonly { readonly token: Address; readonly block: PriceBlock; readonly outcome: PriceAtOutcome }[],
+) => Promise<void>
+
+/** Begins with nothing. */
+export function createPricesAhead(
+  client: FinanceClient,
+  options: {
+    readonly asker: PriceAsker
+    readonly tokens: readonly Address[]
+    readonly clock: Clock
+    readonly learn: LearnPrices
+  },
+): PricesAhead {
+  const { asker, tokens, clock, learn } = options
+  const started: Promise<readonly BlockPrices[]>[] = []
+
+  async function read(block: PriceBlock, signal: AbortSignal): Promise<readonly BlockPrices[]> {
+    try {
+      return [{ block, found: await readSaidPrices(client, { asker, tokens, block, clock }, signal) }]
+    } catch {
+      return []
+    }
+  }
+
+  /** What one endpoint alone says of several blocks is compared in one request. */
+  async function keep(group: readonly BlockPrices[], signal: AbortSignal): Promise<void> {
+    const claims = group.flatMap(({ found }) => claimsAlone(found))
+    const claimant = group[0]?.found.endpoints[0]
+    const agreed = await compareRounds(client, { claims, claimant, areAll: true, clock }, signal)
+    const learned = group.flatMap(({ block, found }) =>
+      [...outcomesOf(found, agreed)].map(([token, outcome]) => ({ token, block, outcome })),
+    )
+    await learn(client, asker, learned)
+  }
+
+  return {
+    start(block, signal) {
+      started.push(read(block, signal))
+    },
+    async finish(signal) {
+      const read = (await Promise.all(started.splice(0))).flat()
+      const groups = grouped(read, ({ found }) => found.endpoints.join())
+      await Promise.allSettled([...groups.values()].map((group) => keep(group, signal)))
+    },
+  }
+}
+
+interface BlockPrices {
+  readonly block: PriceBlock
+  readonly found: SaidPrices
+}
