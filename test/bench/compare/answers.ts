@@ -11,8 +11,8 @@ import { type Version, versions } from './versions.ts'
 const SIZES = [1, 300] as const
 const MORPHO_SEC = 3 * 86_400
 const CALLERS = 16
-const ROUNDS = 6
-const PHASE_MS = 500
+const ROUNDS = 8
+const PHASE_MS = 350
 /** A service runs for days: its code is compiled before it is measured. */
 const WARM_UP_MS = 4_000
 

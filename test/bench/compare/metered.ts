@@ -18,8 +18,8 @@ const CELLS = [
   [1_000, 256],
 ] as const
 const ORGANIZATIONS_MAX = 1_000
-const ROUNDS = 6
-const PHASE_MS = 500
+const ROUNDS = 8
+const PHASE_MS = 350
 /** A service runs for days: its code is compiled before it is measured. */
 const WARM_UP_MS = 4_000
 
