@@ -11,6 +11,9 @@ const TEXT_MISSING = 65_535
 /** Reads the fields of a lens' answer, a packed big-endian stream, one after the other. */
 export interface LensCursor {
   atEnd(): boolean
+  /** Where the next field begins, for another cursor. */
+  place(): number
+  skip(bytes: number): void
   /** Unsigned, of at most 6 bytes; 8 bytes if the value is known to be small. */
   number(bytes: number): number
   uint(bytes: number): bigint
@@ -23,22 +26,29 @@ export interface LensCursor {
   text(): Hex | undefined
 }
 
+/** Where an answer begins: behind its `0x`. */
+const START = 2
+
 /**
- * Reads hexadecimal text: slices of it become numbers faster than bytes would. Throws `UpstreamError` if the answer
- * ends before the field does.
+ * Reads hexadecimal text from a place on: slices of it become numbers faster than bytes would. Throws `UpstreamError` if
+ * the answer ends before the field does.
  */
-export function createLensCursor(text: Hex): LensCursor {
-  let at = 2
+export function createLensCursor(text: string, place = START): LensCursor {
+  let at = place
+  const skip = (bytes: number): void => {
+    at += bytes * 2
+    if (at > text.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
+  }
   const take = (bytes: number): string => {
-    const end = at + bytes * 2
-    if (end > text.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
-    const slice = text.slice(at, end)
-    at = end
-    return slice
+    const from = at
+    skip(bytes)
+    return text.slice(from, at)
   }
   const number = (bytes: number): number => Number.parseInt(take(bytes), 16)
   return {
     atEnd: () => at >= text.length,
+    place: () => at,
+    skip,
     number,
     uint: (bytes) => BigInt(`0x${take(bytes)}`),
     hex: (bytes) => `0x${take(bytes)}`,

@@ -2,11 +2,13 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import {
   decodeLens as decode,
+  decodeList,
   decodeScan,
   encodeList,
   encodeOne,
   encodeScan,
   encodeSome,
+  type RawBrief,
 } from '../../../src/family/uniswap_v3/read/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/read/lens_artifact.ts'
 import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
@@ -237,3 +239,26 @@ describe('decodeLens()', () => {
     expect(() => decodeLens('0x')).toThrow('cut short')
   })
 })
+
+describe('decodeList()', () => {
+  test('gives what decodeLens() gives, open and closed positions, once each is asked for as a whole', async () => {
+    for (const wallet of [WALLET, ...Object.values(devnet.wallets)]) {
+      const answer = await call(encodeList(SUBJECT, { ...page, wallet }))
+      const { positions, ...read } = decodeLens(answer)
+      const { positions: listed, ...list } = atOnce(decodeList(answer))
+      expect(list).toEqual(read)
+      expect(listed.map((each) => ({ ...each.whole(), ...briefOf(each) }))).toEqual([...positions])
+    }
+  })
+
+  test('refuses an answer that is cut anywhere, before any position is asked for', async () => {
+    const answer = await call(encodeList(SUBJECT, { ...page, count: 2 }))
+    for (let end = 2; end < answer.length; end += 26) {
+      expect(() => atOnce(decodeList(answer.slice(0, end) as Hex))).toThrow(UpstreamError)
+    }
+  })
+})
+
+function briefOf({ manager, tokenId, pool, liquidity }: RawBrief): RawBrief {
+  return { manager, tokenId, pool, liquidity }
+}

@@ -8,7 +8,7 @@ import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
-import { BURNING_ORACLE, countedClient, patient, readerOf } from './support.ts'
+import { BURNING_ORACLE, countedClient, patient, readerOf, wholeOf } from './support.ts'
 
 const { usdc, dai, usdt, weth } = TOKENS
 const ORACLE_ABI = parseAbi([
@@ -58,7 +58,7 @@ async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provid
       const [found] = await reader.readWallet(wallet, { places, signal: patient })
       if (found === undefined) throw new Error('Expected an answer')
       const { untilMs: _, ...answer } = found
-      return { answer: answer as ChainRead, requests: requests.length }
+      return { answer: { ...answer, positions: wholeOf(answer.positions) }, requests: requests.length }
     }),
   )
   const [override, deployless, staged] = ways

@@ -1,6 +1,6 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
-import type { BriefPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
+import type { BriefPosition, ListedPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
@@ -84,9 +84,10 @@ export function atOnce<T>(work: Steps<T>): T {
   }
 }
 
-/** Positions of which all is known; throws for a brief one. */
+/** Positions of which all was read; throws for a brief one. */
 export function wholeOf(positions: readonly BriefPosition[]): Position[] {
   return positions.map((position) => {
+    if ('whole' in position) return (position as ListedPosition).whole()
     if (!('token0' in position)) throw new Error(`Position ${position.tokenId} is brief`)
     return position as Position
   })

@@ -1,6 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { createLensCursor, ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
@@ -95,6 +95,11 @@ export type RawBrief = ReturnType<typeof readBrief>
 /** One position. */
 export type RawPosition = ReturnType<typeof readPosition>
 
+/** A position of a list, of which few are shown: the rest of it is decoded when it is asked for. */
+export interface RawListed extends RawBrief {
+  whole(): RawPosition
+}
+
 /** One pool; tokens are indexes into the read's list of tokens. */
 export type RawPool = ReturnType<typeof readPool>
 
@@ -121,30 +126,62 @@ export interface RawRead extends RawScan {
   readonly positions: readonly RawPosition[]
 }
 
+/** The same of a list. */
+export interface RawList extends RawScan {
+  readonly positions: readonly RawListed[]
+}
+
 /** Records decoded before other work may run. Most of their time goes into checksums of addresses. */
 const STEP_RECORDS = 200
 
 /** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
 export function* decodeLens(answer: Hex): Steps<RawRead> {
-  const { briefs, ...read } = yield* decode(answer)
-  if (briefs.length > 0) throw new UpstreamError('Cannot decode the lens: it answered in brief')
-  return read
+  return yield* decode(answer, (from, tag) => (isWhole(tag) ? readPosition(from, tag === OPEN) : undefined))
+}
+
+/** Decodes the lens' answer about a list. Throws like `decodeLens`. */
+export function* decodeList(answer: Hex): Steps<RawList> {
+  // Joined into a text of their own: parts of the answer would keep all of it in memory.
+  const records = ['0x']
+  let length = 2
+  let text = ''
+  const list = yield* decode(answer, (from, tag): RawListed | undefined => {
+    if (!isWhole(tag)) return undefined
+    const [open, start, place] = [tag === OPEN, from.place(), length]
+    const brief = readListed(from, open)
+    const record = answer.slice(start, from.place())
+    records.push(record)
+    length += record.length
+    return { ...brief, whole: () => readPosition(createLensCursor(text, place), open) }
+  })
+  text = records.join('')
+  return list
 }
 
 /** Decodes the lens' answer in brief. Throws like `decodeLens`. */
 export function* decodeScan(answer: Hex): Steps<RawScan> {
-  const { briefs, positions, ...scan } = yield* decode(answer)
-  if (positions.length > 0) throw new UpstreamError('Cannot decode the lens: it did not answer in brief')
-  return { ...scan, positions: briefs }
+  return yield* decode(answer, (from, tag) => (tag === BRIEF ? readBrief(from) : undefined))
 }
 
-function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBrief[] }> {
+/** Kinds of records that are positions: with and without liquidity, and in brief. */
+const OPEN = 4
+const CLOSED = 5
+const BRIEF = 6
+
+function isWhole(tag: number): boolean {
+  return tag === OPEN || tag === CLOSED
+}
+
+/** `read` reads a position of the kinds that are expected; undefined for another record. */
+function* decode<Position extends RawBrief>(
+  answer: Hex,
+  read: (from: LensCursor, tag: number) => Position | undefined,
+): Steps<RawScan & { readonly positions: readonly Position[] }> {
   const { from, block, taken } = openLensPage(answer)
   const managers = Array.from({ length: from.number(1) }, () => ({ balance: ifAnswered(from, () => from.number(4)) }))
   const tokens: RawPricedToken[] = []
   const pools: RawPool[] = []
-  const positions: RawPosition[] = []
-  const briefs: RawBrief[] = []
+  const positions: Position[] = []
   const broken: BrokenPosition[] = []
   for (let records = 1; !from.atEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
@@ -152,14 +189,16 @@ function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBr
     if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from))
-    else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
-    else if (tag === 6) briefs.push(readBrief(from))
-    else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
+    else {
+      const position = read(from, tag)
+      if (position === undefined) throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
+      positions.push(position)
+    }
   }
-  if (positions.length + briefs.length + broken.length !== taken) {
+  if (positions.length + broken.length !== taken) {
     throw new UpstreamError('Cannot decode the lens: entries are missing')
   }
-  return { block, managers, taken, tokens, pools, positions, briefs, broken }
+  return { block, managers, taken, tokens, pools, positions, broken }
 }
 
 function readPool(from: LensCursor) {
@@ -199,6 +238,17 @@ function readPosition(from: LensCursor, open: boolean) {
   const liquidity = open ? from.uint(16) : 0n
   // Counters at both ends of its range; without liquidity it earns nothing.
   return { ...position, liquidity, outside: open ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined }
+}
+
+/** What a list needs of the same record; the rest is passed over. */
+function readListed(from: LensCursor, open: boolean): RawBrief {
+  const [manager, tokenId] = [from.number(1), from.uint(32)]
+  from.skip(20)
+  const pool = from.number(2)
+  from.skip(3 + 3 + 64 + 32)
+  const liquidity = open ? from.uint(16) : 0n
+  if (open) from.skip(128)
+  return { manager, tokenId, pool, liquidity }
 }
 
 function readBrief(from: LensCursor) {

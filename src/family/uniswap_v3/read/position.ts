@@ -1,12 +1,12 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
+import { type Parts, type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
 import { type KnownToken, type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
+import type { RawBrief, RawList, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
 
 /** What a list needs to sort and count a position. */
 export interface BriefPosition {
@@ -23,6 +23,11 @@ export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | '
   readonly token1: PricedToken
   /** Why its tokens are spam, as a sentence; absent if they are not. */
   readonly spam?: string
+}
+
+/** A position of a list that was read whole. Most lists are longer than the page that is shown. */
+export interface ListedPosition extends BriefPosition {
+  whole(): Position
 }
 
 /** What a reading of one chain means. Its positions are by manager and id, ascending. */
@@ -48,7 +53,23 @@ const BROKEN_BECAUSE = {
 
 /** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
-  const { chain, deployments } = options
+  const make = makerOf(read, options)
+  const sorted = yield* sortAll(read, options, make)
+  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+}
+
+/** The same of a list, whose positions are made when they are shown. */
+export function* interpretList(list: RawList, options: InterpretOptions): Steps<ChainRead<ListedPosition>> {
+  const make = makerOf(list, options)
+  const briefOf = brieferOf(options)
+  const sorted = yield* sortAll(list, options, (raw, parts): ListedPosition => {
+    return { ...briefOf(raw), whole: () => make(raw.whole(), parts) }
+  })
+  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+}
+
+/** Makes positions of a reading. */
+function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments }: InterpretOptions) {
   const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
   // A wallet's positions are in few pools.
   const inPool = onceEach((raw: RawPool) => {
@@ -58,26 +79,28 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
   const priced = onceEach((price: typeof UNPRICED) =>
     onceEach((token: KnownToken): PricedToken => ({ ...token, ...price })),
   )
-  const sorted = yield* sortAll(read, options, ({ manager, pool: _, ...position }, parts) => {
+  return ({ manager, pool: _, ...position }: RawPosition, parts: Parts<RawPool>): Position => {
     const { spam } = parts
     const { pool, price0, price1 } = inPool(parts.pool)
     const [token0, token1] = [priced(price0)(parts.token0), priced(price1)(parts.token1)]
     const deployment = sent(deployments, manager)
     const found = { ...position, chainId: chain.id, deployment, pool, token0, token1 }
     return spam === undefined ? found : { ...found, spam }
-  })
-  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+  }
 }
 
-/** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
-export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
-  const { chain, deployments } = options
-  return yield* sortAll(scan, options, ({ manager, tokenId, liquidity }) => ({
+function brieferOf({ chain, deployments }: InterpretOptions) {
+  return ({ manager, tokenId, liquidity }: RawBrief): BriefPosition => ({
     chainId: chain.id,
     deployment: sent(deployments, manager),
     tokenId,
     liquidity,
-  }))
+  })
+}
+
+/** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
+export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
+  return yield* sortAll(scan, options, brieferOf(options))
 }
 
 /** Joins the interpreted pages of a long list, in their order. */
@@ -94,7 +117,8 @@ export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition
 
 /** The order of a chain's positions in answers. */
 function inOrder(a: BriefPosition, b: BriefPosition): number {
-  const [managerA, managerB] = [a.deployment.manager, b.deployment.manager]
+  const { manager: managerA } = a.deployment
+  const { manager: managerB } = b.deployment
   if (managerA !== managerB) return managerA.toLowerCase() < managerB.toLowerCase() ? -1 : 1
   return a.tokenId < b.tokenId ? -1 : 1
 }

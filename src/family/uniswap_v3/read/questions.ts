@@ -6,13 +6,14 @@ import { SilentError } from '../../../chain/rpc/client.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
-import { inTurns } from '../../../lib/async/turns.ts'
+import { inTurns, mapInTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawRead, RawScan } from './abi.ts'
+import type { RawBrief, RawList, RawRead, RawScan } from './abi.ts'
 import {
   decodeLens,
+  decodeList,
   decodeScan,
   encodeList,
   encodeOne,
@@ -22,7 +23,15 @@ import {
   type Picks,
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
+import {
+  type BriefPosition,
+  type ChainRead,
+  interpret,
+  interpretList,
+  interpretScan,
+  joinScans,
+  type ListedPosition,
+} from './position.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 100_000
@@ -35,6 +44,8 @@ const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
+/** Positions that are decoded in one step. */
+const STEP_POSITIONS = 200
 
 /** A wallet has more positions on one chain than a list may hold. */
 export class ListTooLongError extends Error {
@@ -69,13 +80,13 @@ export interface Asked {
 export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
   asked: Asked,
-): Question<ChainRead | undefined> {
+): Question<ChainRead<ListedPosition> | undefined> {
   const countOf = countFor(wallet, asked.place)
   return {
     key: `wallet:${wallet.toLowerCase()}`,
     async read(lens) {
       const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
-      return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpret(raw, optionsOf(asked, 'apart')))
+      return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
     },
   }
 }
@@ -91,8 +102,10 @@ export function heldQuestion(
     async read(lens) {
       const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
       const count = countOf(raw.managers)
-      const positions = count > wholeMax ? [] : raw.positions
-      return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
+      const listed = count > wholeMax ? [] : raw.positions
+      const read = await inTurns(interpretList({ ...raw, positions: listed }, optionsOf(asked, 'included')))
+      const positions = await mapInTurns(read.positions, STEP_POSITIONS, (each) => each.whole())
+      return { count, read: { ...read, positions } }
     },
   }
 }
@@ -110,16 +123,16 @@ async function readWhole(
     readonly countOf: (managers: RawRead['managers']) => number
   },
   place: UniswapV3Place,
-): Promise<RawRead> {
+): Promise<RawList> {
   const { wallet, wholeMax, countOf } = request
   const subject = subjectOf(place)
-  const pages = await readPages<RawRead>({
+  const pages = await readPages<RawList>({
     ...paging,
     pageSize: PAGE_SIZES[way],
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
       // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
-      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
+      return await inTurns(decodeList(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {
       const count = countOf(managers)
@@ -248,9 +261,12 @@ function checkManagers(
   throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
 }
 
+type Pages<Position> = RawScan & { readonly positions: readonly Position[] }
+
 /** Joins pages of the same block into one read. */
-function mergePages(placed: PlacedPages<RawRead>): RawRead {
+function mergePages<Position extends RawBrief>(placed: PlacedPages<Pages<Position>>): Pages<Position> {
   const [{ page: first }] = placed
+  if (placed.length === 1) return first
   const pages = placed.map(({ page }) => page)
   const broken = pages.flatMap((page) => page.broken)
   return { ...first, ...joinPages(pages), broken, taken: pages.reduce((sum, { taken }) => sum + taken, 0) }

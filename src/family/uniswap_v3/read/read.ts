@@ -13,7 +13,7 @@ import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { BriefPosition, ChainRead, Position } from './position.ts'
+import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
   LENS,
   oneQuestion,
@@ -149,7 +149,7 @@ export function createPositionReader(options: {
     async complete(wallet, { reads, positions, signal }) {
       const tasks = reads.flatMap(({ block }) => {
         const place = places.get(block.chainId)
-        const brief = positions.filter((each) => each.chainId === block.chainId && !isWhole(each))
+        const brief = positions.filter((each) => each.chainId === block.chainId && !isListed(each))
         if (place === undefined || brief.length === 0) return []
         const picks = brief.map(({ deployment, tokenId }) => ({
           manager: place.deployments.indexOf(deployment),
@@ -164,7 +164,7 @@ export function createPositionReader(options: {
       const completed = await together(tasks, signal)
       const found = completed.flatMap((read) => read.positions)
       return {
-        positions: positions.flatMap((each) => (isWhole(each) ? each : (found.find(isSameAs(each)) ?? []))),
+        positions: positions.flatMap((each) => (isListed(each) ? each.whole() : (found.find(isSameAs(each)) ?? []))),
         unreadable: completed.flatMap((read) => read.unreadable),
       }
     },
@@ -179,12 +179,13 @@ function keptAs(question: string, { client, deployments, block }: UniswapV3Place
 
 function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): number {
   const [first] = positions
-  const positionBytes = first === undefined || isWhole(first) ? POSITION_BYTES : BRIEF_BYTES
+  const isBrief = first !== undefined && !('token0' in first || isListed(first))
+  const positionBytes = isBrief ? BRIEF_BYTES : POSITION_BYTES
   return POSITION_BYTES + positionBytes * positions.length + BRIEF_BYTES * (spams.length + unreadable.length)
 }
 
-function isWhole(position: BriefPosition): position is Position {
-  return 'token0' in position
+function isListed(position: BriefPosition): position is ListedPosition {
+  return 'whole' in position
 }
 
 function isSameAs({ chainId, deployment, tokenId }: BriefPosition) {

@@ -31,7 +31,7 @@ export interface SortedOut<Listed> {
 }
 
 /** The pool and tokens of a position that is neither spam nor unreadable. */
-interface Parts<Pool> {
+export interface Parts<Pool> {
   readonly pool: Pool
   readonly token0: KnownToken
   readonly token1: KnownToken
@@ -73,18 +73,43 @@ export function* sortOut<
   const positions: Listed[] = []
   const spams: SpamPosition[] = []
   const unreadable: UnreadablePosition[] = []
+  // A wallet's positions are in few pools.
+  const fates: Fate<Pool>[] = []
   for (const [index, raw] of read.positions.entries()) {
     if (index % STEP_POSITIONS === STEP_POSITIONS - 1) yield
-    const pool = sent(read.pools, raw.pool)
-    const [first, second] = [sent(tokens, pool.token0), sent(tokens, pool.token1)]
-    const [token0, token1] = [first.token, second.token]
-    const reason = first.spam ?? second.spam
+    let fate = fates[raw.pool]
+    if (fate === undefined) {
+      fate = fateOf(sent(read.pools, raw.pool), tokens, spam)
+      fates[raw.pool] = fate
+    }
+    if (fate.kind === 'listed') {
+      positions.push(make(raw, fate.parts))
+      continue
+    }
     const place = { chainId: chain.id, manager: managerOf(raw), tokenId: raw.tokenId }
-    if (reason !== undefined && spam === 'apart') spams.push({ ...place, reason })
-    else if (isKnown(token0) && isKnown(token1)) positions.push(make(raw, { pool, token0, token1, spam: reason }))
-    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0) })
+    if (fate.kind === 'spam') spams.push({ ...place, reason: fate.reason })
+    else unreadable.push({ ...place, because: fate.because })
   }
   return { positions, spams, unreadable }
+}
+
+/** Where the positions of a pool belong. */
+type Fate<Pool> =
+  | { readonly kind: 'listed'; readonly parts: Parts<Pool> }
+  | { readonly kind: 'spam'; readonly reason: string }
+  | { readonly kind: 'unreadable'; readonly because: string }
+
+function fateOf<Pool extends { readonly token0: number; readonly token1: number }>(
+  pool: Pool,
+  tokens: readonly JudgedToken[],
+  spam: SortOptions<never>['spam'],
+): Fate<Pool> {
+  const [first, second] = [sent(tokens, pool.token0), sent(tokens, pool.token1)]
+  const [token0, token1] = [first.token, second.token]
+  const reason = first.spam ?? second.spam
+  if (reason !== undefined && spam === 'apart') return { kind: 'spam', reason }
+  if (isKnown(token0) && isKnown(token1)) return { kind: 'listed', parts: { pool, token0, token1, spam: reason } }
+  return { kind: 'unreadable', because: withoutDecimals(isKnown(token0) ? token1 : token0) }
 }
 
 /** What an answer refers to by its place. Throws `UpstreamError` if it did not send it. */
