@@ -59,7 +59,7 @@ import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
-import type { Migration, SqlFunction } from '../src/db/migrate.ts'
+import type { Migration, SqlFunction } from '../src/db/schema.ts'
 
 /** Every migration, in order. */
 export const MIGRATIONS: readonly Migration[] = [

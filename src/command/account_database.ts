@@ -2,8 +2,9 @@ import { resolve } from 'node:path'
 import type { Database } from '../db/database.ts'
 import { hasEmbedded, startEmbedded } from '../db/embedded/embedded.ts'
 import { findRunningEmbedded } from '../db/embedded/running.ts'
-import { checkSchema, migrate } from '../db/migrate.ts'
+import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
+import { checkServable } from '../db/schema.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
@@ -16,7 +17,7 @@ import { CommandError, type CommandIo } from './command.ts'
 export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Promise<T>): Promise<T> {
   return withDatabase(io, async (db, { own }) => {
     if (own) await migrate(db)
-    else await checkSchema(db)
+    else await checkServable(db)
     return work(db)
   })
 }

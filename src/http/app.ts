@@ -185,7 +185,7 @@ export function createApp(options: AppOptions): App {
           )
         : await run(exchange)
     inFlight.leave()
-    return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
+    return respond(answer, { requestId, account, cors: cors(request), close: ends(request) })
   }
 
   /** Planes have no CORS: no page of another origin may use them. */
@@ -198,7 +198,12 @@ export function createApp(options: AppOptions): App {
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
-    return respond(answer, { requestId, close: leavesBody(request) })
+    return respond(answer, { requestId, close: ends(request) })
+  }
+
+  /** A client that goes on using a connection would write into it as it is closed. */
+  function ends(request: Request): boolean {
+    return draining || leavesBody(request)
   }
 
   function baseOf(host: string | null): string {

@@ -24,8 +24,6 @@ interface ServeOptions {
   readonly stop: AbortSignal
 }
 
-/** How long requests are still taken after readiness has gone, so that a load balancer can notice. */
-const DRAIN_MS = 500
 /** How long the last answers may take to reach their callers. */
 const ANSWERS_MS = 500
 const STOP_SPARE_MS = 50
@@ -39,7 +37,7 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
 
 /**
  * Serves until `stop` fires, then in order: not ready, no new connections, accepted requests finished and charged,
- * everything closed, within ten seconds even if something hangs.
+ * everything closed, within ten seconds after `drainMs` even if something hangs.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const log = createLog({ level: config.logLevel, write: options.err })
@@ -97,9 +95,10 @@ async function begin(
     start: () => app,
     stop() {
       app.drain()
-      return pause(DRAIN_MS)
+      // Load balancers need this time to notice.
+      return pause(config.drainMs)
     },
-    limitMs: DRAIN_MS + STOP_SPARE_MS,
+    limitMs: config.drainMs + STOP_SPARE_MS,
   })
   const chains = config.chains.map(({ id }) => id)
   log.info({ msg: 'Listens', host, port: server.port, operatorPort: operator?.port, chains })

@@ -7,18 +7,15 @@ import { createLoginLink } from '../account/session.ts'
 import { createDissents } from '../chain/agreed/dissents.ts'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
-import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
-import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
+import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import type { Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
-import { KAMINO_MAINNET } from '../finance/price/table/kamino.ts'
 import { createHistory } from '../history/history.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
-import type { Probe } from '../http/page/probes.ts'
 import { type Job, startJob } from '../job/job.ts'
 import { createJobMetrics } from '../job/metrics.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -28,12 +25,13 @@ import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
-import { type Clients, createClients } from './clients.ts'
+import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { createFaces } from './faces.ts'
 import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
+import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './probes.ts'
 import { presentKeys } from './receipt/keys.ts'
 import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
@@ -227,55 +225,9 @@ async function finishRequests(app: App): Promise<void> {
   await app.idle({ deadlineMs: CANCEL_MS })
 }
 
-async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
-  try {
-    await checkSchema(db)
-  } catch (error) {
-    if (error instanceof SchemaError) throw error
-    log.warn({ msg: 'Started without the database: not ready until it answers', reason: reasonOf(error) })
-  }
-}
-
-/** Why the database does not answer: the driver's words, if there are any. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-}
-
 /** Origins whose pages may call, the service's own among them. */
 function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
-}
-
-/** True if the schema is this program's. Each new reason why it is not is logged once. */
-function schemaProbe(db: Database, log: Log): Probe {
-  let logged = ''
-  return async () => {
-    try {
-      await checkSchema(db)
-      logged = ''
-      return true
-    } catch (error) {
-      if (error instanceof SchemaError && error.message !== logged) {
-        logged = error.message
-        log.error({ msg: 'Found the database unfit to serve', reason: logged })
-      }
-      return false
-    }
-  }
-}
-
-function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
-  const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
-  if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
-  return probes
-}
-
-/** What endpoints of Solana have shown, in the order of the configuration. */
-function solanaOffers({ solana }: Clients) {
-  return (solana?.abilities(KAMINO_MAINNET.programId) ?? []).map(({ listsTokenAccounts, searchesProgram }) => ({
-    lists_token_accounts: listsTokenAccounts ?? null,
-    searches_programs: searchesProgram ?? null,
-  }))
 }
 
 function startOwnDatabase(

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { FUNCTIONS, MIGRATIONS } from '../../sql/files.ts'
 import type { Database } from '../../src/db/database.ts'
-import { checkSchema, type Migration, migrate, SchemaError, type SqlFunction } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/pool.ts'
+import { checkSchema, checkServable, type Migration, SchemaError, type SqlFunction } from '../../src/db/schema.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
@@ -176,6 +177,50 @@ test('checkSchema() refuses a database whose functions are of another release, o
   await expect(checkSchema(db)).rejects.toThrow(`its function "${first.name}" is not this program's; run "walletscope`)
   await close()
 })
+
+test('checkServable() takes the tables of a newer release if each migration says that this one runs with it', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const next = (version: number, text: string) => ({ version, name: `000${version}_more`, text })
+    const expanded = next(3, '-- Adds only.\n-- runs with: 2\ncreate table more ()')
+    await migrate(db, { migrations: STEPS })
+    expect(await checkServable(db, { migrations: STEPS })).toBe('own')
+    await migrate(db, { migrations: [...STEPS, expanded] })
+    expect(await checkServable(db, { migrations: STEPS })).toBe('newer')
+    await expect(checkSchema(db, { migrations: STEPS })).rejects.toBeInstanceOf(SchemaError)
+    await expect(checkServable(db, { migrations: STEPS.slice(0, 1) })).rejects.toThrow('run the newer program')
+    await migrate(db, { migrations: [...STEPS, expanded, next(4, 'drop table more')] })
+    await expect(checkServable(db, { migrations: STEPS })).rejects.toThrow(
+      'this program knows 2; run the newer program',
+    )
+  }))
+
+test('checkServable() takes a function whose text was replaced, unless its parameters or its result changed', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const old = release('create or replace function answer() returns integer language sql as $$ select 1 $$')
+    await migrate(db, old)
+    // As it was before signatures were recorded.
+    await db.run('update schema_function set signature = null', [])
+    await migrate(db, release('create or replace function answer() returns integer language sql as $$ select 2 $$'))
+    expect(await checkServable(db, old)).toBe('newer')
+    await migrate(
+      db,
+      release('create or replace function answer(n integer) returns integer language sql as $$ select n $$'),
+    )
+    await expect(checkServable(db, old)).rejects.toThrow('its function "answer" is newer')
+  }))
+
+test('migrate() adds what it records now to a database that was migrated before', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    await migrate(db, { migrations: STEPS.slice(0, 1) })
+    await db.run('alter table schema_migration drop column runs_with', [])
+    await db.run('alter table schema_function drop column signature', [])
+    expect(await checkServable(db, { migrations: STEPS.slice(0, 1) })).toBe('own')
+    expect((await migrate(db, { migrations: STEPS })).applied).toEqual(['0002_label'])
+    expect(await checkServable(db, { migrations: STEPS })).toBe('own')
+  }))
 
 test('migrate() applies each function once when several processes start together', () =>
   withEmpty(async (open) => {

@@ -1,8 +1,8 @@
 import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
-import { checkSchema, SchemaError } from '../../db/migrate.ts'
 import { CONNECTIONS_MAX } from '../../db/pool.ts'
 import { query } from '../../db/query.ts'
+import { checkServable, SchemaError } from '../../db/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 
@@ -66,8 +66,8 @@ function versionOf({ version, version_no: no }: { readonly version: string; read
 
 async function schemaOf(db: Database): Promise<Finding> {
   try {
-    await checkSchema(db)
-    return good('tables', 'those of this program')
+    const release = await checkServable(db)
+    return good('tables', release === 'own' ? 'those of this program' : 'of a newer release, on which this one runs')
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error
     return failed('tables', error.message, 'this program does not serve from it')

@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts'
-import { compareMigrations, listApplied, type Migration } from '../migrate.ts'
+import { compareMigrations, listApplied, type Migration } from '../schema.ts'
 import { BackupError, type Header } from './format.ts'
 import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 

@@ -8,6 +8,14 @@ const PLACES = { type: 'array', items: { type: 'integer', minimum: 1 } }
 
 const READINESS = closedObject({
   status: { type: 'string', enum: ['ready', 'draining', 'not_ready'] },
+  reasons: {
+    type: 'array',
+    items: closedObject({
+      part: { type: 'string', description: '`process`, `database`, or `chain 1`.' },
+      reason: { type: 'string', description: 'For people.' },
+    }),
+    description: 'What does not answer, even if readiness does not depend on it, as on one chain of several.',
+  },
   database: { type: 'boolean' },
   chains: { type: 'object', additionalProperties: { type: 'boolean' }, description: 'By chain id.' },
   history: {

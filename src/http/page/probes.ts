@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** Asks one dependency whether it answers. May throw instead of false. */
-export type Probe = (signal: AbortSignal) => Promise<boolean>
+/** Asks one dependency whether it answers: true, false, or why not, for everybody. May throw instead of false. */
+export type Probe = (signal: AbortSignal) => Promise<boolean | string>
 
 /** How far the history of one chain is. */
 export interface HistoryProgress {
@@ -38,9 +38,18 @@ interface SolanaOffers {
   readonly searches_programs: boolean | null
 }
 
+/** Something that is not as it should be. */
+export interface ReadinessReason {
+  /** `process`, `database`, or `chain 1`. */
+  readonly part: string
+  readonly reason: string
+}
+
 /** Answers of the dependencies. */
 interface Readiness {
   readonly ready: boolean
+  /** What does not answer, even if readiness does not depend on it, as on one chain of several. */
+  readonly reasons: readonly ReadinessReason[]
   readonly database: boolean
   /** By chain id. */
   readonly chains: Readonly<Record<string, boolean>>
@@ -84,22 +93,33 @@ async function ask({
   ])
   const byId = Object.fromEntries([...chains.keys()].map((id, index) => [String(id), chainsReady[index] === true]))
   const chainReady = chains.size === 0 || chainsReady.includes(true)
-  const ready = databaseReady === true && chainReady
+  const isThere = databaseReady === true
+  const ready = isThere && chainReady
   // Asked only of a database that answers.
   return {
     ready,
-    database: databaseReady === true,
+    reasons: [
+      ...reasonsOf('database', databaseReady, 'it does not answer'),
+      ...[...chains.keys()].flatMap((id, index) => reasonsOf(`chain ${id}`, chainsReady[index], NO_ENDPOINT)),
+    ],
+    database: isThere,
     chains: byId,
-    history: databaseReady === true ? await coverage : {},
+    history: isThere ? await coverage : {},
     quorum: quorum(),
     solana: solana(),
   }
 }
 
-async function answers(probe: Probe): Promise<boolean> {
+const NO_ENDPOINT = 'no endpoint answers from a recent block'
+
+function reasonsOf(part: string, answer: boolean | string | undefined, usual: string): readonly ReadinessReason[] {
+  return answer === true ? [] : [{ part, reason: typeof answer === 'string' ? answer : usual }]
+}
+
+async function answers(probe: Probe): Promise<boolean | string> {
   const controller = new AbortController()
-  const late = new Promise<false>((resolve) => {
-    controller.signal.addEventListener('abort', () => resolve(false))
+  const late = new Promise<string>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve(`no answer after ${PROBE_TIMEOUT_MS / 1_000} s`))
   })
   const timer = setTimeout(() => controller.abort(), PROBE_TIMEOUT_MS)
   try {

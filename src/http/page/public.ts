@@ -10,6 +10,8 @@ export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
+const STOPPING = { part: 'process', reason: 'it was asked to stop, and answers what still comes' }
+
 /** Where the keys are that the instance signs with. */
 const KEYS_PATH = '/.well-known/walletscope-keys.json'
 
@@ -42,10 +44,11 @@ export function createOperatorPages(options: {
   const readiness = createReadiness(options.probes, options.clock)
 
   async function readyz(requestId: string): Promise<PreparedAnswer> {
-    const { ready, database, chains, history, quorum, solana } = await readiness()
+    const { ready, reasons, ...told } = await readiness()
     const draining = options.draining()
     const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
-    const body = JSON.stringify({ status, database, chains, history, quorum, solana, request_id: requestId })
+    const why = draining ? [STOPPING, ...reasons] : reasons
+    const body = JSON.stringify({ status, reasons: why, ...told, request_id: requestId })
     if (status === 'ready') return answered(body)
     return { ...answered(body), status: 503, headers: { 'retry-after': '1' } }
   }

@@ -38,6 +38,8 @@ export interface Config extends ServedChains {
   /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
   readonly historyRequestsPerSecond: number
   readonly corsOrigins: readonly string[]
+  /** How long requests are still taken after readiness has gone, milliseconds. */
+  readonly drainMs: number
   /** True if requests that come before the answer to the last one are answered; Node does that in any case. */
   readonly pipelining: boolean
   readonly logLevel: LogLevel
@@ -65,6 +67,11 @@ const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or
 const REQUESTS_PER_SECOND = 50
 const REQUESTS_PER_SECOND_MAX = 10_000
 const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX} at most, or 0 for no limit`
+
+/** Enough for a load balancer that learns it from the process; one that asks every few seconds needs more. */
+const DRAIN_SECONDS = 0.5
+const DRAIN_SECONDS_MAX = 600
+const SECONDS_EXPECTED = `a number of seconds, ${DRAIN_SECONDS_MAX} at most`
 
 /** Shorter tokens can be guessed. */
 const TOKEN_LENGTH_MIN = 16
@@ -107,6 +114,7 @@ export function readConfig(
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
+    drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? DRAIN_SECONDS) * 1_000),
     pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     ...served,
@@ -127,6 +135,10 @@ function parseRetentionDays(text: string): number | undefined {
 
 function parseRequestsPerSecond(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= REQUESTS_PER_SECOND_MAX ? Number(text) : undefined
+}
+
+function parseDrainSeconds(text: string): number | undefined {
+  return /^\d{1,3}(\.\d)?$/.test(text) && Number(text) <= DRAIN_SECONDS_MAX ? Number(text) : undefined
 }
 
 /** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
