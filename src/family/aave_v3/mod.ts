@@ -17,9 +17,11 @@ import { createLendingReader } from './read/read.ts'
 import { createMarketReader } from './read/read_market.ts'
 import { snapshotMarket } from './read/snapshot/market.ts'
 import { createLendingStream } from './read/stream.ts'
+import { createWatcher } from './read/watch/watcher.ts'
 import { eventsRoute } from './routes/events.ts'
 import { createRoutes } from './routes/list.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
+import { watchable } from './routes/watch.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 
 /** Lending positions in the markets of Aave V3 and of forks that kept its contracts. */
@@ -66,6 +68,10 @@ export const AAVE_V3 = defineFamily({
     const reader = createLendingReader({ ...services, deployments: settings })
     return createHoldingsReader({ reader, clock: services.clock })
   },
+  watch: ({ settings, connect }) => ({
+    ...watchable(settings),
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
   histories({ settings, connect }) {
     const { clients, clock } = connect()
     const markets = createMarketReader(clock)

@@ -249,7 +249,8 @@ function collateralsOf(account: Account): Collateral[] {
     .filter(({ thresholdBps }) => thresholdBps > 0n || account.features.zeroLtvEModes)
 }
 
-function thresholdOf(reserve: Reserve, account: Account): bigint {
+/** Hundredths of a percent of an asset at which its collateral is liquidated, by its eMode if the asset counts there. */
+export function thresholdOf(reserve: Reserve, account: Pick<Account, 'category' | 'features'>): bigint {
   const own = reserve.liquidationThresholdBps
   // Before 3.6 an asset without a threshold of its own cannot be collateral, even if its eMode gives it one.
   if (own === 0n && !account.features.zeroLtvEModes) return 0n

@@ -1,0 +1,90 @@
+import type { Address } from 'viem'
+import { healthFactor, type LendingTotals } from '../../../finance/math/lending.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { type Account, type Asset, type Reserve, thresholdOf } from './account.ts'
+
+const BPS = 10_000n
+/** Amounts of all reserves are brought to so many decimals. */
+const SCALE = 36
+/** Below so many market units, a thousandth of a cent, the pool's rounding decides figures. */
+const DUST = 1_000n
+
+/** An account as it was, of which prices alone make figures. */
+export interface AccountMemo {
+  readonly market: string
+  /** Market units of one US dollar. */
+  readonly unit: bigint
+  readonly legs: readonly MemoLeg[]
+}
+
+/** What it has of one reserve, in 10^-36 of a whole token. */
+interface MemoLeg {
+  readonly asset: Address
+  readonly supplied: bigint
+  readonly debt: bigint
+  /** Hundredths of a percent; 0 if it backs no debt. */
+  readonly thresholdBps: bigint
+  readonly isCollateral: boolean
+}
+
+/** Of a wallet that has nothing. */
+export const NO_LEGS: AccountMemo = { market: '', unit: 1n, legs: [] }
+
+type NamedAccount = Account<Reserve & { readonly asset: Address }> & { readonly market: string }
+
+/**
+ * What is remembered of an account; undefined if it cannot be foreseen: its prices are not those of its reserves, as in
+ * some old eModes, or it is dust.
+ */
+export function memoOf(account: NamedAccount): AccountMemo | undefined {
+  const { market, unit, assets, category, data } = account
+  const isDust = [data.totalCollateral, data.totalDebt].some((total) => total > 0n && total < DUST)
+  if (isDust || (category?.price ?? 0n) > 0n) return undefined
+  return { market, unit, legs: assets.map((asset) => legOf(asset, account)) }
+}
+
+function legOf(
+  { reserve, supplied, variableDebt, stableDebt, isCollateral }: Asset<Reserve & { readonly asset: Address }>,
+  account: NamedAccount,
+): MemoLeg {
+  const scaled = (amount: bigint): bigint => (amount * pow10(SCALE)) / pow10(reserve.decimals)
+  const thresholdBps = thresholdOf(reserve, account)
+  return {
+    asset: reserve.asset,
+    supplied: scaled(supplied),
+    debt: scaled(variableDebt + stableDebt),
+    thresholdBps: isCollateral ? thresholdBps : 0n,
+    isCollateral: isCollateral && (thresholdBps > 0n || account.features.zeroLtvEModes),
+  }
+}
+
+/**
+ * About what an account comes to at these prices, market units for a whole token. It leaves out the interest since the
+ * account was read, which is far below what anybody would call near a threshold, and what governance changed. Undefined
+ * if a price is missing.
+ */
+export function foreseen({ unit, legs }: AccountMemo, prices: ReadonlyMap<Address, bigint>) {
+  let [supplied, collateral, debt, limit] = [0n, 0n, 0n, 0n]
+  for (const leg of legs) {
+    const price = prices.get(leg.asset)
+    if (price === undefined) return undefined
+    if (leg.supplied > 0n) {
+      const value = leg.supplied * price
+      supplied += value
+      if (leg.isCollateral) collateral += value
+      if (leg.thresholdBps > 0n) limit += value * leg.thresholdBps
+    }
+    if (leg.debt > 0n) debt += leg.debt * price
+  }
+  const liquidationLimit = limit / BPS
+  const totals: LendingTotals = {
+    perUsd: unit * pow10(SCALE),
+    supplied,
+    collateral,
+    debt,
+    riskDebt: debt,
+    liquidationLimit,
+    borrowLimit: liquidationLimit,
+  }
+  return { totals, healthFactor: healthFactor(totals) }
+}

@@ -1,0 +1,90 @@
+import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { encodeCall, uintIn } from '../../../../chain/call/words.ts'
+import { lendingValue } from '../../../../finance/lending/watched.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
+import { changesOf, walletsIn } from '../../event/watch.ts'
+import { type AccountMemo, foreseen } from '../../math/foresight.ts'
+import type { AaveV3Deployment } from '../../table/deployments.ts'
+import type { MarketsKnown } from './facts.ts'
+
+const GET_ASSET_PRICE = toFunctionSelector('getAssetPrice(address asset)')
+
+/** Prices of the reserves of each market, market units for a whole token. */
+type Prices = ReadonlyMap<string, ReadonlyMap<Address, bigint>>
+
+const UNPRICED: ReadonlyMap<Address, bigint> = new Map()
+
+/** Foresees figures of accounts by the prices of their reserves. */
+export function createScreen(options: {
+  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
+  readonly markets: MarketsKnown
+  readonly clock: Clock
+}): Screen {
+  const { deployments, markets, clock } = options
+
+  async function pricesAt(
+    assets: ReadonlyMap<string, ReadonlySet<Address>>,
+    { client, block }: WatchPlace,
+    signal: AbortSignal,
+  ): Promise<Prices> {
+    const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
+    const asked = [...assets].flatMap(([market, some]) => {
+      const asker = facts.get(market)?.asker
+      return asker?.kind === 'aave_market' ? [...some].map((asset) => ({ market, asset, to: asker.oracle })) : []
+    })
+    const prices = new Map<string, Map<Address, bigint>>()
+    if (asked.length === 0) return prices
+    const calls = asked.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
+    const { results } = await client.read(
+      (endpoint, within) => readCalls(endpoint, { calls, block, isLight: true, clock }, within),
+      { signal, past: block, priority: 'background', together: true },
+    )
+    for (const [index, { market, asset }] of asked.entries()) {
+      const price = uintIn(results[index]) ?? 0n
+      if (price === 0n) continue
+      const known = prices.get(market) ?? new Map<Address, bigint>()
+      prices.set(market, known.set(asset, price))
+    }
+    return prices
+  }
+
+  return {
+    async share(memos, place, signal) {
+      return foresightOf(await pricesAt(assetsOf(memos as Iterable<AccountMemo | undefined>), place, signal))
+    },
+    filters: (_, chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+    touched(logs, subjects, chainId) {
+      if (logs.length === 0) return []
+      const wallets = walletsIn(
+        logs,
+        markets.last(chainId).map(({ place }) => place),
+      )
+      return wallets.size === 0 ? [] : subjects.filter(({ wallet = '' }) => wallets.has(wallet.toLowerCase() as Hex))
+    },
+  }
+}
+
+/** Which reserves of which markets these accounts have. */
+function assetsOf(memos: Iterable<AccountMemo | undefined>): ReadonlyMap<string, ReadonlySet<Address>> {
+  const assets = new Map<string, Set<Address>>()
+  for (const memo of memos) {
+    if (memo === undefined) continue
+    const known = assets.get(memo.market) ?? new Set<Address>()
+    if (known.size === 0) assets.set(memo.market, known)
+    for (const { asset } of memo.legs) known.add(asset)
+  }
+  return assets
+}
+
+function foresightOf(prices: Prices): FigureForesight {
+  return {
+    estimate(memo, figure) {
+      const account = memo as AccountMemo | undefined
+      if (account === undefined) return undefined
+      const totals = foreseen(account, prices.get(account.market) ?? UNPRICED)
+      return totals === undefined ? undefined : lendingValue(totals, figure)
+    },
+  }
+}

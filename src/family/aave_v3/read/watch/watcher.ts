@@ -1,0 +1,109 @@
+import type { Address, Hex } from 'viem'
+import { SilentError } from '../../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../../finance/chain.ts'
+import { inPieces } from '../../../../lib/async/pieces.ts'
+import { together } from '../../../../lib/async/together.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
+import { grouped } from '../../../../lib/grouped.ts'
+import type { Confirmed, Happening, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
+import { changesOf, happeningsIn } from '../../event/watch.ts'
+import { WATCHED_NOTHING, WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
+import type { AaveV3Deployment } from '../../table/deployments.ts'
+import { createLendingReader } from '../read.ts'
+import { createMarketsKnown } from './facts.ts'
+import { createScreen } from './screen.ts'
+
+/** Wallets of one reading, as many as a batch of the routes may have, and readings at the same time. */
+const PIECES = { size: 500, running: 3 } as const
+
+/** Reads wallets in markets for triggers. */
+export function createWatcher(options: {
+  readonly clients: ReadonlyMap<number, FinanceClient>
+  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
+  readonly clock: Clock
+}): Watcher {
+  const { deployments, clock } = options
+  const reader = createLendingReader(options)
+  const markets = createMarketsKnown(clock)
+
+  /** What wallets have in one market, in their order. */
+  async function readMarket(
+    deployment: AaveV3Deployment,
+    { wallets, place: { client, block } }: { readonly wallets: readonly Address[]; readonly place: WatchPlace },
+    signal: AbortSignal,
+  ): Promise<Confirmed[]> {
+    const places = [{ client, deployments: [deployment], block, priority: 'background' as const }]
+    const [read] = await reader.read(wallets, { places, signal })
+    const held = new Map((read?.wallets ?? []).map(({ wallet, positions: [position] }) => [wallet, position]))
+    const unknown = new Set((read?.unanswerable ?? []).map(({ wallet }) => wallet))
+    return wallets.map((wallet) => {
+      const position = held.get(wallet)
+      if (position !== undefined) return watchedPosition(position)
+      return unknown.has(wallet) ? WATCHED_UNKNOWN : WATCHED_NOTHING
+    })
+  }
+
+  async function confirmIn(
+    deployment: AaveV3Deployment,
+    { wallets, place }: { readonly wallets: readonly Address[]; readonly place: WatchPlace },
+    signal: AbortSignal,
+  ): Promise<readonly (readonly [string, Confirmed])[]> {
+    try {
+      const read = (piece: readonly Address[], within: AbortSignal) =>
+        readMarket(deployment, { wallets: piece, place }, within)
+      const confirmed = await inPieces(wallets, PIECES, read, signal)
+      return wallets.map((wallet, index) => [keyOf(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
+    } catch (error) {
+      // A market that does not answer stops no other one.
+      if (!(error instanceof UnavailableError) || !(error.cause instanceof SilentError)) throw error
+      return wallets.map((wallet) => [keyOf(deployment.market, wallet), WATCHED_UNKNOWN])
+    }
+  }
+
+  return {
+    chainIds: new Set(reader.places.keys()),
+    async confirm(subjects, place, signal) {
+      const here = reader.places.get(place.client.chain.id)?.deployments ?? []
+      const byMarket = grouped(subjects, ({ market_id }) => market_id)
+      const tasks = here.map((deployment) => (shared: AbortSignal) => {
+        const asked = byMarket.get(deployment.market) ?? []
+        const wallets = [...new Set(asked.map(({ wallet }) => wallet as Address))]
+        return confirmIn(deployment, { wallets, place }, shared)
+      })
+      const found = new Map((await together(tasks, signal)).flat())
+      return subjects.map(({ market_id = '', wallet = '' }) => found.get(keyOf(market_id, wallet)) ?? 'gone')
+    },
+    screen: createScreen({ deployments, markets, clock }),
+    events: {
+      filters: (_, chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+      async happenings(logs, subjects, { client }, signal) {
+        if (logs.length === 0) return []
+        const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
+        const byKey = new Map(
+          subjects.map((subject) => [keyOf(subject['market_id'] ?? '', subject['wallet'] ?? ''), subject]),
+        )
+        const found = [...facts].flatMap(([market, { place }]) =>
+          happeningsIn(place, logs).flatMap(({ event, type }): Happening[] => {
+            const subject = byKey.get(keyOf(market, event.wallet))
+            const log = logs.find(({ logIndex }) => logIndex === event.logIndex)
+            return subject === undefined || log === undefined ? [] : [happeningOf(subject, type, log)]
+          }),
+        )
+        return found.sort((a, b) => a.logIndex - b.logIndex)
+      },
+    },
+  }
+}
+
+function happeningOf(
+  subject: WatchSubject,
+  type: string,
+  { blockNumber, blockHash, transactionHash, logIndex }: Omit<Happening, 'subject' | 'type'>,
+): Happening {
+  return { subject, type, blockNumber, blockHash, transactionHash, logIndex }
+}
+
+function keyOf(market: string, wallet: string): string {
+  return `${market}:${wallet.toLowerCase() as Hex}`
+}

@@ -1,0 +1,21 @@
+import * as v from 'valibot'
+import { LENDING_EVENT_TYPES } from '../../../finance/lending/lending_event.ts'
+import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
+import { evmAddress } from '../../../http/request/input.ts'
+import type { Watchable } from '../../watch.ts'
+import type { AaveV3Deployment } from '../table/deployments.ts'
+import { MARKET_DEFAULT, marketIdIn } from './market.ts'
+
+/** What triggers can watch: a wallet in a market. */
+export function watchable(settings: ReadonlyMap<number, readonly AaveV3Deployment[]>): Watchable {
+  return {
+    subject(chainId) {
+      const markets = new Set((settings.get(chainId) ?? []).map(({ market }) => market))
+      return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT) })
+    },
+    figures: LENDING_FIGURES,
+    events: LENDING_EVENT_TYPES,
+    answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
+      `/v1/lending/aave-v3?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
+  }
+}

@@ -1,0 +1,29 @@
+import { together } from './together.ts'
+
+/**
+ * What `work` makes of items, piece by piece: at most `size` in one, and at most `running` pieces at the same time. It
+ * gives one result for each item, in their order. The first failure aborts the others.
+ */
+export async function inPieces<Item, Result>(
+  items: readonly Item[],
+  { size, running }: { readonly size: number; readonly running: number },
+  work: (piece: readonly Item[], signal: AbortSignal) => Promise<readonly Result[]>,
+  signal: AbortSignal,
+): Promise<Result[]> {
+  const pieces = Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
+  const made: (readonly Result[])[] = []
+  let next = 0
+  const worker = async (shared: AbortSignal): Promise<void> => {
+    while (next < pieces.length) {
+      const index = next++
+      made[index] = await work(pieces[index] ?? [], shared)
+    }
+  }
+  await together(
+    Array.from({ length: Math.min(running, pieces.length) }, () => worker),
+    signal,
+  )
+  return made.flat()
+}
