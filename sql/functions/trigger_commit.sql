@@ -4,11 +4,11 @@
 -- * p_before, p_before_hash: the block evaluated before, -1 and '' if there is none. p_fork: what was evaluated from
 --   this block on was replaced, -1 if nothing was. p_final: older blocks are final, and forgotten.
 -- * p_families: those that were evaluated.
--- * p_organizations to p_since_hashes: each state that changes once. It must have its edition and p_numbers changes, and
---   then gets the rest: p_values '' for none, p_since -1 and p_since_hashes '' for none. p_dues: what its messages cost.
+-- * p_organizations to p_since: each state that changes once. It must have its edition and p_numbers changes, and then
+--   gets the rest: p_values '' for none, p_since -1 for none. p_dues: what its messages cost.
 -- * p_message_states to p_bodies: messages about changes, with the number of the state.
--- * p_happening_states to p_happening_names: happenings that were told and may still be replaced. One with '' for its
---   name is forgotten; one that is known gets its new block.
+-- * p_told_states to p_told_names: changes that are told and may still be replaced. One with '' for its name is reverted;
+--   one that is known gets its new block.
 -- `failed` has the numbers of states to which nothing happened: others changed them, or credits do not pay for them. The
 -- triggers of who cannot pay pause.
 -- lane background
@@ -17,10 +17,9 @@ create or replace function trigger_commit(
   p_limit_sec integer, p_before bigint, p_before_hash text, p_block bigint, p_block_hash text, p_block_sec bigint,
   p_fork bigint, p_final bigint, p_families text[], p_now_ms bigint,
   p_organizations text[], p_ids text[], p_editions integer[], p_numbers bigint[], p_phases text[], p_held integer[],
-  p_changes bigint[], p_values text[], p_since bigint[], p_since_hashes text[], p_dues integer[],
+  p_changes bigint[], p_values text[], p_since bigint[], p_dues integer[],
   p_message_states integer[], p_message_changes bigint[], p_types text[], p_bodies text[],
-  p_happening_states integer[], p_happening_changes bigint[], p_happening_blocks bigint[], p_happening_hashes text[],
-  p_happening_names text[]
+  p_told_states integer[], p_told_changes bigint[], p_told_blocks bigint[], p_told_names text[]
 ) returns table (done boolean, failed integer[]) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
@@ -44,6 +43,8 @@ begin
     return;
   end if;
 
+  delete from watch_told t
+  where t.chain_id = p_chain_id and t.finality = p_finality and t.shard = p_shard and t.block < p_final;
   delete from watch_block b
   where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
     and (b.number < p_final or (p_fork >= 0 and b.number >= p_fork));
@@ -108,26 +109,24 @@ begin
 
     update watch_state s
     set phase = u.phase, held_blocks = u.held, changes = u.changes, value = nullif(u.value, ''),
-      since_block = nullif(u.since, -1), since_hash = decode(nullif(u.since_hash, ''), 'hex')
+      since_block = nullif(u.since, -1)
     from (
       select p_organizations[f.no] as organization_id, p_ids[f.no] as id, p_phases[f.no] as phase, p_held[f.no] as held,
-        p_changes[f.no] as changes, p_values[f.no] as value, p_since[f.no] as since, p_since_hashes[f.no] as since_hash
+        p_changes[f.no] as changes, p_values[f.no] as value, p_since[f.no] as since
       from unnest(v_fit) f (no)
       offset 0
     ) u
     where s.organization_id = any (array[u.organization_id]) and s.id = any (array[u.id]);
 
-    insert into watch_happening as h (organization_id, id, change, block, block_hash, name)
-    select p_organizations[u.state_no], p_ids[u.state_no], u.change, u.block, decode(u.hash, 'hex'), u.name
-    from unnest(
-      p_happening_states, p_happening_changes, p_happening_blocks, p_happening_hashes, p_happening_names
-    ) u (state_no, change, block, hash, name)
+    insert into watch_told as t (organization_id, id, change, chain_id, finality, shard, block, name)
+    select p_organizations[u.state_no], p_ids[u.state_no], u.change, p_chain_id, p_finality, p_shard, u.block, u.name
+    from unnest(p_told_states, p_told_changes, p_told_blocks, p_told_names) u (state_no, change, block, name)
     where u.name <> '' and u.state_no = any (v_fit)
-    on conflict (organization_id, id, change) do update set block = excluded.block, block_hash = excluded.block_hash;
-    delete from watch_happening h
-    using unnest(p_happening_states, p_happening_changes, p_happening_names) u (state_no, change, name)
-    where u.name = '' and u.state_no = any (v_fit) and h.organization_id = p_organizations[u.state_no]
-      and h.id = p_ids[u.state_no] and h.change = u.change;
+    on conflict (organization_id, id, change) do update set block = excluded.block;
+    delete from watch_told t
+    using unnest(p_told_states, p_told_changes, p_told_names) u (state_no, change, name)
+    where u.name = '' and u.state_no = any (v_fit) and t.organization_id = p_organizations[u.state_no]
+      and t.id = p_ids[u.state_no] and t.change = u.change;
   end if;
 
   if exists (

@@ -65,25 +65,28 @@ create table watch_state (
   changes bigint not null default 0,
   -- The figure as it was at its last change; null before the first.
   value text,
-  -- The block that brought it into this phase. Null: none did, or that is so long ago that it no longer matters.
+  -- The block that brought it into this phase; null if none did.
   since_block bigint,
-  since_hash bytea,
   primary key (organization_id, id),
   foreign key (organization_id, id) references watch (organization_id, id) on delete cascade
 ) with (fillfactor = 70);
 
--- Happenings that were told and whose blocks may still be replaced.
-create table watch_happening (
+-- Changes that were told at blocks of a line that may still be replaced.
+create table watch_told (
   organization_id text not null,
   id text not null,
   change bigint not null,
+  chain_id bigint not null,
+  finality text not null,
+  shard smallint not null,
   block bigint not null,
-  block_hash bytea not null,
-  -- Finds the same happening on another branch: its transaction, type and place among those.
+  -- Finds the same change on another branch: fired, cleared, or what happened in which transaction.
   name text not null,
   primary key (organization_id, id, change),
   foreign key (organization_id, id) references watch (organization_id, id) on delete cascade
 );
+
+create index watch_told_line on watch_told (chain_id, finality, shard, block);
 
 -- How far the triggers of a line are evaluated, and who evaluates them.
 create table watch_cursor (

@@ -45,7 +45,7 @@ export interface TriggerState {
   /** The figure as it was told last. */
   readonly value: string | null
   /** The block that brought it into this phase; null if none did. */
-  readonly since: { readonly number: bigint; readonly hash: string } | null
+  readonly since: bigint | null
 }
 
 const CLEAR_PERCENT = 2n

@@ -6,6 +6,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/exchange/gate.ts'
 import { cases } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
+import { mulberry } from '../support/random.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
 
 const HOUR_MS = 3_600_000
@@ -210,15 +211,4 @@ function pick<Item>(items: readonly Item[], random: () => number): Item {
   const item = items[Math.floor(random() * items.length)]
   if (item === undefined) throw new Error('Cannot pick from an empty list')
   return item
-}
-
-/** A small generator with a seed, so that every run has the same log. */
-function mulberry(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

@@ -61,8 +61,7 @@ export async function editTrigger(db: Database, { organizationId, id }: Trigger,
     `with changed as (
        update watch set clause = jsonb_set(clause, '{below}', to_jsonb($3::text)) where organization_id = $1 and id = $2
      )
-     update watch_state set edition = edition + 1, phase = 'armed', held_blocks = 0, since_block = null,
-       since_hash = null
+     update watch_state set edition = edition + 1, phase = 'armed', held_blocks = 0, since_block = null
      where organization_id = $1 and id = $2`,
     [organizationId, id, below],
   )

@@ -1,6 +1,7 @@
 import { triggerBlind, triggerCommit, triggerHour, triggerTake } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
 import type { MessageBody } from '../message.ts'
+import type { ToldChange } from '../step.ts'
 import type { HeadName, Trigger, TriggerState } from '../trigger.ts'
 
 /** What one loop evaluates: the triggers of a chain with the same finality, or a shard of them. */
@@ -26,24 +27,16 @@ export interface Tenure {
   readonly at: BlockMark | null
 }
 
-/** A happening that was told and whose block may still be replaced. */
-export interface ToldHappening {
-  readonly change: number
-  readonly at: BlockMark
-  /** Finds the same happening on another branch. */
-  readonly name: string
-}
-
 /** What becomes of one trigger at a block. */
 export interface TriggerChange {
   readonly trigger: Trigger
   readonly before: TriggerState
   readonly after: TriggerState
   readonly messages: readonly { readonly change: number; readonly body: MessageBody }[]
-  /** Happenings that were told now, or are known at another block. */
-  readonly told?: readonly ToldHappening[]
-  /** Changes whose happenings are final, or taken back. */
-  readonly forgotten?: readonly number[]
+  /** What was told of it now, or is known at another block. */
+  readonly told: readonly ToldChange[]
+  /** Changes that were reverted. */
+  readonly reverted: readonly number[]
 }
 
 export interface BlockCommit {
@@ -86,9 +79,9 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
   const { chainId, chainName, finality, shard, blindAfterSec } = line
   const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))
   const messages = numbered.flatMap(({ no, messages }) => messages.map((each) => ({ ...each, no })))
-  const happenings = numbered.flatMap(({ no, told = [], forgotten = [] }) => [
-    ...told.map(({ change, at, name }) => ({ no, change, at, name })),
-    ...forgotten.map((change) => ({ no, change, at: { number: 0n, hash: '' }, name: '' })),
+  const told = numbered.flatMap(({ no, told, reverted }) => [
+    ...told.map((each) => ({ ...each, no })),
+    ...reverted.map((change) => ({ no, change, block: 0n, name: '' })),
   ])
   const [row] = await triggerCommit(
     db,
@@ -117,8 +110,7 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       held: changes.map(({ after }) => after.heldBlocks),
       changes: changes.map(({ after }) => after.changes),
       values: changes.map(({ after }) => after.value ?? ''),
-      since: changes.map(({ after }) => String(after.since?.number ?? -1n)),
-      sinceHashes: changes.map(({ after }) => digitsOf(after.since?.hash ?? '')),
+      since: changes.map(({ after }) => String(after.since ?? -1n)),
       dues: changes.map(
         (each) => MESSAGE_CREDITS * each.messages.filter(({ body }) => CHARGED.includes(body.type)).length,
       ),
@@ -126,11 +118,10 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       messageChanges: messages.map(({ change }) => change),
       types: messages.map(({ body }) => body.type),
       bodies: messages.map(({ body }) => JSON.stringify(body)),
-      happeningStates: happenings.map(({ no }) => no),
-      happeningChanges: happenings.map(({ change }) => change),
-      happeningBlocks: happenings.map(({ at }) => String(at.number)),
-      happeningHashes: happenings.map(({ at }) => digitsOf(at.hash)),
-      happeningNames: happenings.map(({ name }) => name),
+      toldStates: told.map(({ no }) => no),
+      toldChanges: told.map(({ change }) => change),
+      toldBlocks: told.map(({ block }) => String(block)),
+      toldNames: told.map(({ name }) => name),
     },
     { deadlineMs: COMMIT_DEADLINE_MS },
   )
