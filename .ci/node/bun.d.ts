@@ -1,6 +1,7 @@
 /** What the bundle names and only Bun has: the embedded database, which is never started on Node, and what macros read. */
 declare const Bun: {
   readonly embeddedFiles: readonly Blob[]
+  zstdCompressSync(text: string, options: { readonly level: number }): Buffer<ArrayBuffer>
   zstdDecompress(bytes: ArrayBuffer): Promise<Buffer>
   readonly markdown: { html(text: string, options: { readonly headings: { readonly ids: boolean } }): string }
 }

@@ -185,7 +185,8 @@ export function createApp(options: AppOptions): App {
           )
         : await run(exchange)
     inFlight.leave()
-    return respond(answer, { requestId, account, cors: cors(request), close: ends(request) })
+    const accept = headers.get('accept-encoding')
+    return respond(answer, { requestId, account, accept, cors: cors(request), close: ends(request) })
   }
 
   /** Planes have no CORS: no page of another origin may use them. */
@@ -198,7 +199,8 @@ export function createApp(options: AppOptions): App {
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
-    return respond(answer, { requestId, close: ends(request) })
+    const accept = request.headers.get('accept-encoding')
+    return respond(answer, { requestId, accept, close: ends(request) })
   }
 
   /** A client that goes on using a connection would write into it as it is closed. */

@@ -1,3 +1,4 @@
+import { isPackable, packed } from './encoding.ts'
 import type { HttpFailure } from './error.ts'
 import type { RateLimit } from './exchange/gate.ts'
 
@@ -43,6 +44,8 @@ export function respond(
   options: {
     readonly requestId: string
     readonly account?: AccountState | undefined
+    /** `Accept-Encoding` of the request. */
+    readonly accept: string | null
     readonly cors?: Readonly<Record<string, string>> | undefined
     /** True if the connection must end with the answer. */
     readonly close: boolean
@@ -65,7 +68,12 @@ export function respond(
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
-  const vary = outcome.headers['vary']
-  if (vary !== undefined && cors?.['vary'] !== undefined) headers['vary'] = `${vary}, ${cors['vary']}`
-  return new Response(outcome.packed ?? outcome.body, { status: outcome.status, headers })
+  const { body } = outcome
+  const isEncoded = outcome.packed !== undefined
+  const varies = !isEncoded && body !== null && isPackable(body)
+  const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
+  if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
+  const made = varies ? packed(body, options.accept) : undefined
+  if (made !== undefined) headers['content-encoding'] = made.encoding
+  return new Response(outcome.packed ?? made?.bytes ?? body, { status: outcome.status, headers })
 }

@@ -163,8 +163,11 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
 
   const asked = exchange.asked()
   const accepted = await found.endpoint.route.accept(asked)
-  const replay = await replayed(exchange, { endpoint: found.endpoint, organizationId, body: accepted.bytes }, services)
-  if (replay !== undefined) return { answer: replay }
+  if (exchange.idempotencyKey !== undefined) {
+    const { endpoint } = found
+    const replay = await replayed(exchange, { endpoint, organizationId, body: accepted.bytes }, services)
+    if (replay !== undefined) return { answer: replay }
+  }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
   const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
   const call = services.openings.find(sent) ?? accepted.call()
@@ -185,11 +188,10 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
 
 /** What was answered to the same request before, if it can be repeated; undefined if this one is the first. */
 async function replayed(
-  { idempotencyKey, path, query, settlementId }: Exchange,
+  { idempotencyKey = '', path, query, settlementId }: Exchange,
   asked: { readonly endpoint: RouteEndpoint; readonly organizationId: string; readonly body: Buffer | undefined },
   { gate }: ExchangeServices,
 ): Promise<PreparedAnswer | undefined> {
-  if (idempotencyKey === undefined) return undefined
   const { endpoint, organizationId, body } = asked
   const { method } = endpoint.route
   const claim = claimOf(idempotencyKey, { method, path, query, body }, { organizationId, settlementId })

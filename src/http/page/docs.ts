@@ -1,9 +1,10 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzipSync, gzip } from 'node:zlib'
+import { acceptsGzip } from '../encoding.ts'
 import { answered, type PreparedAnswer } from '../respond.ts'
 import { htmlHeaders, htmlText } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { ASK_AGAIN, acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
+import { ASK_AGAIN, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 
 /** The page that describes every route of callers. */
 export const DOCS_PATH = '/docs'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { acceptsGzip } from '../encoding.ts'
 import { answered, type PreparedAnswer } from '../respond.ts'
 import { htmlHeaders, htmlText } from './html.ts'
 import type { Page, Pages } from './page.ts'
@@ -123,11 +124,6 @@ export function sent(text: string, headers: Readonly<Record<string, string>>): P
     packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
     return { ...answered(text, { ...common, 'content-encoding': 'gzip' }), packed }
   }
-}
-
-/** True if the answer may be packed. */
-export function acceptsGzip(request: Request): boolean {
-  return /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
 }
 
 /** Short text that changes with `text`. */

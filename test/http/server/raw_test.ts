@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
@@ -113,6 +114,52 @@ test('links follow Host: forwarding headers are not trusted', async () => {
     const base = `http://api.test:8080/v1/positions/uniswap-v3?wallet=${WALLET}`
     expect([next_page, prev_page]).toEqual([`${base}&page=3&limit=4`, `${base}&page=1&limit=4`])
   }
+})
+
+describe('bodies above 1 kB', () => {
+  const ask = (port: number, path: string, encodings: string, method = 'GET') =>
+    fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { 'accept-encoding': encodings }, decompress: false })
+
+  test.each([
+    ['zstd, gzip', 'zstd', 'gzip'],
+    ['GZIP;q=0.5, deflate, br', 'gzip', 'gzip'],
+    ['zstd', 'zstd', null],
+    ['br', null, null],
+    ['identity', null, null],
+    ['gzip;q=0, zstd;q=0.000', null, null],
+    ['*', null, null],
+  ])('are sent to whoever accepts %p as %p by Bun and as %p by Node', async (encodings, byBun, byNode) => {
+    const ports = [served.port, NODE_SERVERS[0]?.port ?? 0]
+    const answers = await Promise.all(ports.map((port) => ask(port, '/metrics', encodings)))
+    for (const [index, answer] of answers.entries()) {
+      const encoding = index === 0 ? byBun : byNode
+      expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, encoding])
+      expect(answer.headers.get('vary')).toBe('accept-encoding')
+      const bytes = new Uint8Array(await answer.arrayBuffer())
+      expect(answer.headers.get('content-length')).toBe(String(bytes.length))
+      const text = encoding === 'zstd' ? zstdDecompressSync(bytes) : encoding === 'gzip' ? gunzipSync(bytes) : bytes
+      expect(Buffer.from(text).toString()).toEndWith('\n')
+      expect(Buffer.from(text).toString()).toStartWith('# HELP')
+      if (encoding !== null) expect(bytes.length).toBeLessThan(text.length / 2)
+    }
+  })
+
+  test('shorter ones are sent as they are', async () => {
+    for (const port of [served.port, ...NODE_SERVERS.map((each) => each.port)]) {
+      const answer = await ask(port, '/healthz', 'zstd, gzip')
+      expect([answer.headers.get('content-encoding'), answer.headers.get('vary')]).toEqual([null, null])
+      expect(await answer.json()).toHaveProperty('request_id')
+    }
+  })
+
+  test('HEAD has the length of the encoded one', async () => {
+    for (const port of [served.port, ...NODE_SERVERS.map((each) => each.port)]) {
+      const got = await ask(port, '/openapi.json', 'gzip')
+      const head = await ask(port, '/openapi.json', 'gzip', 'HEAD')
+      expect(head.headers.get('content-encoding')).toBe('gzip')
+      expect(head.headers.get('content-length')).toBe(String((await got.arrayBuffer()).byteLength))
+    }
+  })
 })
 
 describe.each(NODE_SERVERS)('serveNode() on $name', (server) => {
