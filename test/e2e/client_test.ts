@@ -50,6 +50,29 @@ test('the client that the executable prints reads lists, single things and bodie
   expect((await client.GET('/v1/usage/logs')).data.pagination.total).toBe(3)
 })
 
+test('each() pages by itself, and throws what fails', async () => {
+  const wallet = devnet.wallets.provider
+  const ids: string[] = []
+  for await (const { token_id } of client.each('/v1/positions/uniswap-v3', {
+    params: { query: { wallet, limit: 3 } },
+  })) {
+    ids.push(token_id)
+  }
+  expect([ids.length, new Set(ids).size]).toEqual([8, 8])
+  const failing = client.each('/v1/positions/uniswap-v3', { params: { query: { wallet: '0x1' } } })
+  await expect(failing.next()).rejects.toMatchObject({ name: 'ApiError', status: 400, code: 'INVALID_PARAMETER' })
+})
+
+test('a call with a key of its own is charged once, however often it is repeated', async () => {
+  const params = { query: { wallet: devnet.wallets.provider, limit: 1 } }
+  const idempotencyKey = crypto.randomUUID()
+  const calls = [0, 1].map(() => client.GET('/v1/positions/uniswap-v3', { params, idempotencyKey }))
+  const [first, second] = await Promise.all(calls)
+  expect(second.data).toEqual(first.data)
+  const charged = [first, second].map(({ response }) => response.headers.get('x-credits-charged')).toSorted()
+  expect(charged).toEqual(['0', '2'])
+})
+
 test('a failure is a result with its code, also if something else has answered', async () => {
   const { data, error, response } = await client.GET('/v1/positions/uniswap-v3/{id}', {
     params: { path: { id: 'a/b' } },
@@ -57,6 +80,6 @@ test('a failure is a result with its code, also if something else has answered',
   expect([data, response.status]).toEqual([undefined, 400])
   expect(error.error).toMatchObject({ code: 'INVALID_PARAMETER', message: expect.stringContaining('"a/b"') })
   const answered = async () => new Response('<h1>Bad gateway</h1>', { status: 502 })
-  const proxied = createClient({ baseUrl: 'http://h', key: 'k', fetch: answered })
+  const proxied = createClient({ baseUrl: 'http://h', key: 'k', fetch: answered, retries: 0 })
   expect((await proxied.GET('/v1/usage/logs')).error.error.code).toBe('INTERNAL_ERROR')
 })

@@ -53,6 +53,13 @@ export async function use(): Promise<void> {
   await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [wallet] } })
   await client.GET('/v1/positions/uniswap-v3/{id}', { params: { path: { id: '5' } }, signal: AbortSignal.timeout(1) })
   void log
+  const idempotencyKey = crypto.randomUUID()
+  for await (const entry of client.each('/v1/usage/logs', { params: { query: { limit: 25 } }, idempotencyKey })) {
+    const status: number = entry.status_code
+    void status
+  }
+  // @ts-expect-error A single thing has no pages.
+  client.each('/v1/positions/uniswap-v3/{id}', { params: { path: { id: '5' } } })
   // @ts-expect-error The wallet is required.
   await client.GET('/v1/positions/uniswap-v3')
   // @ts-expect-error There is no such parameter.
@@ -80,6 +87,65 @@ function complaints(files: Readonly<Record<string, string>>): string {
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
   return Bun.spawnSync([tsc, '-p', directory], { cwd: directory }).stdout.toString()
 }
+
+describe('what the client tries again', () => {
+  const answer = (status: number, headers: Record<string, string> = {}) =>
+    new Response(status === 200 ? '{"data":[]}' : '{"error":{"code":"C","message":"m","request_id":"r"}}', {
+      status,
+      headers,
+    })
+  /** Calls once, while the service gives these answers one after the other. */
+  const calls = async (answers: readonly (Response | Error)[], init: object = {}, options: object = {}) => {
+    writeFileSync(join(directory, 'client.ts'), text)
+    const { createClient } = await import(join(directory, 'client.ts'))
+    const sent: { headers: Record<string, string> }[] = []
+    const fetch = async (_: string, request: { headers: Record<string, string> }) => {
+      const next = answers[sent.length]
+      sent.push(request)
+      if (next instanceof Response) return next.clone()
+      throw next ?? new Error('Cannot answer more')
+    }
+    const client = createClient({ baseUrl: 'http://h', key: 'k', fetch, ...options })
+    const result = await client.GET('/v1/usage/logs', init).catch((error: Error) => ({ thrown: error.message }))
+    return { sent, status: result.response?.status, thrown: result.thrown }
+  }
+  const soon = { 'retry-after': '0' }
+
+  test.each([[429], [503]])('%i after the wait that it names', async (status) => {
+    const { sent, status: last } = await calls([answer(status, soon), answer(status, soon), answer(200)])
+    expect([sent.length, last]).toEqual([3, 200])
+  })
+
+  test.each([[502], [504]])('%i after a short wait', async (status) => {
+    const { sent, status: last } = await calls([answer(status), answer(200)])
+    expect([sent.length, last]).toEqual([2, 200])
+  })
+
+  test.each([[400], [401], [402], [403], [404], [409], [422], [500]])('%i never', async (status) => {
+    const { sent, status: last } = await calls([answer(status, soon), answer(200)])
+    expect([sent.length, last]).toEqual([1, status])
+  })
+
+  test('no more often than it was told, and not after a wait that is too long', async () => {
+    const busy = Array.from({ length: 9 }, () => answer(503, soon))
+    expect((await calls(busy)).sent).toHaveLength(4)
+    expect((await calls(busy, {}, { retries: 1 })).sent).toHaveLength(2)
+    expect((await calls([answer(429, { 'retry-after': '61' })])).status).toBe(429)
+  })
+
+  test('no answer at all and 409 only with an idempotency key, which stays the same', async () => {
+    const lost = [new Error('lost'), answer(409, soon), answer(200)]
+    expect(await calls(lost)).toMatchObject({ sent: [{}], thrown: 'lost' })
+    const { sent, status } = await calls(lost, { idempotencyKey: 'mine' })
+    expect([sent.map(({ headers }) => headers['idempotency-key']), status]).toEqual([['mine', 'mine', 'mine'], 200])
+  })
+
+  test('nothing once the caller has left', async () => {
+    const signal = AbortSignal.timeout(20)
+    const { sent, thrown } = await calls([answer(503, { 'retry-after': '30' }), answer(200)], { signal })
+    expect([sent.length, thrown]).toEqual([1, 'The operation timed out.'])
+  })
+})
 
 describe('the typed client', () => {
   test('compiles, refuses wrong calls, and its paths suit openapi-fetch', () => {

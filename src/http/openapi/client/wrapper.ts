@@ -4,6 +4,10 @@ export const WRAPPER_TEXT = String.raw`
 interface ClientOptions {
   readonly baseUrl: string
   readonly key: string
+  /** How often a call is tried again: after 429 and 503 as the answer says, after 502 and 504 a little later. 3 if absent. */
+  readonly retries?: number
+  /** Longest wait that an answer may ask for, seconds; after a longer one the failure is the result. 60 if absent. */
+  readonly retryAfterMax?: number
   /** In place of the global one. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
@@ -30,7 +34,11 @@ type Parameters<Op> = Op extends { parameters: infer P } ? Field<'params', P> : 
 type Body<Op> = Op extends { requestBody: { content: { 'application/json': infer B } } } ? { readonly body: B } : unknown
 /** What an operation takes. */
 export type Init<M extends Method, P extends PathsWith<M>> = Parameters<Operation<P, M>> &
-  Body<Operation<P, M>> & { readonly signal?: AbortSignal }
+  Body<Operation<P, M>> & {
+    readonly signal?: AbortSignal
+    /** New for each call, such as crypto.randomUUID(): then it is tried again without an answer too, and charged once. */
+    readonly idempotencyKey?: string
+  }
 
 /** What came back. Headers tell the price, what is left, the block, and how long to wait. */
 export type Result<M extends Method, P extends PathsWith<M>> =
@@ -42,17 +50,56 @@ type Call<M extends Method> = <P extends PathsWith<M>>(
   ...init: {} extends Init<M, P> ? [init?: Init<M, P>] : [init: Init<M, P>]
 ) => Promise<Result<M, P>>
 
+/** Paths of lists that have pages. */
+export type ListPath = {
+  [P in PathsWith<'get'>]: Success<'get', P> extends { data: readonly unknown[]; pagination: object } ? P : never
+}[PathsWith<'get'>]
+/** An entry of such a list. */
+export type ListEntry<P extends ListPath> = Success<'get', P> extends { data: readonly (infer Entry)[] } ? Entry : never
+
 /** Calls the service. Rejects only if there is no answer at all: a failure of the service is a result. */
 export interface Client {
   readonly GET: Call<'get'>
   readonly POST: Call<'post'>
+  /** Every entry of a list, page by page, from the page that is asked for on. Throws ApiError if a page fails. */
+  each<P extends ListPath>(
+    path: P,
+    ...init: {} extends Init<'get', P> ? [init?: Init<'get', P>] : [init: Init<'get', P>]
+  ): AsyncGenerator<ListEntry<P>, void, undefined>
+}
+
+/** A page of a list that could not be read. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: string
+  readonly status: number
+  readonly requestId: string
+
+  constructor(failure: { error: { code: string; message: string; request_id: string } }, status: number) {
+    super(failure.error.message)
+    this.code = failure.error.code
+    this.status = status
+    this.requestId = failure.error.request_id
+  }
 }
 
 interface AnyInit {
   readonly params?: { readonly path?: object; readonly query?: object }
   readonly body?: unknown
   readonly signal?: AbortSignal
+  readonly idempotencyKey?: string
 }
+
+interface AnyList {
+  readonly data?: { readonly data: readonly unknown[]; readonly pagination: { readonly page: number; readonly next_page: string | null } }
+  readonly error?: { error: { code: string; message: string; request_id: string } }
+  readonly response: Response
+}
+
+const RETRIES = 3
+const RETRY_AFTER_MAX = 60
+/** First wait after an answer that does not say how long; each further one is twice as long. */
+const RETRY_MS = 500
 
 /** Makes a client of one service and one key. */
 export function createClient(options: ClientOptions): Client {
@@ -71,15 +118,68 @@ export function createClient(options: ClientOptions): Client {
     const request: RequestInit = { method, headers }
     if (init.body !== undefined) request.body = JSON.stringify(init.body)
     if (init.signal !== undefined) request.signal = init.signal
-    const response = await (options.fetch ?? fetch)(options.baseUrl.replace(/\/+$/, '') + path + search, request)
-    const text = await response.text()
-    if (response.ok) return { data: JSON.parse(text), response }
-    return { error: failureOf(text, response), response }
+    if (init.idempotencyKey !== undefined) headers['idempotency-key'] = init.idempotencyKey
+    const url = options.baseUrl.replace(/\/+$/, '') + path + search
+    for (let left = options.retries ?? RETRIES, waitMs = RETRY_MS; ; left -= 1, waitMs *= 2) {
+      let seconds: number | undefined
+      try {
+        const response = await (options.fetch ?? fetch)(url, request)
+        const text = await response.text()
+        if (response.ok) return { data: JSON.parse(text), response }
+        seconds = retryAfter(response, waitMs, init)
+        if (left <= 0 || seconds === undefined || seconds > (options.retryAfterMax ?? RETRY_AFTER_MAX)) {
+          return { error: failureOf(text, response), response }
+        }
+      } catch (error) {
+        // Without a key nobody can tell whether it was charged.
+        if (left <= 0 || init.idempotencyKey === undefined || init.signal?.aborted) throw error
+      }
+      await wait((seconds ?? waitMs / 1000) * 1000, init.signal)
+    }
+  }
+  async function* each(template: string, init: AnyInit = {}): AsyncGenerator<unknown, void, undefined> {
+    const { idempotencyKey: _, ...once } = init
+    let query: Record<string, unknown> = { ...init.params?.query }
+    for (;;) {
+      const { data, error, response } = (await call('GET', template, { ...once, params: { ...init.params, query } })) as AnyList
+      if (data === undefined) throw new ApiError(error as never, response.status)
+      yield* data.data
+      if (data.pagination.next_page === null) return
+      query = { ...query, page: data.pagination.page + 1 }
+    }
   }
   return {
     GET: (path, ...init) => call('GET', path, init[0]) as never,
     POST: (path, ...init) => call('POST', path, init[0]) as never,
+    each: (path, ...init) => each(path, init[0]) as never,
   }
+}
+
+/** Seconds after which a call is tried again; undefined for a failure that stays until the request or the account changes. */
+function retryAfter(response: Response, waitMs: number, { idempotencyKey }: AnyInit): number | undefined {
+  const isPassing = [429, 502, 503, 504].includes(response.status) || (response.status === 409 && idempotencyKey !== undefined)
+  if (!isPassing) return undefined
+  const asked = Number(response.headers.get('retry-after') ?? Number.NaN)
+  if (Number.isFinite(asked)) return asked
+  // Spread, so that callers who failed together do not come back together.
+  const [chance = 0] = crypto.getRandomValues(new Uint8Array(1))
+  return (waitMs / 1000) * (0.75 + chance / 512)
+}
+
+/** Waits, or rejects as soon as the signal fires. */
+function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
 }
 
 /** The service's own error, or one in its form if something between here and there has answered. */
