@@ -17,6 +17,7 @@ import instanceKey0014 from './migrations/0014_instance_key.sql' with { type: 't
 import midnightRow0015 from './migrations/0015_midnight_row.sql' with { type: 'text' }
 import watch0016 from './migrations/0016_watch.sql' with { type: 'text' }
 import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'text' }
+import delivery0018 from './migrations/0018_delivery.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -39,6 +40,8 @@ import lendingEventStore from './functions/lending_event_store.sql' with { type:
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
 import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
 import messageAdd from './functions/message_add.sql' with { type: 'text' }
+import messageClaim from './functions/message_claim.sql' with { type: 'text' }
+import messageMark from './functions/message_mark.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -80,6 +83,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 15, name: '0015_midnight_row', text: midnightRow0015 },
   { version: 16, name: '0016_watch', text: watch0016 },
   { version: 17, name: '0017_idempotency', text: idempotency0017 },
+  { version: 18, name: '0018_delivery', text: delivery0018 },
 ]
 
 /** Every function, after those that it calls. */
@@ -106,6 +110,8 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },
   { name: 'liquidity_change_store', text: liquidityChangeStore },
   { name: 'message_add', text: messageAdd },
+  { name: 'message_claim', text: messageClaim },
+  { name: 'message_mark', text: messageMark },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },

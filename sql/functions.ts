@@ -73,6 +73,18 @@ export const messageAdd = callValue<
   readonly string[]
 >('read', { name: 'message_add', params: ['organizations', 'watches', 'changes', 'types', 'bodies', 'webhooks'] })
 
+/** Takes up to p_most messages that are due, for p_lease_sec. */
+export const messageClaim = callRows<
+  { most: number; each: number; leaseSec: number },
+  { organization_id: string; no: string; id: string; body: string; tries: number; webhook_id: string; url: string; generation: number; is_overlapping: boolean }
+>('background', { name: 'message_claim', params: ['most', 'each', 'leaseSec'], columns: ['organization_id', 'no', 'id', 'body', 'tries', 'webhook_id', 'url', 'generation', 'is_overlapping'] })
+
+/** Notes how tries of messages ended. */
+export const messageMark = callValue<
+  { organizations: readonly string[]; nos: readonly string[] | readonly number[]; tries: readonly number[]; statuses: readonly number[]; failures: readonly string[]; latenciesMs: readonly number[]; pausesMs: readonly string[] | readonly number[]; stopSec: number },
+  void
+>('background', { name: 'message_mark', params: ['organizations', 'nos', 'tries', 'statuses', 'failures', 'latenciesMs', 'pausesMs', 'stopSec'] })
+
 /** Notes the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = callValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },

@@ -277,6 +277,30 @@ declare module '*/queries/login_link_insert.sql' {
   export default text
 }
 
+declare module '*/queries/message_delete_old.sql' {
+  const text: SqlText<
+    [days: number, each: string | number],
+    { deleted: number }
+  >
+  export default text
+}
+
+declare module '*/queries/message_due_find.sql' {
+  const text: SqlText<
+    [most: string | number],
+    { due: number; oldest_sec: number | null }
+  >
+  export default text
+}
+
+declare module '*/queries/message_release.sql' {
+  const text: SqlText<
+    [organizations: readonly string[], nos: readonly string[] | readonly number[]],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/midnight_list.sql' {
   const text: SqlText<
     [chain_id: string | number, from_day: number, to_day: number],

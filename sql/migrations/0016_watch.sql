@@ -181,7 +181,8 @@ create table message (
 
 -- A change has one message of each type: it cannot be told twice.
 create unique index message_change on message (organization_id, watch_id, change, type) where change is not null;
-create index message_due on message (due_at) where due_at is not null;
+-- What is due is found webhook by webhook, so that one with many of them hides no other.
+create index message_due on message (organization_id, webhook_id, due_at, no) where due_at is not null;
 create index message_watch on message (organization_id, watch_id, no) where watch_id is not null;
 
 create table message_try (

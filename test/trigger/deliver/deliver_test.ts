@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import type { Database } from '../../../src/db/database.ts'
+import { startJob } from '../../../src/job/job.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { messageRetentionJob } from '../../../src/trigger/deliver/retention.ts'
+import { webhookSecret } from '../../../src/trigger/deliver/sign.ts'
+import { createAccount } from '../../account/scene.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { addMany, createWebhook, deliverAll, deliverer, KEYS, outcomesOf, readMessages } from './scene.ts'
+
+let database: TestDatabase
+let db: Database
+let receiver: Awaited<ReturnType<typeof startReceiver>>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+  receiver = await startReceiver({ plain: true })
+}, 60_000)
+afterAll(async () => {
+  await receiver.stop()
+  await database.close()
+}, 60_000)
+
+async function scene(path: string, count: number) {
+  const { organizationId } = await createAccount(db)
+  const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${receiver.port}/${path}`)
+  const ids = await addMany(db, { organizationId, webhookId, count })
+  const outcomes = () => outcomesOf(db, organizationId)
+  const webhook = async () => {
+    const [row] = await db.run<{ status: string; failing: boolean }>(
+      'select status, failing_since is not null as failing from webhook where organization_id = $1 and id = $2',
+      [organizationId, webhookId],
+    )
+    return row
+  }
+  return { organizationId, webhookId, ids, outcomes, webhook, messages: () => readMessages(db, organizationId) }
+}
+
+/** Lets what waits for its next try be due now. */
+async function hurry(organizationId: string): Promise<void> {
+  await db.run('update message set due_at = now() where organization_id = $1 and due_at is not null', [organizationId])
+}
+
+async function step({ organizationId }: { organizationId: string }, own = deliverer(db)): Promise<void> {
+  await hurry(organizationId)
+  let isDone = false
+  await deliverAll(own, async () => {
+    const was = isDone
+    isDone = true
+    return was
+  })
+  expect(own.faults).toEqual([])
+}
+
+describe('a message', () => {
+  test('arrives once, signed, and what the receiver says is kept nowhere', async () => {
+    const { organizationId, webhookId, ids, outcomes, messages } = await scene('ok', 40)
+    const rounds = await deliverAll(deliverer(db), async () => (await outcomes())['delivered'] === 40)
+    expect(rounds).toBe(3)
+    const own = receiver.received.filter(({ headers }) => ids.includes(headers['webhook-id'] ?? ''))
+    expect(own.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
+    const verifier = new Webhook(webhookSecret(KEYS.master, { webhookId, generation: 1 }))
+    for (const { body, headers } of own) expect(verifier.verify(body, headers)).toMatchObject({ type: 'webhook.test' })
+    for (const each of await messages()) {
+      expect(each).toMatchObject({ outcome: 'delivered', tries: 1, dueInSec: null, leased: false })
+      expect(each.noted).toEqual([{ status: 200, failure: null }])
+    }
+    const [dump] = await db.run<{ text: string }>(
+      'select json_agg(row_to_json(t))::text as text from message_try t where organization_id = $1',
+      [organizationId],
+    )
+    expect(dump?.text).not.toContain(RECEIVER_BODY)
+  })
+
+  test('is tried nine times over days, then it is dead; the webhook fails meanwhile, until one arrives', async () => {
+    const failing = await scene('status/500', 1)
+    for (const dueInSec of [5, 30, 300, 1_800, 7_200, 21_600, 43_200, 86_400]) {
+      await step(failing)
+      expect(await failing.messages()).toMatchObject([{ outcome: null, dueInSec }])
+      expect(await failing.webhook()).toEqual({ status: 'failing', failing: true })
+    }
+    await step(failing)
+    const noted = Array(9).fill({ status: 500, failure: null })
+    expect(await failing.messages()).toMatchObject([{ outcome: 'dead', tries: 9, dueInSec: null, noted }])
+    await step(failing)
+    expect((await failing.messages())[0]?.noted.length).toBe(9)
+
+    const { organizationId, webhookId } = failing
+    await db.run('update webhook set url = $2 where id = $1', [webhookId, `http://127.0.0.1:${receiver.port}/ok`])
+    await addMany(db, { organizationId, webhookId, count: 1 })
+    await step(failing)
+    expect(await failing.outcomes()).toEqual({ dead: 1, delivered: 1 })
+    expect(await failing.webhook()).toEqual({ status: 'active', failing: false })
+  })
+
+  test('waits as long as its receiver asks, and says why no answer came', async () => {
+    const later = await scene('later/60', 1)
+    await step(later)
+    expect(await later.messages()).toMatchObject([{ dueInSec: 60, noted: [{ status: 503, failure: null }] }])
+    const redirected = await scene('redirect', 1)
+    await step(redirected)
+    expect(await redirected.messages()).toMatchObject([{ dueInSec: 5, noted: [{ status: 302, failure: null }] }])
+    const closed = await scene('closed', 1)
+    await step(closed)
+    expect(await closed.messages()).toMatchObject([{ dueInSec: 5, noted: [{ status: null, failure: 'closed' }] }])
+    const hidden = await scene('ok', 1)
+    await db.run('update webhook set url = $2 where id = $1', [hidden.webhookId, 'https://169.254.169.254/latest'])
+    await step(hidden)
+    expect(await hidden.messages()).toMatchObject([{ dueInSec: 5, noted: [{ status: null, failure: 'address' }] }])
+  })
+
+  test('of a receiver that is gone stops the webhook, and the others die untried', async () => {
+    const gone = await scene('status/410', 40)
+    await step(gone)
+    expect(await gone.webhook()).toMatchObject({ status: 'stopped' })
+    const before = (await gone.messages()).filter(({ noted }) => noted.length > 0).length
+    expect(before).toBeLessThanOrEqual(16)
+    await step(gone)
+    expect(await gone.outcomes()).toEqual({ dead: 40 })
+    expect((await gone.messages()).filter(({ noted }) => noted.length > 0).length).toBe(before)
+  })
+
+  test('stops the webhook if nothing has arrived for five days, not before', async () => {
+    const failing = await scene('status/500', 2)
+    const since = (hours: number) =>
+      db.run('update webhook set failing_since = now() - make_interval(hours => $2) where id = $1', [
+        failing.webhookId,
+        hours,
+      ])
+    await step(failing)
+    await since(119)
+    await step(failing)
+    expect(await failing.webhook()).toMatchObject({ status: 'failing' })
+    await since(121)
+    await step(failing)
+    expect(await failing.webhook()).toMatchObject({ status: 'stopped' })
+    await step(failing)
+    expect(await failing.outcomes()).toEqual({ dead: 2 })
+  })
+})
+
+describe('two processes', () => {
+  test('post each message once, with 16 of a webhook under way at most', async () => {
+    let underWay = 0
+    let most = 0
+    const slow = await startReceiver({
+      plain: true,
+      behave(response) {
+        most = Math.max(most, ++underWay)
+        setTimeout(() => {
+          underWay--
+          response.end()
+        }, 2)
+      },
+    })
+    const { organizationId } = await createAccount(db)
+    const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${slow.port}/`)
+    const ids = await addMany(db, { organizationId, webhookId, count: 600 })
+    const jobs = [deliverer(db), deliverer(db)].map((each) => {
+      const job = startJob(each.job)
+      each.wakeBy(job.wake)
+      return { job, each }
+    })
+    await until('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)
+    for (const { job } of jobs) job.stop()
+    expect(slow.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
+    expect(most).toBeGreaterThan(8)
+    expect(most).toBeLessThanOrEqual(16)
+    await slow.stop()
+  }, 60_000)
+
+  test('note one try if both made it, and that it arrived if it did for either', async () => {
+    const late = await scene('ok', 2)
+    const slow = deliverer(db, { leaseSec: 0, post: () => new Promise((resolve) => posts.push(resolve)) })
+    const posts: ((posted: Awaited<ReturnType<NonNullable<Parameters<typeof deliverer>[1]>['post'] & {}>>) => void)[] =
+      []
+    await slow.job.round(new AbortController().signal)
+    expect(posts.length).toBe(2)
+    await deliverAll(deliverer(db), async () => (await late.outcomes())['delivered'] === 2)
+    for (const resolve of posts) resolve({ statusCode: 500, failure: null, retryAfterSec: null, latencyMs: 1 })
+    await slow.idle()
+    for (const each of await late.messages()) {
+      expect(each).toMatchObject({ outcome: 'delivered', tries: 1, noted: [{ status: 200 }] })
+    }
+    expect(await late.webhook()).toEqual({ status: 'active', failing: false })
+  })
+})
+
+test('a webhook that hangs with 10,000 messages due costs another no more than twice its rounds', async () => {
+  const hanging = await scene('hang', 10_000)
+  const alone = await scene('ok', 320)
+  const first = deliverer(db, { postsMax: 64 })
+  const { signal } = new AbortController()
+  const order: string[] = []
+  let rounds = 0
+  // The hanging posts stay under way, as they do for 15 seconds each.
+  while ((await alone.outcomes())['delivered'] !== 320) {
+    await first.job.round(signal)
+    rounds++
+    await until('answers of this round', async () => {
+      const leased = (await alone.messages()).filter((each) => each.leased).length
+      return leased === 0
+    })
+    order.push(`${(await hanging.messages()).filter((each) => each.leased).length}`)
+    expect(rounds).toBeLessThan(41)
+  }
+  // Alone it would take 320 / 16 rounds.
+  expect(rounds).toBeLessThanOrEqual(2 * (320 / 16))
+  expect(new Set(order)).toEqual(new Set(['16']))
+  await first.abandon()
+  expect((await hanging.messages()).filter((each) => each.leased).length).toBe(0)
+  await db.run('update message set due_at = null where organization_id = $1', [hanging.organizationId])
+}, 60_000)
+
+test('many webhooks get their first message before one gets its second', async () => {
+  const { organizationId } = await createAccount(db)
+  const url = `http://127.0.0.1:${receiver.port}/ok`
+  const webhooks = await Promise.all(Array.from({ length: 20 }, () => createWebhook(db, organizationId, url)))
+  for (const [index, webhookId] of webhooks.entries()) {
+    await addMany(db, { organizationId, webhookId, count: index === 0 ? 100 : 1 })
+  }
+  const own = deliverer(db, { postsMax: 20 })
+  await own.job.round(new AbortController().signal)
+  await own.idle()
+  const [row] = await db.run<{ webhooks: number }>(
+    `select count(distinct webhook_id)::integer as webhooks from message where organization_id = $1 and outcome = 'delivered'`,
+    [organizationId],
+  )
+  expect(row?.webhooks).toBe(20)
+  await deliverAll(own, async () => (await outcomesOf(db, organizationId))['delivered'] === 119)
+})
+
+test('messages are forgotten after 30 days with their tries, whatever became of them', async () => {
+  const kept = await scene('ok', 3)
+  await step(kept)
+  await db.run(
+    `update message set created_at = now() - make_interval(days => case when no = 3 then 29 else 31 end)
+     where organization_id = $1`,
+    [kept.organizationId],
+  )
+  await messageRetentionJob({ db, log: silentLog }).round(new AbortController().signal)
+  expect((await kept.messages()).map(({ id }) => id)).toEqual([kept.ids[2] ?? ''])
+  const [row] = await db.run<{ tries: number }>(
+    'select count(*)::integer as tries from message_try where organization_id = $1',
+    [kept.organizationId],
+  )
+  expect(row?.tries).toBe(1)
+})
