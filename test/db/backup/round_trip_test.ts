@@ -84,6 +84,21 @@ test('a restored database has every row of every table as it was, odd texts, nul
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
   for (const statement of [
     `insert into instance_key values ('0123456789abcdef', sha256('key'), '\\x00ff', '2024-02-29 23:59:59.999999+00', null)`,
+    `insert into idempotency_record (organization_id, idempotency_key, request_hash, settlement_id) values ('odd_0', '😀', 'h', 's')`,
+    `insert into idempotency_use values ('odd_0', 9007199254740993)`,
+    `insert into instance_secret values (true, sha256('secret'))`,
+    `insert into webhook (organization_id, id, url, name) values ('odd_0', 'whk_1', 'https://hook.test/', '😀')`,
+    `insert into watch (organization_id, id, chain_id, family, subject, clause, clear, webhook_id, api_key_id)
+     values ('odd_0', 'trg_1', 1, 'aave-v3', '{"wallet": "0x"}', '{"event": ["odd"]}', 1e-18, 'whk_1', 'key')`,
+    `insert into watch_state (organization_id, id, since_hash) values ('odd_0', 'trg_1', '\\x00ff')`,
+    `insert into watch_happening values ('odd_0', 'trg_1', 1, 2, '\\x00ff', '😀')`,
+    `insert into watch_hour values ('odd_0', 473000)`,
+    `insert into watch_cursor values (1, 'safe', 0, 'holder', 9007199254740993, 'infinity', 1, '\\x', now())`,
+    `insert into watch_sight values (1, 'safe', 0, 'aave-v3', 2, now())`,
+    `insert into watch_blind values ('odd_0', 1, 'safe', 0, '', null, now())`,
+    `insert into watch_block values (1, 'safe', 0, 2, '\\x00ff')`,
+    `select message_add('{odd_0}', '{trg_1}', '{1}', '{trigger.fired}', '{"{}"}', '{whk_1}')`,
+    `insert into message_try values ('odd_0', 1, 1, now(), null, 'tls', 7)`,
     `insert into history_chain (chain_id, anchor_number, anchor_hash) values (1, 9007199254740993, '\\x00ff')`,
     `insert into history_place (chain_id, contract) values (1, '\\x00ff')`,
     `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', '{[1,5)}', 2, 8)`,
