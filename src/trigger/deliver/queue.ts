@@ -86,6 +86,7 @@ export async function releaseMessages(db: Database, messages: readonly DueMessag
   await release(db, [messages.map(({ organizationId }) => organizationId), messages.map(({ no }) => no)])
 }
 
+/** How much waits, for metrics and the operator. */
 export async function countDue(db: Database): Promise<DueReport> {
   const [row] = await findDue(db, [String(DUE_COUNT_MAX)])
   return { due: row?.due ?? 0, oldestSec: row?.oldest_sec ?? 0 }
