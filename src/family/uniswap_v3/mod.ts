@@ -8,9 +8,11 @@ import { createHoldingsReader } from './read/holdings.ts'
 import { createUniswapV3LifeReader } from './read/life/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createFlowStream } from './read/stream.ts'
+import { createWatcher } from './read/watch/watcher.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
 import { createUniswapV3Lives, positionLifeRoutes } from './routes/position_life.ts'
+import { watchable } from './routes/watch.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -64,6 +66,10 @@ export const UNISWAP_V3 = defineFamily({
     const reader = createPositionReader({ ...services, deployments: settings })
     return createHoldingsReader({ reader, clock: services.clock })
   },
+  watch: ({ settings, connect }) => ({
+    ...watchable(settings),
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => {

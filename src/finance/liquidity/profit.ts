@@ -50,7 +50,10 @@ export interface CountedLife {
 }
 
 /** Why the flows cannot be all, in words; undefined if nothing speaks against it. `state` as for `profitOf`. */
-export function contradictionOf({ count }: CountedLife, state: PnlState | undefined): string | undefined {
+export function contradictionOf(
+  { count }: Pick<CountedLife, 'count'>,
+  state: Pick<PnlState, 'liquidity' | 'owed'> | undefined,
+): string | undefined {
   const { liquidity, withdrawn } = count
   const { liquidity: expected, owed } = state ?? BURNED
   if (liquidity !== expected) return 'the liquidity of its flows is not what the manager says'

@@ -178,34 +178,48 @@ export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<
   }
 }
 
+/** Some positions at a block, each given to `owner`. */
+interface Picked {
+  readonly owner: Address
+  readonly picks: Picks
+  readonly block: PinnedBlock
+}
+
 /** Some of an owner's positions, at least one, at the block of the list that they are from. */
-export function someQuestion(
-  { owner, picks, block: pinned }: { readonly owner: Address; readonly picks: Picks; readonly block: PinnedBlock },
-  asked: Asked,
-): Question<ChainRead> {
+export function someQuestion(picked: Picked, asked: Asked): Question<ChainRead> {
+  const { owner, picks, block } = picked
   const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
   return {
-    key: `some:${pinned.hash}:${owner.toLowerCase()}:${names.join()}`,
-    async read({ way, call }) {
-      const subject = subjectOf(asked.place)
-      const pages = await readPagesAt<RawRead>(pinned, {
-        pageSize: PAGE_SIZES[way],
-        countMin: picks.length,
-        async read({ start, end, block }) {
-          const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
-          return await inTurns(decodeLens(await call({ data, block })))
-        },
-        count({ block }) {
-          if (!isSameBlock(block, pinned)) throw new UpstreamError('The chain changed since the list was read')
-          return picks.length
-        },
-      })
-      const read = await inTurns(interpret(mergePages(pages), optionsOf(asked, 'included')))
+    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
+    async read(lens) {
+      const read = await inTurns(interpret(await readPicked(lens, picked, asked.place), optionsOf(asked, 'included')))
       const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
       if (picks.every(({ tokenId }) => found.has(tokenId))) return read
       throw new UpstreamError('The endpoint answers about other positions than were asked for')
     },
   }
+}
+
+/** Reads them in pages. One that its manager does not answer about is broken: it need not be there. */
+export async function readPicked(
+  { way, call }: Pick<LensAccess, 'way' | 'call'>,
+  { owner, picks, block: pinned }: Picked,
+  place: UniswapV3Place,
+): Promise<RawRead> {
+  const subject = subjectOf(place)
+  const pages = await readPagesAt<RawRead>(pinned, {
+    pageSize: PAGE_SIZES[way],
+    countMin: picks.length,
+    async read({ start, end, block }) {
+      const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
+      return await inTurns(decodeLens(await call({ data, block })))
+    },
+    count({ block }) {
+      if (!isSameBlock(block, pinned)) throw new UpstreamError('The chain changed since the list was read')
+      return picks.length
+    },
+  })
+  return mergePages(pages)
 }
 
 /** The positions of one id on every manager that knows it, in one call. */
@@ -222,7 +236,8 @@ export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> 
   }
 }
 
-function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
+/** How the answer to a question is interpreted. */
+export function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
   return { chain: place.client.chain, deployments: place.deployments, judge, spam }
 }
 

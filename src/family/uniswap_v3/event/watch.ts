@@ -1,0 +1,57 @@
+import { type Hex, toEventSelector } from 'viem'
+import type { PositionFlowKind } from '../../../finance/liquidity/lives/position_flow.ts'
+import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
+import type { UniswapV3Deployment } from '../table/deployments.ts'
+import { FLOW_KINDS, flowsOf } from './log.ts'
+
+/** Whose token is burned or sent. */
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
+
+/** What triggers are told of a position. */
+export const POSITION_EVENTS = [...FLOW_KINDS.values()]
+
+/** What finds every log of managers that changes a position. Ids are matched afterwards: they would make it too long. */
+export function changesOf(deployments: readonly UniswapV3Deployment[]): LogFilter {
+  return { addresses: deployments.map(({ manager }) => lower(manager)), topics: [[...FLOW_KINDS.keys(), TRANSFER]] }
+}
+
+/** Positions that the logs change, as `nameOf` names them. */
+export function changedBy(
+  logs: readonly HistoryLog[],
+  deployments: readonly UniswapV3Deployment[],
+): ReadonlySet<string> {
+  const managers = new Set(changesOf(deployments).addresses)
+  return new Set(
+    logs.flatMap(({ address, topics: [event, ...named] }) => {
+      const id = event === TRANSFER ? named[2] : FLOW_KINDS.has(event ?? '0x') ? named[0] : undefined
+      return id === undefined || !managers.has(address) ? [] : [nameOf(address, BigInt(id))]
+    }),
+  )
+}
+
+/** A flow of a position, and its log. */
+interface LoggedFlow {
+  readonly name: string
+  readonly kind: PositionFlowKind
+  readonly log: HistoryLog
+}
+
+/** The flows that logs of these managers tell, in their order. Throws as `flowsOf`. */
+export function loggedFlows(
+  logs: readonly HistoryLog[],
+  deployments: readonly UniswapV3Deployment[],
+): readonly LoggedFlow[] {
+  const managers = new Set(changesOf(deployments).addresses)
+  return logs
+    .filter(({ address }) => managers.has(address))
+    .flatMap((log) => flowsOf([log]).map(({ tokenId, kind }) => ({ name: nameOf(log.address, tokenId), kind, log })))
+}
+
+/** Names a position on its chain. */
+export function nameOf(manager: string, tokenId: bigint | string): string {
+  return `${lower(manager)}:${tokenId}`
+}
+
+function lower(address: string): Hex {
+  return address.toLowerCase() as Hex
+}

@@ -1,0 +1,77 @@
+import { worthIn } from '../../../finance/liquidity/worth.ts'
+import { isInRange, sqrtPriceAtTickX96, type TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { Both } from '../../../finance/math/pnl/flow.ts'
+import { exactSum } from '../../../finance/price/price.ts'
+import { minOf, pow10 } from '../../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../../lib/number/rational.ts'
+import type { Position } from '../read/position.ts'
+import { splitOwed } from './fees.ts'
+import { heldIn } from './figures.ts'
+
+/** A position, and what of what it is owed was withdrawn from it, if that is known. */
+export interface WatchedPosition {
+  readonly position: Position
+  readonly withdrawn: Both<bigint> | undefined
+}
+
+/** What triggers can watch of a position. */
+export const POSITION_FIGURES = {
+  in_range: 'boolean',
+  is_active: 'boolean',
+  fees_usd: 'number',
+  value_usd: 'number',
+  distance_to_edge_percentage: 'number',
+} as const
+
+type PositionFigure = keyof typeof POSITION_FIGURES
+
+type Value = Rational | boolean | undefined
+
+const VALUES: Readonly<Record<PositionFigure, (watched: WatchedPosition) => Value>> = {
+  in_range: ({ position }) => isInRange(position.pool.tick, position),
+  is_active: ({ position }) => position.liquidity > 0n,
+  fees_usd({ position, withdrawn }) {
+    const split = splitOwed(heldIn(position).owed, { stored: position.owed, withdrawn })
+    return split && usdOf(position, [split.fees])
+  },
+  value_usd({ position }) {
+    const { principal, owed } = heldIn(position)
+    return usdOf(position, [principal, owed])
+  },
+  distance_to_edge_percentage: ({ position }) => distanceToEdge(position),
+}
+
+/** A figure before it is rounded; undefined if it cannot be told or is not watched. */
+export function positionValue(watched: WatchedPosition, figure: string): Value {
+  return isFigure(figure) ? VALUES[figure](watched) : undefined
+}
+
+/**
+ * How far the pool's price is from the nearer edge of the range, in percent of that price: the smaller of price − lower
+ * edge and upper edge − price, ÷ price. Below 0 beside the range. Prices are of token0 in token1.
+ *
+ * @figure distance_to_edge_percentage
+ * @source definition; v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`
+ * @proof test/family/uniswap_v3/watch_test.ts
+ */
+export function distanceToEdge({
+  pool,
+  tickLower,
+  tickUpper,
+}: Pick<Position, 'pool' | 'tickLower' | 'tickUpper'>): Rational {
+  const square = (root: bigint): bigint => root * root
+  const price = square(pool.sqrtPriceX96)
+  const [lower, upper] = [square(sqrtPriceAtTickX96(tickLower)), square(sqrtPriceAtTickX96(tickUpper))]
+  return rational(minOf(price - lower, upper - price) * 100n, price)
+}
+
+function usdOf(position: Position, amounts: readonly TokenAmounts[]): Rational | undefined {
+  const worth = worthIn(position)
+  if (worth === undefined) return undefined
+  const { units, scale } = exactSum(amounts.flatMap(worth))
+  return rational(units, pow10(scale))
+}
+
+function isFigure(figure: string): figure is PositionFigure {
+  return Object.hasOwn(VALUES, figure)
+}

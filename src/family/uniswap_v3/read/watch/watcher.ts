@@ -1,0 +1,119 @@
+import { readByLens } from '../../../../chain/call/lens.ts'
+import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
+import { createTokenJudge } from '../../../../finance/token/spam/judge.ts'
+import { inPieces } from '../../../../lib/async/pieces.ts'
+import type { FamilyServices } from '../../../family.ts'
+import { readingOf } from '../../../place.ts'
+import type { Confirmed, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
+import { changesOf, loggedFlows, nameOf } from '../../event/watch.ts'
+import { WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
+import type { UniswapV3Deployment } from '../../table/deployments.ts'
+import { createUniswapV3LifeReader } from '../life/lives.ts'
+import type { Position } from '../position.ts'
+import { LENS } from '../questions.ts'
+import { createPositionReader } from '../read.ts'
+import { type PickedRead, pickedQuestion } from './question.ts'
+import { createScreen } from './screen.ts'
+import { createWithdrawalsKnown } from './withdrawn.ts'
+
+/** Positions of one reading, as many as one call holds, and readings at the same time. */
+const PIECES = { size: 500, running: 3 } as const
+/** Time for one reading over all its pages and tries. */
+const BUDGET_MS = 4_500
+
+/** Reads positions for triggers. */
+export function createWatcher(
+  options: Pick<FamilyServices, 'clients' | 'clock' | 'db' | 'history'> & {
+    readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  },
+): Watcher {
+  const { deployments, clock } = options
+  const reader = createPositionReader(options)
+  const { judge } = createTokenJudge()
+  const timedLives = createTimedLives({ lives: createUniswapV3LifeReader(options), clock })
+  const withdrawals = createWithdrawalsKnown({ timedLives, clock })
+  const here = (chainId: number) => deployments.get(chainId) ?? []
+
+  const placeOf = ({ client, block }: WatchPlace) => ({
+    client,
+    deployments: here(client.chain.id),
+    block,
+    priority: 'background' as const,
+  })
+
+  async function readPicked(
+    named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
+    at: WatchPlace,
+    signal: AbortSignal,
+  ): Promise<PickedRead> {
+    const place = placeOf(at)
+    const picks = named.map(({ deployment, tokenId }) => ({ manager: place.deployments.indexOf(deployment), tokenId }))
+    const question = pickedQuestion({ picks, block: at.block }, { place, judge })
+    const lens = { ...LENS, chainId: at.client.chain.id, at: at.block, clock, read: question }
+    if (picks.length === 0) return { positions: new Map(), gone: new Set() }
+    return await at.client.read((endpoint, within) => readByLens(endpoint, lens, within), {
+      signal,
+      budgetMs: BUDGET_MS,
+      ...readingOf(place),
+    })
+  }
+
+  /** The same with all that their figures need. */
+  async function readWhole(
+    named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
+    at: WatchPlace,
+    signal: AbortSignal,
+  ): Promise<readonly (Confirmed | 'gone')[]> {
+    const { positions, gone } = await readPicked(named, at, signal)
+    const found = [...positions.values()]
+    const [priced, withdrawn] = await Promise.all([
+      reader.priceByPools(found, { places: [placeOf(at)], reads: [at], signal }),
+      withdrawals.of(found, { client: at.client, block: at.block.number }, signal),
+    ])
+    const confirmed = new Map(
+      [...positions.keys()].map((name, index) => {
+        const position = priced[index]
+        return [name, position && watchedPosition({ position, withdrawn: withdrawn[index] })]
+      }),
+    )
+    return named.map(({ deployment, tokenId }) => {
+      const name = nameOf(deployment.manager, tokenId)
+      return gone.has(name) ? 'gone' : (confirmed.get(name) ?? WATCHED_UNKNOWN)
+    })
+  }
+
+  return {
+    chainIds: new Set(reader.places.keys()),
+    async confirm(subjects, place, signal) {
+      const managers = new Map(here(place.client.chain.id).map((each) => [each.manager.toLowerCase(), each]))
+      const asked = new Map<string, Pick<Position, 'deployment' | 'tokenId'>>()
+      for (const { manager_address = '', token_id = '' } of subjects) {
+        const deployment = managers.get(manager_address.toLowerCase())
+        if (deployment === undefined) continue
+        asked.set(nameOf(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
+      }
+      const read = (piece: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
+        readWhole(piece, place, within)
+      const confirmed = await inPieces([...asked.values()], PIECES, read, signal)
+      const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
+      return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
+    },
+    screen: createScreen({ deployments, read: readPicked }),
+    events: {
+      filters: (_, chainId) => [changesOf(here(chainId))],
+      async happenings(logs, subjects, { client }) {
+        const byName = new Map(subjects.map((subject) => [nameIn(subject), subject]))
+        return loggedFlows(logs, here(client.chain.id)).flatMap(({ name, kind, log }) => {
+          const subject = byName.get(name)
+          if (subject === undefined) return []
+          const { blockNumber, blockHash, transactionHash, logIndex } = log
+          return { subject, type: kind, blockNumber, blockHash, transactionHash, logIndex }
+        })
+      },
+    },
+  }
+}
+
+function nameIn({ manager_address = '', token_id = '' }: WatchSubject): string {
+  return nameOf(manager_address, token_id)
+}
