@@ -1,5 +1,5 @@
 # The executable, and the C libraries and plain shell that the PostgreSQL inside it needs.
-#   docker build -t walletscope . && docker run -p 8080:8080 -v walletscope:/data walletscope
+#   docker build -t walletscope . && docker run -p 8080:8080 -p 127.0.0.1:8081:8081 -v walletscope:/data walletscope
 
 # Any Debian-like image with Node and npm; its C libraries go into the final image.
 ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim
@@ -36,9 +36,10 @@ RUN set -eu; \
 FROM scratch
 COPY --from=build /image /
 USER 65532:65532
-ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+# What is the operator's has a port of its own, which need not be published.
+ENV HOST=0.0.0.0 PORT=8080 OPERATOR_PORT=8081 DATA_DIR=/data
 VOLUME /data
-EXPOSE 8080
+EXPOSE 8080 8081
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["/usr/bin/env", "BUN_BE_BUN=1", "/usr/local/bin/walletscope", "-e", \

@@ -54,7 +54,7 @@ export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<
       return await work(db, { own: embedded !== undefined, url })
     } catch (error) {
       if (!(error instanceof UnavailableError && error.cause instanceof Error)) throw error
-      throw new CommandError(`Cannot use the database: it does not answer (${error.cause.message})`, { cause: error })
+      throw new CommandError(`Cannot use the database: it does not answer: ${error.cause.message}`, { cause: error })
     } finally {
       await db.close()
     }

@@ -4,6 +4,7 @@ import type { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
+import type { Network } from '../lib/text/network.ts'
 import { createDeadlines } from './exchange/deadline.ts'
 import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAnswer } from './exchange/exchange.ts'
 import type { Gate, Principal } from './exchange/gate.ts'
@@ -22,6 +23,7 @@ import { FILES_PATH } from './page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from './plane/plane.ts'
 import { findAt, findGateway, type Port } from './port.ts'
 import { bodyFault, readJson } from './request/body.ts'
+import { createClientAddress } from './request/client_address.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from './request/key.ts'
@@ -50,6 +52,8 @@ interface AppOptions {
   readonly publicUrl?: string | undefined
   /** Names of this service, besides addresses and `localhost`; `*` for any. */
   readonly hostNames: readonly string[]
+  /** Proxies whose word on the address of a client is taken. @default none */
+  readonly trustedProxies?: readonly Network[]
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
@@ -106,6 +110,7 @@ export function createApp(options: AppOptions): App {
     what: 'requests of this organization',
   })
   const cors = createCors(options.corsOrigins)
+  const clientOf = createClientAddress(options.trustedProxies ?? [])
   const hostFault = createHostFault(options.hostNames)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
@@ -157,7 +162,8 @@ export function createApp(options: AppOptions): App {
     const path = table.canonical(asked)
     const found = fault === undefined ? findAt(port, { request, requestId, asked, path }) : port.find(method, path)
     const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
-    const holder = key === undefined ? undefined : port.holder(key, context)
+    const client = clientOf(context)
+    const holder = key === undefined ? undefined : port.holder(key, client)
     const isGateway = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
     // One request may hold several messages.
     const holdsMessages = isGateway && idempotencyKey === null
@@ -175,6 +181,7 @@ export function createApp(options: AppOptions): App {
       asked: found.kind === 'endpoint' ? () => inputOf(request, found, query) : emptyInput,
       fault: isGateway && !holdsMessages ? takesNoKey() : fault,
       signal: request.signal,
+      client,
     }
 
     inFlight.enter()
@@ -219,7 +226,9 @@ export function createApp(options: AppOptions): App {
     const latencyMs = clock.monotonicMs() - exchange.startedMs
     const route = routeName(exchange)
     record({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
-    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs })
+    // Looked up only if the line is written.
+    const from = { toJSON: () => exchange.client?.ip }
+    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs, from })
     return settled
   }
 

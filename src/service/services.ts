@@ -171,6 +171,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         metrics,
         publicUrl: config.publicUrl,
         hostNames: hostNames(config),
+        trustedProxies: config.trustedProxies,
         corsOrigins: config.corsOrigins,
         probes: {
           database: schemaProbe(db, log),

@@ -115,6 +115,34 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
   }, 120_000)
 })
 
+test.each(['Bun', 'Node'])(
+  'on %s a key for one network is known by the address that a trusted proxy tells',
+  async (runtime) => {
+    const trusting = { TRUSTED_PROXIES: '127.0.0.0/8', LOG_LEVEL: 'debug' }
+    const { operated, close } = await programOn(runtime, trusting)
+    const { id } = await runJson(operated, ['org', 'create', 'Acme'])
+    await runJson(operated, ['credits', 'grant', id, '10', '--reason', 'welcome'])
+    const { key } = await runJson(operated, ['key', 'create', id, '--allow-network', '192.0.2.0/24'])
+    const statuses = async (service: Service, addresses: readonly string[]) => {
+      const asked = addresses.map(async (address) => {
+        const headers = { Authorization: `Bearer ${key}`, ...(address === '' ? {} : { 'X-Forwarded-For': address }) }
+        return (await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })).status
+      })
+      return Promise.all(asked)
+    }
+    const addresses = ['192.0.2.7', '198.51.100.1, 192.0.2.7', '192.0.2.7, 198.51.100.1', '']
+    const behind = await spawnService(operated)
+    expect(await statuses(behind, addresses)).toEqual([200, 200, 401, 401])
+    expect(behind.stderr()).toContain('"from":"192.0.2.7"')
+    await behind.stop()
+    const alone = await spawnService(operated, { TRUSTED_PROXIES: '' })
+    expect(await statuses(alone, addresses)).toEqual([401, 401, 401, 401])
+    await alone.stop()
+    await close()
+  },
+  60_000,
+)
+
 test('a service that others can reach warns if links follow the Host of each request', async () => {
   const warned = async (env: Readonly<Record<string, string>>) => {
     const service = await spawnService(program(env))
@@ -156,7 +184,9 @@ test('a data directory that cannot be used is named, with the reason', async () 
 test('a database that is away is named by commands with the reason, and serving starts and waits for it', async () => {
   const operated = program({ DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x' })
   const refused = await runCommand(operated, ['org', 'list'])
-  expect(refused.stderr).toBe('walletscope: Cannot use the database: it does not answer (ECONNREFUSED)\n')
+  expect(refused.stderr).toBe(
+    'walletscope: Cannot use the database: it does not answer: the connection was refused, nothing listens there (ECONNREFUSED)\n',
+  )
   const service = await spawnService(operated)
   const answers = await Promise.all(
     ['/healthz', '/readyz'].map((target) => ask(service.port, { method: 'GET', target, headers: {} })),

@@ -52,6 +52,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly fault: CodedError | undefined
   /** Fires when the caller leaves. */
   readonly signal: AbortSignal
+  /** Where the caller is, for the log; absent if no request came over HTTP. */
+  readonly client?: { readonly ip: string }
 }
 
 /** The exchange of an invocation for `asker`. `settlementId` must be new: each one is charged by itself. */

@@ -6,11 +6,13 @@ import { FAMILIES } from '../../family/mod.ts'
 import { ANY_HOST } from '../../http/request/host.ts'
 import { FEATURES, type Feature } from '../../http/route/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../../lib/log.ts'
+import { type Network, parseNetwork } from '../../lib/text/network.ts'
 import { isSigningKey } from '../receipt/signing.ts'
 import { readChains, type ServedChains } from './chains.ts'
 import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
+import { withFiles } from './value_file.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config extends ServedChains {
@@ -37,6 +39,8 @@ export interface Config extends ServedChains {
   readonly featuresOff: readonly Feature[]
   /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
   readonly historyRequestsPerSecond: number
+  /** Proxies whose word on the address of a client is taken. */
+  readonly trustedProxies: readonly Network[]
   readonly corsOrigins: readonly string[]
   /** How long requests are still taken after readiness has gone, milliseconds. */
   readonly drainMs: number
@@ -60,6 +64,7 @@ const PORT_EXPECTED = 'a port number from 0 to 65535'
 
 const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
 const HOSTS_EXPECTED = 'names of hosts without ports, separated by commas, or *'
+const NETWORKS_EXPECTED = 'addresses or networks such as 10.0.0.0/8, separated by commas'
 const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
 const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
 
@@ -78,15 +83,15 @@ const TOKEN_LENGTH_MIN = 16
 const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
 
 /**
- * Reads the environment, and the files that `CHAINS_FILE` and `TOKEN_LISTS` name through `readFile`.
+ * Reads the environment, and the files that it names through `readFile`.
  * An empty variable counts as absent. Throws `ConfigError`.
  */
 export function readConfig(
-  env: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string | undefined>>,
   readFile: (path: string) => string,
   families: readonly Family[] = FAMILIES,
 ): Config {
-  const mistakes: string[] = []
+  const { env, mistakes } = withFiles(environment, readFile)
   const given = (name: string): string | undefined => env[name]?.trim() || undefined
   const checked = <T>(name: string, parse: (text: string) => T | undefined, expected: string): T | undefined => {
     const text = given(name)
@@ -113,6 +118,7 @@ export function readConfig(
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
+    trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? DRAIN_SECONDS) * 1_000),
     pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
@@ -184,6 +190,11 @@ function hostName(text: string): string | undefined {
   if (!/^[^\s/:@?#*[\]\\%]+$/.test(text) || !URL.canParse(`http://${text}`)) return undefined
   const { hostname } = new URL(`http://${text}`)
   return isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : undefined
+}
+
+function parseNetworks(text: string): readonly Network[] | undefined {
+  const networks = splitList(text).map(parseNetwork)
+  return networks.every((network) => network !== undefined) ? networks : undefined
 }
 
 function parseOrigins(text: string): readonly string[] | undefined {

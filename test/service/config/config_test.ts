@@ -43,6 +43,60 @@ describe('readConfig()', () => {
     expect(JSON.stringify(empty)).toBe(JSON.stringify(readConfig({}, noFile)))
   })
 
+  test('secrets and URLs may come from files, lines of endpoints being parts of the list', () => {
+    const files: Readonly<Record<string, string>> = {
+      '/run/token': 'a-token-of-the-operator\n',
+      '/run/database': 'postgres://me:hush@localhost/app\n',
+      '/run/rpc': 'https://one.example\nhttps://two.example\n',
+      '/run/empty': '\n',
+    }
+    const readFile = (path: string) => files[path] ?? noFile()
+    const env = {
+      ADMIN_TOKEN_FILE: '/run/token',
+      DATABASE_URL_FILE: '/run/database',
+      RPC_URL_1_FILE: ' /run/rpc ',
+      SOLANA_RPC_URL_FILE: '',
+      PUBLIC_URL_FILE: '/run/empty',
+      CHAINS: '1',
+    }
+    const config = readConfig({ ...env, PUBLIC_URL_FILE: '' }, readFile)
+    expect(config).toMatchObject({
+      adminToken: 'a-token-of-the-operator',
+      databaseUrl: 'postgres://me:hush@localhost/app',
+    })
+    expect(config.chains.map(({ rpcUrls }) => rpcUrls)).toEqual([['https://one.example', 'https://two.example']])
+    const wrong = {
+      ...env,
+      ADMIN_TOKEN: 'another-token-of-his',
+      DATABASE_URL_FILE: '/run/rpc',
+      RPC_URL_1_FILE: '/absent',
+    }
+    const mistakes = (() => {
+      try {
+        return readConfig(wrong, readFile)
+      } catch (error) {
+        return error instanceof ConfigError ? error.mistakes : error
+      }
+    })()
+    expect(mistakes).toEqual([
+      'ADMIN_TOKEN_FILE: expected either it or ADMIN_TOKEN',
+      'DATABASE_URL_FILE: expected a file of one line',
+      'RPC_URL_1_FILE: cannot read the file',
+      'PUBLIC_URL_FILE: the file is empty',
+      'DATABASE_URL: expected postgres://user:password@host:port/database',
+    ])
+  })
+
+  test('TRUSTED_PROXIES are networks, and DRAIN_SECONDS at most ten minutes', () => {
+    const config = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1', DRAIN_SECONDS: '2.5' }, noFile)
+    expect([config.trustedProxies.length, config.drainMs]).toEqual([2, 2_500])
+    expect(readConfig({}, noFile).drainMs).toBe(500)
+    expect(mistakesOf({ TRUSTED_PROXIES: '10.0.0.1/8', DRAIN_SECONDS: '601' })).toEqual([
+      'TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, separated by commas',
+      'DRAIN_SECONDS: expected a number of seconds, 600 at most',
+    ])
+  })
+
   test('LOG_RETENTION_DAYS is 90 or more, 0 for no limit, and 90 if absent', () => {
     const days = (text: string) => readConfig({ LOG_RETENTION_DAYS: text }, noFile).logRetentionDays
     expect(['', '0', '90', '3650'].map(days)).toEqual([90, 0, 90, 3_650])
