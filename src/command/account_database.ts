@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { DatabaseTls } from '../db/address.ts'
 import type { Database } from '../db/database.ts'
 import { hasEmbedded, startEmbedded } from '../db/embedded/embedded.ts'
 import { findRunningEmbedded } from '../db/embedded/running.ts'
@@ -22,8 +23,11 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
   })
 }
 
-/** Work on a database: `own` if this command started it; `url`, a secret, is for further connections. */
-type Work<T> = (db: Database, options: { readonly own: boolean; readonly url: string }) => Promise<T>
+/** Work on a database: `own` if this command started it; `at`, a secret, is for further connections. */
+type Work<T> = (
+  db: Database,
+  options: { readonly own: boolean; readonly at: { readonly url: string; readonly tls: DatabaseTls } },
+) => Promise<T>
 
 /**
  * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for
@@ -42,16 +46,16 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
 
 /** The same, but creates the embedded database if there is none. */
 export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
-  const { databaseUrl, dataDir } = io.config()
+  const { databaseUrl, databaseTls: tls, dataDir } = io.config()
   const log = createLog({ level: 'error', write: io.err })
   const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
   const found = databaseUrl ?? running?.url
   const embedded = found === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
   try {
     const url = found ?? embedded?.url ?? ''
-    const db = openDatabase({ url, clock: systemClock, log, max: 2 })
+    const db = openDatabase({ url, tls, clock: systemClock, log, max: 2 })
     try {
-      return await work(db, { own: embedded !== undefined, url })
+      return await work(db, { own: embedded !== undefined, at: { url, tls } })
     } catch (error) {
       if (!(error instanceof UnavailableError && error.cause instanceof Error)) throw error
       throw new CommandError(`Cannot use the database: it does not answer: ${error.cause.message}`, { cause: error })

@@ -11,13 +11,18 @@ export interface DatabaseAddress {
   readonly database: string
   readonly user: string
   readonly password: string
-  /** True: TLS with a checked certificate; false: plain, only for loopback and sockets. */
+  /** False: plain. */
   readonly tls: boolean
+  /** False: any certificate is taken. */
+  readonly verified: boolean
   /** File of certificate authorities to trust instead of the system's. */
   readonly caFile: string | undefined
   /** Startup parameters from the URL, such as `application_name` and `options`. */
   readonly startup: Readonly<Record<string, string>>
 }
+
+/** How a host that is not loopback is reached: certificates are checked unless the operator says otherwise. */
+export type DatabaseTls = 'verify' | 'unverified' | 'off'
 
 const PORT_DEFAULT = 5432
 const STARTUP_PARAMETERS = ['application_name', 'options', 'search_path']
@@ -27,10 +32,10 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 
 /**
  * Parses `postgres://user:password@host:port,host:port/database?sslmode=…`, or `?host=/directory` for a socket. A host
- * that is not loopback is reached only over TLS with a checked certificate, even if the URL names a weaker mode. Throws
- * an `Error` that never shows the URL.
+ * that is not loopback is reached only over TLS with a checked certificate, even if the URL names a weaker mode, unless
+ * `policy` allows less. Throws an `Error` that never shows the URL.
  */
-export function parseDatabaseUrl(url: string): DatabaseAddress {
+export function parseDatabaseUrl(url: string, policy: DatabaseTls = 'verify'): DatabaseAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url)
   if (match === null) throw new Error('Cannot read DATABASE_URL: expected postgres://user:password@host:port/database')
   const [, credentials = '', authority = '', path = '', search = ''] = match
@@ -44,7 +49,8 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
     database: decode(path) || user,
     user,
     password: decode(passwordParts.join(':')) || (parameters.get('password') ?? ''),
-    tls: needsTls(listeners, parameters.get('sslmode')),
+    tls: needsTls(listeners, { mode: parameters.get('sslmode'), policy }),
+    verified: policy !== 'unverified',
     caFile: caFile(parameters.get('sslrootcert')),
     startup: Object.fromEntries([...parameters].filter(([name]) => STARTUP_PARAMETERS.includes(name))),
   }
@@ -86,16 +92,23 @@ function checkParameters(parameters: URLSearchParams): void {
   }
 }
 
-function needsTls(listeners: readonly Listener[], mode: string | null): boolean {
+function needsTls(
+  listeners: readonly Listener[],
+  { mode, policy }: { readonly mode: string | null; readonly policy: DatabaseTls },
+): boolean {
   if (mode !== null && !SSL_MODES.includes(mode)) {
     throw new Error(`Cannot use DATABASE_URL: expected sslmode to be one of ${SSL_MODES.join(', ')}`)
   }
   const asked = mode === 'require' || mode === 'verify-ca' || mode === 'verify-full'
+  if (policy === 'off') {
+    if (asked) throw new Error(`Cannot use DATABASE_URL: sslmode=${mode} contradicts DATABASE_TLS=off`)
+    return false
+  }
   const remote = listeners.some((listener) => 'host' in listener && !isLoopback(listener.host))
   if (remote && mode === 'disable') {
     throw new Error(
       'Cannot use DATABASE_URL: sslmode=disable is refused for a remote host, ' +
-        'because passwords and data would cross the network unprotected',
+        'because passwords and data would cross the network unprotected; DATABASE_TLS=off allows that',
     )
   }
   return remote || (asked && listeners.every((listener) => 'host' in listener))

@@ -113,7 +113,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
     database: address.database,
     user: address.user,
     password: address.password,
-    ssl: address.tls && host !== undefined ? tlsOptions(host, options.ca) : false,
+    ssl: address.tls && host !== undefined ? tlsOptions(host, { ca: options.ca, verified: address.verified }) : false,
     // A standby may be behind, so of several listeners the primary is wanted.
     target_session_attrs: address.listeners.length > 1 ? 'primary' : undefined,
     max: 1,
@@ -147,10 +147,10 @@ function sessionSettings(statementTimeoutMs: number) {
   }
 }
 
-/** The driver's own `ssl: 'require'` accepts any certificate; this accepts only one that is valid for the host. */
-function tlsOptions(host: string, ca: string | undefined) {
+/** The driver's own `ssl: 'require'` accepts any certificate; this accepts only one for the host, if it is `verified`. */
+function tlsOptions(host: string, { ca, verified }: { readonly ca: string | undefined; readonly verified: boolean }) {
   return {
-    rejectUnauthorized: true,
+    rejectUnauthorized: verified,
     host,
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(ca === undefined ? {} : { ca }),

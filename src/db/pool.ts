@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { before } from '../lib/async/wait.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { parseDatabaseUrl } from './address.ts'
+import { type DatabaseTls, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import type { Database, LaneName } from './database.ts'
 import { unavailable } from './failure.ts'
@@ -11,6 +11,8 @@ import { createLane, type Lane } from './lane.ts'
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
   readonly url: string
+  /** @default 'verify' */
+  readonly tls?: DatabaseTls
   readonly clock: Clock
   readonly log: Log
   /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 3 of `background` */
@@ -39,7 +41,7 @@ const CLOSE_MS = 1_500
  * Throws if the URL cannot or must not be used.
  */
 export function openDatabase(options: DatabaseOptions): Database {
-  const address = parseDatabaseUrl(options.url)
+  const address = parseDatabaseUrl(options.url, options.tls)
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
   const server = { pooled: false }

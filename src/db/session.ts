@@ -1,5 +1,5 @@
 import { before } from '../lib/async/wait.ts'
-import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
+import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import { type Database, SqlError } from './database.ts'
 import { failureFrom, isOfServer, isPoolerRefusal, unavailable } from './failure.ts'
@@ -9,6 +9,8 @@ import { readAuthorities } from './pool.ts'
 interface SessionOptions {
   /** As for `openDatabase`. A secret. */
   readonly url: string
+  /** @default 'verify' */
+  readonly tls?: DatabaseTls
   /** Its name in `pg_stat_activity`. */
   readonly applicationName: string
 }
@@ -26,7 +28,7 @@ const GRACE_MS = 500
  * listener answers.
  */
 export async function openSession(options: SessionOptions): Promise<Database> {
-  const address = parseDatabaseUrl(options.url)
+  const address = parseDatabaseUrl(options.url, options.tls)
   let failure: unknown
   for (const listener of address.listeners) {
     for (const pooled of [false, true]) {

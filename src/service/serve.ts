@@ -103,6 +103,7 @@ async function begin(
   const chains = config.chains.map(({ id }) => id)
   log.info({ msg: 'Listens', host, port: server.port, operatorPort: operator?.port, chains })
   if (config.publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
+  if (config.databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[config.databaseTls] })
   out(`walletscope listens on ${server.url}`)
   if (operator !== undefined) out(`Pages for its operator are on ${operator.url}`)
 }
@@ -118,6 +119,12 @@ async function listening(
     const reason = LISTEN_FAILURES[systemCode(cause)] ?? 'the system refused'
     throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: ${reason}`, { cause })
   }
+}
+
+const UNPROTECTED = {
+  off: 'DATABASE_TLS is off: passwords and data cross the network to the database unprotected',
+  unverified:
+    'DATABASE_TLS is unverified: whoever stands between this process and the database can read and change all',
 }
 
 const LINKS_FOLLOW_HOST =

@@ -85,7 +85,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
   const db = await life.start({
     name: 'database connections',
-    start: () => openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
+    start: () => openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', tls: config.databaseTls, clock, log }),
     stop: (pool) => pool.close(),
     limitMs: STOP_LIMITS_MS.connections,
   })

@@ -8,6 +8,7 @@ test('parseDatabaseUrl() reads user, password, host, port and database, percent-
     user: 'me@home',
     password: 'a:b/',
     tls: false,
+    verified: true,
     caFile: undefined,
     startup: { application_name: 'x' },
   })
@@ -42,4 +43,21 @@ test.each([
   ['127.0.0.1.example.org', '', true],
 ])('parseDatabaseUrl() of %s with "%s" asks for checked TLS: %p', (host, search, tls) => {
   expect(parseDatabaseUrl(`postgres://me@${host}/app?${search}`).tls).toBe(tls)
+})
+
+test.each([
+  ['verify', '', { tls: true, verified: true }],
+  ['unverified', 'sslmode=require', { tls: true, verified: false }],
+  ['unverified', '', { tls: true, verified: false }],
+  ['off', '', { tls: false }],
+  ['off', 'sslmode=disable', { tls: false }],
+] as const)('parseDatabaseUrl() of a remote host with DATABASE_TLS=%s and "%s"', (policy, search, expected) => {
+  expect(parseDatabaseUrl(`postgres://me@db.example.org/app?${search}`, policy)).toMatchObject(expected)
+})
+
+test('parseDatabaseUrl() refuses a mode that contradicts the policy', () => {
+  const parse = (policy: 'verify' | 'unverified' | 'off', mode: string) => () =>
+    parseDatabaseUrl(`postgres://me@db.example.org/app?sslmode=${mode}`, policy)
+  expect(parse('off', 'verify-full')).toThrow('sslmode=verify-full contradicts DATABASE_TLS=off')
+  for (const policy of ['verify', 'unverified'] as const) expect(parse(policy, 'disable')).toThrow('DATABASE_TLS=off')
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { TLSSocket } from 'node:tls'
+import type { DatabaseTls } from '../../src/db/address.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
@@ -43,8 +44,8 @@ async function tlsServer(certificate: 'server' | 'other' | 'none') {
   return { port: typeof address === 'object' && address !== null ? address.port : 0, clear, inside }
 }
 
-async function attempt(url: string): Promise<unknown> {
-  const db = openDatabase({ url, clock: systemClock, log: silentLog })
+async function attempt(url: string, tls?: DatabaseTls): Promise<unknown> {
+  const db = openDatabase({ url, ...(tls === undefined ? {} : { tls }), clock: systemClock, log: silentLog })
   const outcome = await db.run('select 1', [], { deadlineMs: 500 }).catch((error) => error)
   await db.close()
   return outcome
@@ -69,3 +70,19 @@ test.each([
   expect(inside).toEqual([])
   expect(clear.join('')).not.toContain('someone')
 })
+
+// Linux leads 0.0.0.0 to this machine, and it is no address of loopback.
+test.if(process.platform === 'linux')(
+  'DATABASE_TLS lets a host of a private network be reached with less',
+  async () => {
+    const unknown = await tlsServer('other')
+    await attempt(`postgres://someone@0.0.0.0:${unknown.port}/app`, 'unverified')
+    expect(unknown.inside.join('')).toContain('someone')
+    expect(unknown.clear.join('')).not.toContain('someone')
+    const without = await tlsServer('none')
+    await attempt(`postgres://someone@0.0.0.0:${without.port}/app`, 'unverified')
+    expect(without.clear.join('')).not.toContain('someone')
+    await attempt(`postgres://someone@0.0.0.0:${without.port}/app`, 'off')
+    expect(without.clear.join('')).toContain('someone')
+  },
+)

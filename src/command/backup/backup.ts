@@ -55,8 +55,8 @@ export const backupCommand: Command = {
 }
 
 function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean }) {
-  return withDatabase(io, async (_db, { url }) => {
-    const session = await openSession({ url, applicationName: 'walletscope backup' })
+  return withDatabase(io, async (_db, { at }) => {
+    const session = await openSession({ ...at, applicationName: 'walletscope backup' })
     const say = quiet ? () => undefined : io.err
     try {
       return await packBackup(session, {

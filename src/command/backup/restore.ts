@@ -55,9 +55,9 @@ async function restoreFrom(
   const parts = readBackup(open(from, io))
   const header = await readHeader(parts)
   checkOrigin(header, MIGRATIONS)
-  return withNewDatabase(io, async (db, { url }) => {
+  return withNewDatabase(io, async (db, { at }) => {
     await checkTarget(db, { header, migrations: MIGRATIONS })
-    const session = await openSession({ url, applicationName: 'walletscope restore' })
+    const session = await openSession({ ...at, applicationName: 'walletscope restore' })
     const say = quiet ? () => undefined : io.err
     try {
       return await restoreBackup(session, {

@@ -3,7 +3,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { type Finding, failed } from '../../lib/finding.ts'
+import { type Finding, failed, lacking } from '../../lib/finding.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Config } from '../../service/config/config.ts'
 import { withDatabase } from '../account_database.ts'
@@ -48,7 +48,14 @@ async function databaseReport(io: CommandIo): Promise<Report> {
     if (!(error instanceof CommandError || error instanceof UnavailableError)) throw error
     return [failed('answers', error.message, 'nothing can be charged or logged, so nothing is answered')]
   })
-  return { part: 'database', findings }
+  return { part: 'database', findings: [...tlsOf(io.config()), ...findings] }
+}
+
+/** Nothing to say of a database on this machine, or of one whose certificate is checked. */
+function tlsOf({ databaseUrl, databaseTls }: Config): readonly Finding[] {
+  if (databaseUrl === undefined || databaseTls === 'verify') return []
+  const cost = databaseTls === 'off' ? 'read' : 'read and change'
+  return [lacking('DATABASE_TLS', databaseTls, `whoever is on the network between can ${cost} everything`)]
 }
 
 /** Nothing is asked: the names that a request may give come from the configuration. */

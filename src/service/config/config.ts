@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { RETENTION_DAYS_MIN } from '../../account/retention.ts'
-import { parseDatabaseUrl } from '../../db/address.ts'
+import { type DatabaseTls, parseDatabaseUrl } from '../../db/address.ts'
 import type { Family } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import { ANY_HOST } from '../../http/request/host.ts'
@@ -23,6 +23,8 @@ export interface Config extends ServedChains {
   readonly host: string
   /** Absent: the embedded PostgreSQL in `dataDir`. Holds a password: never logged. */
   readonly databaseUrl: string | undefined
+  /** How `databaseUrl` is reached if it is not on this machine. */
+  readonly databaseTls: DatabaseTls
   /** Directory of the embedded server and of the journal. */
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
@@ -59,6 +61,8 @@ export class ConfigError extends Error {
     this.mistakes = mistakes
   }
 }
+
+const TLS_POLICIES = ['verify', 'unverified', 'off'] as const
 
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 
@@ -101,6 +105,7 @@ export function readConfig(
   }
 
   const { solana, ...served } = readChains({ given, readFile, mistakes, families, names: Object.keys(env) })
+  const databaseTls = checked('DATABASE_TLS', parseTls, TLS_POLICIES.join(', ')) ?? 'verify'
   const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
@@ -108,7 +113,8 @@ export function readConfig(
     port,
     operatorPort,
     host: given('HOST') ?? '127.0.0.1',
-    databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
+    databaseUrl: databaseUrl(given('DATABASE_URL'), { databaseTls, mistakes }),
+    databaseTls,
     dataDir: given('DATA_DIR') ?? './data',
     publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
     allowedHosts: checked('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
@@ -148,10 +154,13 @@ function parseDrainSeconds(text: string): number | undefined {
 }
 
 /** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
-function databaseUrl(text: string | undefined, mistakes: string[]): string | undefined {
+function databaseUrl(
+  text: string | undefined,
+  { databaseTls, mistakes }: Pick<Config, 'databaseTls'> & { readonly mistakes: string[] },
+): string | undefined {
   if (text === undefined) return undefined
   try {
-    parseDatabaseUrl(text)
+    parseDatabaseUrl(text, databaseTls)
   } catch (error) {
     const message = error instanceof Error ? error.message : 'cannot be used'
     mistakes.push(`DATABASE_URL: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
@@ -204,6 +213,10 @@ function parseOrigins(text: string): readonly string[] | undefined {
 
 function parseToken(text: string): string | undefined {
   return text.length >= TOKEN_LENGTH_MIN && /^[\x21-\x7e]{1,256}$/.test(text) ? text : undefined
+}
+
+function parseTls(text: string): DatabaseTls | undefined {
+  return TLS_POLICIES.find((policy) => policy === text)
 }
 
 function parseSwitch(text: string): 'on' | 'off' | undefined {

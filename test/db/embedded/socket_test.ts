@@ -36,6 +36,7 @@ test('embeddedUrl() leads to the socket of any place', () => {
       user: 'walletscope',
       database: 'postgres',
       tls: false,
+      verified: true,
     })
   }
 })
