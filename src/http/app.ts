@@ -149,7 +149,7 @@ export function createApp(options: AppOptions): App {
     const requestId = given !== null && isRequestId(given) ? given : fresh
     const host = headers.get('host')
     const target = targetOf(request.url)
-    const fault = faultOf(request, target) ?? hostFault(host)
+    const fault = faultOf(request, method, target) ?? hostFault(host)
     const asked = target?.path ?? unreadTarget(request.url)
     const plane = planeOf(port.planes, asked)
     const query = target?.query ?? ''
@@ -160,7 +160,8 @@ export function createApp(options: AppOptions): App {
       return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault: faultHere, startedMs })
     }
     const path = table.canonical(asked)
-    const found = fault === undefined ? findAt(port, { request, requestId, asked, path }) : port.find(method, path)
+    const found =
+      fault === undefined ? findAt(port, { request, method, requestId, asked, path }) : port.find(method, path)
     const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
     const client = clientOf(context)
     const holder = key === undefined ? undefined : port.holder(key, client)
@@ -190,10 +191,9 @@ export function createApp(options: AppOptions): App {
         ? await gateway.answer(request, holder, (invocation) =>
             run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
           )
-        : await run(exchange)
+        : noted(exchange, await runExchange(exchange, services))
     inFlight.leave()
-    const accept = headers.get('accept-encoding')
-    return respond(answer, { requestId, account, accept, cors: cors(request), close: ends(request) })
+    return respond(answer, { requestId, account, sent: headers, cors: cors(request), close: ends(request, method) })
   }
 
   /** Planes have no CORS: no page of another origin may use them. */
@@ -206,13 +206,12 @@ export function createApp(options: AppOptions): App {
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
-    const accept = request.headers.get('accept-encoding')
-    return respond(answer, { requestId, accept, close: ends(request) })
+    return respond(answer, { requestId, sent: request.headers, close: ends(request, asked.method) })
   }
 
   /** A client that goes on using a connection would write into it as it is closed. */
-  function ends(request: Request): boolean {
-    return draining || leavesBody(request)
+  function ends(request: Request, method: string): boolean {
+    return draining || leavesBody(request, method)
   }
 
   function baseOf(host: string | null): string {
@@ -220,10 +219,14 @@ export function createApp(options: AppOptions): App {
   }
 
   async function run(exchange: Exchange): Promise<SettledAnswer> {
-    const settled = await runExchange(exchange, services)
-    const { requestId } = exchange
+    return noted(exchange, await runExchange(exchange, services))
+  }
+
+  /** The answer, once it is counted. */
+  function noted(exchange: Exchange, settled: SettledAnswer): SettledAnswer {
+    const { requestId, startedMs } = exchange
     const { status } = settled.answer
-    const latencyMs = clock.monotonicMs() - exchange.startedMs
+    const latencyMs = clock.monotonicMs() - startedMs
     const route = routeName(exchange)
     record({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
     // Looked up only if the line is written.
@@ -280,18 +283,16 @@ function inputOf(
   }
 }
 
-/** True if the connection would stay open only for the rest of an unread body. */
-function leavesBody(request: Request): boolean {
-  return mayHaveBody(request.method) && request.body !== null && !request.bodyUsed
-}
-
-/** Bodies of GET and HEAD mean nothing, and no runtime passes them on. */
-function mayHaveBody(method: string): boolean {
-  return !isRead(method)
+/**
+ * True if the connection would stay open only for the rest of an unread body. Bodies of GET and HEAD mean nothing, and
+ * no runtime passes them on.
+ */
+function leavesBody(request: Request, method: string): boolean {
+  return !isRead(method) && request.body !== null && !request.bodyUsed
 }
 
 /** Fault of the request itself: a target that cannot be read, a body that is too large or encoded. */
-function faultOf(request: Request, target: Target | undefined): CodedError | undefined {
+function faultOf({ headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
   if (target === undefined) return badTarget()
-  return mayHaveBody(request.method) ? bodyFault(request.headers) : undefined
+  return isRead(method) ? undefined : bodyFault(headers)
 }

@@ -26,17 +26,24 @@ export function findAt(
   port: Port,
   {
     request,
+    method,
     requestId,
     asked,
     path,
-  }: { readonly request: Request; readonly requestId: string; readonly asked: string; readonly path: string },
+  }: {
+    readonly request: Request
+    readonly method: string
+    readonly requestId: string
+    readonly asked: string
+    readonly path: string
+  },
 ): Exchange['found'] {
   const page = port.pages.get(asked)
   if (page === undefined) {
-    const found = port.find(request.method, path)
+    const found = port.find(method, path)
     return found.kind === 'unknown' ? unknownPath(path, port) : found
   }
-  if (!isRead(request.method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
+  if (!isRead(method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
   return { kind: 'page', show: () => page(requestId, request) }
 }
 

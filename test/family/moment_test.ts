@@ -13,16 +13,16 @@ const ofSolana = new Set(FAMILIES.filter(({ network }) => network !== 'evm').map
 
 /** What a route says to a query alone, before anything else is looked at. */
 async function refusal(route: Route, query: string): Promise<string> {
-  const asked = route.accept({
-    parameters: () => readParameters(route.input, { params: {}, query }),
-    body: async () => ({ value: () => ({}) }),
-  })
-  return asked
-    .then((accepted) => accepted.call())
-    .then(
-      () => 'accepted',
-      (error) => (error instanceof CodedError ? `${error.code}: ${error.message}` : String(error)),
-    )
+  try {
+    const accepted = await route.accept({
+      parameters: () => readParameters(route.input, { params: {}, query }),
+      body: async () => ({ value: () => ({}) }),
+    })
+    accepted.call()
+    return 'accepted'
+  } catch (error) {
+    return error instanceof CodedError ? `${error.code}: ${error.message}` : String(error)
+  }
 }
 
 test('every route of Solana refuses a moment, and says why', async () => {

@@ -58,20 +58,32 @@ class Queue {
     this.#clock = clock
   }
 
-  async read(call: Call, reader: Reader): Promise<Answer> {
-    const run = new Run(reader, this.#clock.monotonicMs() + this.#budgetMs)
-    this.#running.add(run)
+  read(call: Call, reader: Reader): Promise<Answer> {
     if (!this.#armed) this.#arm(this.#budgetMs)
-    try {
-      return await run.read(call)
-    } finally {
-      this.#running.delete(run)
-      run.leaveSignal()
-    }
+    // One promise, not one for each step: a read from memory takes hardly longer than they do.
+    return new Promise((resolve, reject) => {
+      const run = new Run(reader, { untilMs: this.#clock.monotonicMs() + this.#budgetMs, reject })
+      this.#running.add(run)
+      const leave = () => {
+        this.#running.delete(run)
+        run.leaveSignal()
+      }
+      call.read(run).then(
+        (answer) => {
+          leave()
+          resolve(answer)
+        },
+        (error: unknown) => {
+          leave()
+          reject(error)
+        },
+      )
+    })
   }
 
   cancel(): void {
     for (const run of this.#running) run.end(new UnavailableError('Cannot answer: the service stops'))
+    this.#running.clear()
   }
 
   #arm(waitMs: number): void {
@@ -100,14 +112,18 @@ class Run implements ReadContext, EventListenerObject {
   readonly requestedAtMs: number
   readonly untilMs: number
   readonly #callerSignal: AbortSignal
-  #reject: ((reason: Error) => void) | undefined
+  readonly #reject: (reason: Error) => void
   #controller: AbortController | undefined
 
-  constructor({ callerSignal, organizationId, requestedAtMs }: Reader, untilMs: number) {
+  constructor(
+    { callerSignal, organizationId, requestedAtMs }: Reader,
+    { untilMs, reject }: { readonly untilMs: number; readonly reject: (reason: Error) => void },
+  ) {
     this.organizationId = organizationId
     this.requestedAtMs = requestedAtMs
     this.untilMs = untilMs
     this.#callerSignal = callerSignal
+    this.#reject = reject
   }
 
   get signal(): AbortSignal {
@@ -125,16 +141,10 @@ class Run implements ReadContext, EventListenerObject {
     return this.#controller && lateReasonOf(this.#controller.signal)
   }
 
-  /** Runs the read until it ends or is ended. */
-  read(call: Call): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject
-      call.read(this).then(resolve, reject)
-    })
-  }
-
+  /** Ends it whether or not the read heeds its signal. */
   end(reason: Error): void {
-    this.#reject?.(reason)
+    this.leaveSignal()
+    this.#reject(reason)
     this.#controller?.abort(reason)
   }
 

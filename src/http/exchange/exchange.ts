@@ -1,14 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { failureOf } from '../error.ts'
+import { failureOf as shownFailure } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
 import { type Notary, takesReceipt } from '../route/receipt.ts'
 import type { Accepted, Call, RouteRequest } from '../route/route.ts'
 import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Caller, Gate, Principal, SessionAsked, Settlement } from './gate.ts'
+import type { Admission, Caller, Gate, Principal, SessionAsked, Settled, Settlement } from './gate.ts'
 import { claimOf, keptOf, replayOf, superseded } from './idempotency.ts'
 import type { Opening, Openings } from './openings.ts'
 import { failed, refusal, unknownKey, withoutWork } from './refusal.ts'
@@ -99,51 +99,58 @@ const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers
  * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
  * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
  */
-export function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
-  return answered(exchange, services, async () => {
-    const { found } = exchange
-    if (found.kind === 'page') return { answer: await found.show() }
-    const admission = await admit(exchange, services)
-    if (admission === undefined) return { answer: toStranger(exchange, found) }
-    const made = await answered(exchange, services, () => work(exchange, admission, services), CALLER_LEFT)
-    const { rateLimit, caller } = admission
-    const uncharged = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
-    const settled = await answered(exchange, services, () => settle(exchange, { admission, ...made }, services))
-    const { idempotencyKey, settlementId } = exchange
-    if (idempotencyKey !== undefined && settled.answer.status !== 200) await services.gate.release(settlementId)
-    return { account: uncharged, ...settled }
-  })
-}
-
-/** A failure as an answer. `left` is the answer if the caller has left. */
-async function answered(
-  { found, requestId, signal }: Exchange,
-  { log }: ExchangeServices,
-  act: () => Promise<SettledAnswer>,
-  left?: PreparedAnswer,
-): Promise<SettledAnswer> {
+export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
+  // Few asynchronous functions, here and below: each costs a request about a microsecond.
+  const { found, idempotencyKey, settlementId } = exchange
+  const { gate, clock } = services
+  let admission: Admission
   try {
-    return await act()
+    if (found.kind === 'page') return { answer: await found.show() }
+    admission = await admit(exchange, services)
+    if (admission.kind === 'unknown_key') return { answer: toStranger(exchange, found) }
   } catch (error) {
-    if (left !== undefined && signal.aborted) return { answer: left }
-    const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
-    const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-    return { answer: failed(error, { requestId, route, badGateway, log }) }
+    return { answer: failureOf(error, exchange, services) }
   }
+
+  let answer: PreparedAnswer
+  try {
+    answer = await work(exchange, admission, services)
+  } catch (error) {
+    answer = exchange.signal.aborted ? CALLER_LEFT : failureOf(error, exchange, services)
+  }
+
+  let settled: SettledAnswer
+  try {
+    const kept = idempotencyKey === undefined ? undefined : keptOf(answer)
+    const charge = await gate.settle(settlementOf(exchange, { admission, answer }, clock), kept)
+    settled = afterCharge(exchange, { admission, answer }, charge)
+  } catch (error) {
+    const { rateLimit, caller } = admission
+    const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
+    settled = { answer: failureOf(error, exchange, services), account }
+  }
+  if (idempotencyKey !== undefined && settled.answer.status !== 200) await gate.release(settlementId)
+  return settled
 }
 
-/** Undefined without a key that is known. Throws if too many requests are under way. */
-async function admit(
+function failureOf(error: unknown, { found, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
+  const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
+  const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+  return failed(error, { requestId, route, badGateway, log })
+}
+
+/** Throws if too many requests are under way. */
+function admit(
   { principal, found, session }: Exchange,
   { gate, full }: ExchangeServices,
-): Promise<Recognised | undefined> {
+): Admission | Promise<Admission> {
   if (full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
-  if (principal === undefined) return undefined
-  const endpoint = found.kind === 'endpoint' ? found.endpoint : NO_ENDPOINT
-  const admission = await gate.admit({ principal, endpoint: endpoint.name, features: endpoint.features, session })
-  return admission.kind === 'unknown_key' ? undefined : admission
+  if (principal === undefined) return UNKNOWN_KEY
+  const { name: endpoint, features } = found.kind === 'endpoint' ? found.endpoint : NO_ENDPOINT
+  return gate.admit({ principal, endpoint, features, session })
 }
 
+const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 const NO_ENDPOINT = { name: null, features: [] }
 
 /** The answer to whoever has no key that is known. */
@@ -154,50 +161,43 @@ function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
 }
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
-async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<SettledAnswer> {
-  const { requestId, method, base, path, query, found, fault, signal } = exchange
+async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<PreparedAnswer> {
+  const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal } = exchange
+  const { gate, openings, slots, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId } = caller
   if (fault !== undefined) throw fault
   if (admission.kind === 'refused') throw refusal(admission)
   if (found.kind === 'page') throw new Error('Cannot charge for a page')
-  if (found.kind !== 'endpoint') return { answer: withoutWork(found, method) }
+  if (found.kind !== 'endpoint') return withoutWork(found, method)
 
+  const { endpoint } = found
   const asked = exchange.asked()
-  const accepted = await found.endpoint.route.accept(asked)
-  if (exchange.idempotencyKey !== undefined) {
-    const { endpoint } = found
-    const replay = await replayed(exchange, { endpoint, organizationId, body: accepted.bytes }, services)
-    if (replay !== undefined) return { answer: replay }
+  const accepting = endpoint.route.accept(asked)
+  const accepted = accepting instanceof Promise ? await accepting : accepting
+  if (idempotencyKey !== undefined) {
+    const once = { method: endpoint.route.method, path, query, body: accepted.bytes }
+    const replay = replayOf(await gate.claim(claimOf(idempotencyKey, once, { organizationId, settlementId })))
+    if (replay !== undefined) return replay
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
   const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
-  const call = services.openings.find(sent) ?? accepted.call()
+  const call = openings.find(sent) ?? accepted.call()
   const { creditsMin } = call
   expectCredits(caller, creditsMin)
   exchange.checkSession?.(caller)
 
-  const read = async (call: Call): Promise<Opening> => {
-    const answer = await services.deadlines.read(call, { callerSignal: signal, organizationId, requestedAtMs })
-    return services.openings.make(sent, { answer, creditsMin })
-  }
-  const made = 'read' in call ? witnessed(call, { exchange, accepted, services }) : call
-  const { text, headers, credits } = 'read' in made ? await services.slots(organizationId, () => read(made)) : made
+  let opening: Opening
+  if ('read' in call) {
+    const made = witnessed(call, { exchange, accepted, services })
+    const reader = { callerSignal: signal, organizationId, requestedAtMs }
+    const answer = await slots(organizationId, () => deadlines.read(made, reader))
+    opening = openings.make(sent, { answer, creditsMin })
+  } else opening = call
+  const { text, headers, credits } = opening
   const body = `${text},"request_id":${JSON.stringify(requestId)}}`
   // Checked last: an answer to a closed connection is not charged.
-  return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }
-}
-
-/** What was answered to the same request before, if it can be repeated; undefined if this one is the first. */
-async function replayed(
-  { idempotencyKey = '', path, query, settlementId }: Exchange,
-  asked: { readonly endpoint: RouteEndpoint; readonly organizationId: string; readonly body: Buffer | undefined },
-  { gate }: ExchangeServices,
-): Promise<PreparedAnswer | undefined> {
-  const { endpoint, organizationId, body } = asked
-  const { method } = endpoint.route
-  const claim = claimOf(idempotencyKey, { method, path, query, body }, { organizationId, settlementId })
-  return replayOf(await gate.claim(claim))
+  return signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers }
 }
 
 /** The call made so that its answer has a receipt, or says what it was read from, if it is to. */
@@ -219,21 +219,21 @@ function witnessed(
 
 const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'
 
-/** Charges and logs. An answer that cannot be paid does not leave; one that cannot be settled throws. */
-async function settle(
-  exchange: Exchange,
-  { admission, answer }: { readonly admission: Recognised; readonly answer: PreparedAnswer },
-  { gate, clock }: ExchangeServices,
-): Promise<SettledAnswer> {
-  const { requestId, settlementId, idempotencyKey, method, path, found, logged, startedMs } = exchange
-  const { caller, requestedAtMs, rateLimit, kind } = admission
+/** An answer before its charge, and how its request was admitted. */
+interface Made {
+  readonly admission: Recognised
+  readonly answer: PreparedAnswer
+}
+
+function settlementOf(exchange: Exchange, { admission, answer }: Made, clock: Clock): Settlement {
+  const { requestId, settlementId, method, path, found, logged, startedMs } = exchange
   const template = found.kind === 'page' ? undefined : templateOf(found)
-  const settlement: Settlement = {
+  return {
     settlementId,
     requestId,
-    caller,
-    admitted: kind === 'admitted',
-    requestedAtMs,
+    caller: admission.caller,
+    admitted: admission.kind === 'admitted',
+    requestedAtMs: admission.requestedAtMs,
     method,
     path: logged ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
     routed: template !== undefined,
@@ -241,10 +241,14 @@ async function settle(
     credits: answer.credits,
     latencyMs: Math.max(0, Math.round(clock.monotonicMs() - startedMs)),
   }
-  const kept = idempotencyKey === undefined ? undefined : keptOf(answer)
-  const { paid, refusedBy = 'organization', isSuperseded, ...charge } = await gate.settle(settlement, kept)
-  const account = { rateLimit, ...charge }
+}
+
+/** The answer leaves if it was paid. */
+function afterCharge({ requestId }: Exchange, { admission, answer }: Made, charge: Settled): SettledAnswer {
+  const { caller, rateLimit } = admission
+  const { paid, refusedBy = 'organization', isSuperseded, creditsCharged, creditsRemaining } = charge
+  const account = { rateLimit, creditsCharged, creditsRemaining }
   if (paid) return { answer, account }
-  const refused = failureOf(isSuperseded ? superseded() : unpaid(caller, refusedBy), { badGateway: false })
+  const refused = shownFailure(isSuperseded ? superseded() : unpaid(caller, refusedBy), { badGateway: false })
   return { answer: failure(refused, requestId), account }
 }

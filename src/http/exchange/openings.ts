@@ -35,6 +35,7 @@ const CHARS_MAX = 32_000_000
 /** Bytes at the end of a body by which it is looked up: hashing all of it would take longer than comparing it. */
 const ENDING_BYTES = 64
 const NO_BODY = Buffer.alloc(0)
+const NO_HEADERS = {}
 
 /** Keeps finished answers while their blocks are the newest: many callers ask the same within one block. */
 export function createOpenings(clock: Clock) {
@@ -63,7 +64,7 @@ export function createOpenings(clock: Clock) {
     make(sent: Sent, { answer, creditsMin }: { readonly answer: Answer; readonly creditsMin: number }): Opening {
       const { address, body, isAll } = sent
       const { untilMs } = answer
-      const isLasting = isAll && untilMs > clock.monotonicMs()
+      const isLasting = isAll && untilMs > 0 && untilMs > clock.monotonicMs()
       // Those who asked at the same time have shared its readings.
       const before = isLasting ? find(sent) : undefined
       if (before !== undefined) return before
@@ -88,12 +89,12 @@ function openingOf(
   const { data, coverage, pagination, counts, receipt, citation } = reply
   if (data === undefined) throw new Error('Cannot answer without data')
   const text = JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
-  return { text, headers: { ...reply.headers, ...asOf(reply) }, credits: answer.credits, creditsMin }
+  return { text, headers: headersOf(reply), credits: answer.credits, creditsMin }
 }
 
-function asOf({ asOf: reads = [] }: Reply): Readonly<Record<string, string>> {
-  if (reads.length === 0) return {}
-  return { 'x-as-of': reads.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
+function headersOf({ headers = NO_HEADERS, asOf: reads }: Reply): Readonly<Record<string, string>> {
+  if (reads === undefined || reads.length === 0) return headers
+  return { ...headers, 'x-as-of': reads.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
 }
 
 /** Absolute address of a request, built only if a route asks for it. */

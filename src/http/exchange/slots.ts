@@ -1,6 +1,9 @@
 import { CodedError } from '../../lib/error.ts'
 
-/** Runs work in a slot of its owner. Throws `CodedError` SERVICE_UNAVAILABLE if the owner has none left. */
+/**
+ * Runs work, which may reject but not throw, in a slot of its owner. Throws `CodedError` SERVICE_UNAVAILABLE at once if the
+ * owner has none left.
+ */
 export type OwnerSlots = <T>(owner: string, work: () => Promise<T>) => Promise<T>
 
 /**
@@ -18,18 +21,19 @@ export function createOwnerSlots(
 ): OwnerSlots {
   const { placesLeft = () => max, what = 'requests' } = options
   const taken = new Map<string, number>()
-  return async (owner, work) => {
+  return (owner, work) => {
     const count = taken.get(owner) ?? 0
     if (count >= Math.min(max, placesLeft())) {
       throw new CodedError('SERVICE_UNAVAILABLE', `Cannot answer: too many ${what} are under way`)
     }
     taken.set(owner, count + 1)
-    try {
-      return await work()
-    } finally {
+    const working = work()
+    const leave = () => {
       const left = (taken.get(owner) ?? 1) - 1
       if (left > 0) taken.set(owner, left)
       else taken.delete(owner)
     }
+    working.then(leave, leave)
+    return working
   }
 }

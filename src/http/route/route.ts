@@ -184,8 +184,11 @@ export interface Answer {
 
 /** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
 export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
-  /** Reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body` does. */
-  accept(asked: RouteRequest): Promise<Accepted>
+  /**
+   * At once, or reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body`
+   * does.
+   */
+  accept(asked: RouteRequest): Accepted | Promise<Accepted>
 }
 
 /** One endpoint that costs nothing. */
@@ -219,9 +222,11 @@ export function route<Input extends object, Body extends object, Result>(
   const { read, count, present, untilMs, ...facts } = definition
   return {
     ...facts,
-    async accept(asked) {
-      const { check, ...sent } = await given(definition, asked)
-      return { ...sent, call: () => callOf(definition, check()) }
+    accept(asked) {
+      const { input, body } = definition
+      if (body !== undefined) return acceptBody(definition, asked)
+      const call = () => callOf(definition, validated(input, asked.parameters()) as Input & Body)
+      return { bytes: undefined, value: nothing, call }
     },
   }
 }
@@ -238,6 +243,18 @@ async function given<Input extends object, Body extends object>(
   const valid = parameters()
   const { bytes, value } = await asked.body()
   return { bytes, value, check: () => ({ ...valid, ...validated(body, { values: value() }) }) }
+}
+
+async function acceptBody<Input extends object, Body extends object, Result>(
+  definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
+  asked: RouteRequest,
+): Promise<Accepted> {
+  const { bytes, value, check } = await given(definition, asked)
+  return { bytes, value, call: () => callOf(definition, check()) }
+}
+
+function nothing(): undefined {
+  return undefined
 }
 
 function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
