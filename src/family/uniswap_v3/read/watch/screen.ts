@@ -20,7 +20,10 @@ interface PoolNow extends Pick<Position, 'pool' | 'token0' | 'token1'> {}
 /** Figures that need only the pool's price or tick. */
 const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distance_to_edge_percentage'])
 
-/** Foresees figures of positions by their pools, of each of which one position is read. */
+/**
+ * Foresees figures of positions by their pools, of each of which one position is read. It cannot see what a range earned
+ * if the price went through it and back in one block.
+ */
 export function createScreen(options: {
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly read: ReadPicked
