@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import {
   type BoundlessRatio,
   type LendingPosition,
@@ -167,6 +168,42 @@ export function valuationOf(position: Valuation): LendingPosition {
       { value: collateral, apyRay: 0n },
     ],
     borrows: [{ value: debt, apyRay: position.borrowApyRay }],
+  }
+}
+
+/** A position as it was, and its market then. */
+export interface MarketMemo {
+  readonly marketId: Hex
+  readonly lltvWad: bigint
+  readonly market: MarketState
+  readonly supplied: bigint
+  readonly owed: bigint
+  readonly collateral: bigint
+}
+
+/** A market as it is now. */
+export interface MarketNow {
+  readonly market: MarketState
+  readonly oraclePrice: bigint | undefined
+  /** US dollars per raw unit of the loan token; undefined if nobody prices it. */
+  readonly loanUsd: Rational | undefined
+}
+
+/** About what a position that nobody touched comes to: each share is worth what the market's books say now. */
+export function foreseen({ lltvWad, collateral, ...was }: MarketMemo, now: MarketNow) {
+  const { totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares } = was.market
+  const position = {
+    supplyShares: mulDivDown(was.supplied, totalSupplyShares + VIRTUAL_SHARES, totalSupplyAssets + VIRTUAL_ASSETS),
+    borrowShares: mulDivUp(was.owed, totalBorrowShares + VIRTUAL_SHARES, totalBorrowAssets + VIRTUAL_ASSETS),
+  }
+  const { supplied, owed } = assetsOf(position, now.market)
+  const { oraclePrice = 0n, loanUsd } = now
+  if (collateral > 0n && oraclePrice === 0n) return undefined
+  const worth = { supplied, owed, collateral, oraclePrice, lltvWad }
+  const yields = { supplyApyRay: 0n, borrowApyRay: 0n }
+  return {
+    healthFactor: healthFactor(worth),
+    totals: loanUsd === undefined ? undefined : valuationOf({ ...worth, ...yields, loanUsd }).totals,
   }
 }
 

@@ -7,7 +7,9 @@ import { createEnteredReader, streamPlaceOf } from './read/entered.ts'
 import { createHoldingsReader } from './read/holdings.ts'
 import { createPositionReader } from './read/read.ts'
 import { MARKET_STREAM } from './read/stream.ts'
+import { createWatcher } from './read/watch/watcher.ts'
 import { listRoute } from './routes/list.ts'
+import { WATCHABLE } from './routes/watch.ts'
 import { yieldRoute } from './routes/yield.ts'
 import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
 
@@ -36,6 +38,10 @@ export const MORPHO_BLUE = defineFamily({
     const reader = createPositionReader({ ...services, deployments: settings })
     return createHoldingsReader({ reader, entered: createEnteredReader({ ...services, reader }) })
   },
+  watch: ({ settings, connect }) => ({
+    ...WATCHABLE,
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
   histories({ settings }) {
     return [...settings].map(([chainId, deployment]) => ({
       chainId,

@@ -83,7 +83,7 @@ function valuesOf({ totals, supplies, borrows }: Position) {
 }
 
 /** Undefined if nobody can tell: the oracle is silent, or what is owed cannot be accrued. */
-function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: Held): BoundlessRatio | undefined {
+export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: Held): BoundlessRatio | undefined {
   if (owed > 0n && (!isAccrued || (collateral > 0n && oraclePrice === undefined))) return undefined
   return healthFactor({ collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv, owed })
 }

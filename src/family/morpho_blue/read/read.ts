@@ -42,6 +42,11 @@ export interface WalletRead {
   readonly markets: readonly MarketRead[]
 }
 
+/** What is asked, and where. */
+type AskedPlace = MorphoBluePlace & { readonly asked: AskedMarkets }
+
+type RawMarkets = Omit<RawRead, 'taken'>
+
 /** Reads positions in Morpho's markets. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
@@ -53,11 +58,9 @@ export interface PositionReader {
    */
   read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<Fresh<WalletRead>>
   /** The same of one endpoint. Throws as `Endpoint.call`. */
-  ask(
-    endpoint: Endpoint,
-    at: MorphoBluePlace & { readonly asked: AskedMarkets },
-    signal: AbortSignal,
-  ): Promise<WalletRead>
+  ask(endpoint: Endpoint, at: AskedPlace, signal: AbortSignal): Promise<WalletRead>
+  /** As the chain answers it. */
+  askRaw(endpoint: Endpoint, at: AskedPlace, signal: AbortSignal): Promise<RawMarkets>
 }
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
@@ -72,32 +75,33 @@ export function createPositionReader(options: {
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
-  async function ask(
-    endpoint: Endpoint,
-    { asked, ...place }: MorphoBluePlace & { readonly asked: AskedMarkets },
-    signal: AbortSignal,
-  ): Promise<WalletRead> {
-    const { chain } = place.client
-    const question = questionOf(place, asked)
-    const reading: LensReading<WalletRead> = {
-      topic: 'morpho_blue',
-      runtime: LENS_RUNTIME,
-      chainId: chain.id,
-      at: place.block,
-      ways,
-      clock,
-      async read(lens) {
-        const raw = await readMarkets(lens, question, chain)
-        return { block: raw.block, markets: interpret(raw, { chain, question }) }
-      },
+  /** What `read` makes of the answer may throw too: then it is the endpoint's. */
+  function askFor<T>(read: (raw: RawMarkets, question: MarketsQuestion, chain: FinanceChain) => T) {
+    return async (endpoint: Endpoint, { asked, ...place }: AskedPlace, signal: AbortSignal): Promise<T> => {
+      const { chain } = place.client
+      const question = questionOf(place, asked)
+      const reading: LensReading<T> = {
+        topic: 'morpho_blue',
+        runtime: LENS_RUNTIME,
+        chainId: chain.id,
+        at: place.block,
+        ways,
+        clock,
+        read: async (lens) => read(await readMarkets(lens, question, chain), question, chain),
+      }
+      return await readByLens(endpoint, reading, signal)
     }
-    return await readByLens(endpoint, reading, signal)
   }
+
+  const ask = askFor((raw, question, chain): WalletRead => {
+    return { block: raw.block, markets: interpret(raw, { chain, question }) }
+  })
 
   return {
     places,
     past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
     ask,
+    askRaw: askFor((raw) => raw),
     read(place, asked, signal) {
       const read = (shared: AbortSignal): Promise<WalletRead> =>
         place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
@@ -115,7 +119,7 @@ async function readMarkets(
   { way, call, ...paging }: LensAccess,
   question: MarketsQuestion,
   chain: FinanceChain,
-): Promise<Omit<RawRead, 'taken'>> {
+): Promise<RawMarkets> {
   const { marketIds } = question
   const sources = priceSourcesOf(chain)
   const [{ page: first }, ...others] = await readPages<RawRead>({

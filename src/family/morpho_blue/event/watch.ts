@@ -1,0 +1,41 @@
+import type { Hex } from 'viem'
+import { eventShapes } from '../../../history/logs/event_shapes.ts'
+import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
+
+/**
+ * Events that change what somebody has in a market; all name the market and the wallet in topics. Fees that accrue to
+ * whoever receives them have no such event. Source: `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
+ */
+const CHANGES = eventShapes({
+  supply: 'Supply(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
+  withdraw: 'Withdraw(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
+  borrow: 'Borrow(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
+  repay: 'Repay(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
+  supplyCollateral: 'SupplyCollateral(bytes32 indexed, address indexed, address indexed, uint256)',
+  withdrawCollateral: 'WithdrawCollateral(bytes32 indexed, address, address indexed, address indexed, uint256)',
+  liquidate:
+    'Liquidate(bytes32 indexed, address indexed, address indexed, uint256, uint256, uint256, uint256, uint256)',
+})
+
+/** What finds every log of Morpho that changes a position. Wallets are matched afterwards. */
+export function changesOf(morpho: Hex): LogFilter {
+  return { addresses: [morpho.toLowerCase() as Hex], topics: [Object.values(CHANGES.topics)] }
+}
+
+/** Positions that the logs may change, as `nameOf` names them. */
+export function changedBy(logs: readonly HistoryLog[], morpho: Hex): ReadonlySet<string> {
+  const { addresses, topics } = changesOf(morpho)
+  const [contracts, events] = [new Set(addresses), new Set(topics[0])]
+  return new Set(
+    logs.flatMap(({ address, topics: [event = '0x', market = '0x', ...wallets] }) =>
+      contracts.has(address) && events.has(event)
+        ? wallets.map((wallet) => nameOf(market, `0x${wallet.slice(26)}`))
+        : [],
+    ),
+  )
+}
+
+/** Names a wallet in a market. */
+export function nameOf(marketId: string, wallet: string): string {
+  return `${marketId}:${wallet.toLowerCase()}`
+}

@@ -1,0 +1,95 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import type { FinanceChain } from '../../../../finance/chain.ts'
+import { lendingValue, NOTHING_LENT } from '../../../../finance/lending/watched.ts'
+import { usdPriceOf } from '../../../../finance/price/price.ts'
+import { tokenFrom } from '../../../../finance/token/token.ts'
+import { pow10 } from '../../../../lib/number/fixed_point.ts'
+import { rational } from '../../../../lib/number/rational.ts'
+import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
+import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
+import { foreseen, type MarketNow } from '../../math.ts'
+import type { WatchedMemo } from '../../present/watched.ts'
+import type { MorphoBlueDeployment } from '../../table/deployments.ts'
+import type { PositionReader } from '../read.ts'
+import type { RawMarket, RawRead } from '../state.ts'
+
+/** Foresees figures of positions by the books, oracles and loan tokens of their markets. */
+export function createScreen(options: {
+  readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
+  readonly reader: Pick<PositionReader, 'askRaw'>
+}): Screen {
+  const { deployments, reader } = options
+  /** Whoever receives fees, by chain: of that wallet the lens tells every market, whatever it has there. */
+  const recipients = new Map<number, Address>()
+
+  async function read(marketIds: readonly Hex[], place: WatchPlace, signal: AbortSignal): Promise<RawRead['entries']> {
+    const { client, block } = place
+    const deployment = deployments.get(client.chain.id)
+    if (deployment === undefined || marketIds.length === 0) return []
+    const at = { client, deployments: [deployment], block }
+    const ask = (wallet: Address) =>
+      client.read((endpoint, within) => reader.askRaw(endpoint, { ...at, asked: { marketIds, wallet } }, within), {
+        signal,
+        past: block,
+        priority: 'background',
+        together: true,
+      })
+    const asked = recipients.get(client.chain.id) ?? zeroAddress
+    const first = await ask(asked)
+    recipients.set(client.chain.id, first.feeRecipient)
+    return first.feeRecipient === asked ? first.entries : (await ask(first.feeRecipient)).entries
+  }
+
+  return {
+    async share(memos, place, signal) {
+      const ids = new Set<Hex>()
+      for (const memo of memos as Iterable<WatchedMemo>) if (typeof memo === 'object') ids.add(memo.marketId)
+      const marketIds = [...ids]
+      const entries = await read(marketIds, place, signal)
+      return foresightOf(
+        new Map(
+          entries.flatMap((entry, index) => {
+            const [id, now] = [marketIds[index], typeof entry === 'string' ? undefined : marketNow(entry, place)]
+            return id === undefined || now === undefined ? [] : [[id, now]]
+          }),
+        ),
+      )
+    },
+    filters(_, chainId) {
+      const morpho = deployments.get(chainId)?.morpho
+      return morpho === undefined ? [] : [changesOf(morpho)]
+    },
+    touched(logs, subjects, chainId) {
+      const morpho = deployments.get(chainId)?.morpho
+      const changed = morpho === undefined ? new Set() : changedBy(logs, morpho)
+      if (changed.size === 0) return []
+      return subjects.filter(({ market_id = '', wallet = '' }) => changed.has(nameOf(market_id, wallet)))
+    },
+  }
+}
+
+/** Undefined if its interest cannot be accrued. */
+function marketNow(raw: RawMarket, { client: { chain }, block }: WatchPlace): MarketNow | undefined {
+  const market = raw.params.irm === zeroAddress ? raw.market : raw.accrued?.market
+  if (market === undefined) return undefined
+  return { market, oraclePrice: raw.oraclePrice, loanUsd: loanUsdOf(raw, chain, block.timestampSec) }
+}
+
+function loanUsdOf({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, blockTimestampSec: bigint) {
+  const { decimals } = tokenFrom(loan)
+  const outcome = usdPriceOf(loan.address, { chain, answers, blockTimestampSec })
+  if (decimals === undefined || outcome.kind === 'missing') return undefined
+  return rational(outcome.price.units, pow10(outcome.price.scale + decimals))
+}
+
+function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForesight {
+  return {
+    estimate(memo, figure) {
+      const known = memo as WatchedMemo
+      if (known === 'nothing') return lendingValue(NOTHING_LENT, figure)
+      const now = known && markets.get(known.marketId)
+      const figures = known && now && foreseen(known, now)
+      return figures && lendingValue(figures, figure)
+    },
+  }
+}

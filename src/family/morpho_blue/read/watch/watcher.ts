@@ -1,0 +1,78 @@
+import type { Address, Hex } from 'viem'
+import type { FinanceClient } from '../../../../finance/chain.ts'
+import { inPieces } from '../../../../lib/async/pieces.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
+import { grouped } from '../../../../lib/grouped.ts'
+import type { Confirmed, Watcher, WatchPlace } from '../../../watch.ts'
+import { nameOf } from '../../event/watch.ts'
+import { WATCHED_NOTHING, WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
+import type { MorphoBlueDeployment } from '../../table/deployments.ts'
+import type { MarketRead } from '../position.ts'
+import { createPositionReader } from '../read.ts'
+import { createScreen } from './screen.ts'
+
+/** Wallets that are read at the same time: their calls leave together, eight in each request. */
+const PIECES = { size: 64, running: 1 } as const
+/** Time for one wallet over all tries. */
+const BUDGET_MS = 4_500
+
+/** A wallet and the markets that are watched of it. */
+interface Asked {
+  readonly wallet: Address
+  readonly marketIds: readonly Hex[]
+}
+
+/** Reads wallets in markets for triggers. */
+export function createWatcher(options: {
+  readonly clients: ReadonlyMap<number, FinanceClient>
+  readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
+  readonly clock: Clock
+}): Watcher {
+  const { deployments } = options
+  const reader = createPositionReader(options)
+
+  async function readWallet(asked: Asked, { client, block }: WatchPlace, signal: AbortSignal) {
+    const deployment = deployments.get(client.chain.id)
+    if (deployment === undefined) return []
+    const place = { client, deployments: [deployment], block }
+    const { markets } = await client.read((endpoint, within) => reader.ask(endpoint, { ...place, asked }, within), {
+      signal,
+      budgetMs: BUDGET_MS,
+      past: block,
+      priority: 'background',
+      together: true,
+    })
+    return asked.marketIds.map((id, index) => [nameOf(id, asked.wallet), watchedOf(markets[index])] as const)
+  }
+
+  /** One wallet whose market contradicts itself stops no other; if all of them fail, it is the chain. */
+  async function readWallets(asked: readonly Asked[], place: WatchPlace, signal: AbortSignal) {
+    const ends = await Promise.allSettled(asked.map((each) => readWallet(each, place, signal)))
+    const failed = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    const severe = failed.find((reason) => !(reason instanceof UnavailableError))
+    if (severe !== undefined || failed.length === asked.length) throw severe ?? failed[0]
+    return ends.map((end) => (end.status === 'fulfilled' ? end.value : []))
+  }
+
+  return {
+    chainIds: new Set(reader.places.keys()),
+    async confirm(subjects, place, signal) {
+      const wallets = grouped(subjects, ({ wallet = '' }) => wallet)
+      const asked = [...wallets].map(([wallet, own]) => ({
+        wallet: wallet as Address,
+        marketIds: [...new Set(own.map(({ market_id }) => market_id as Hex))],
+      }))
+      const read = (piece: readonly Asked[], within: AbortSignal) => readWallets(piece, place, within)
+      const found = new Map((await inPieces(asked, PIECES, read, signal)).flat())
+      return subjects.map(({ market_id = '', wallet = '' }) => found.get(nameOf(market_id, wallet)) ?? WATCHED_UNKNOWN)
+    },
+    screen: createScreen({ deployments, reader }),
+  }
+}
+
+function watchedOf(read: MarketRead | undefined): Confirmed | 'gone' {
+  if (read === undefined) return WATCHED_UNKNOWN
+  if (read.kind !== 'absent') return watchedPosition(read)
+  return read.reason === 'no_market' ? 'gone' : WATCHED_NOTHING
+}

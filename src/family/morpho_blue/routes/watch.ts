@@ -1,0 +1,16 @@
+import * as v from 'valibot'
+import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
+import { evmAddress } from '../../../http/request/input.ts'
+import type { Watchable } from '../../watch.ts'
+import { marketId } from './market.ts'
+
+const subject = v.strictObject({ wallet: evmAddress, market_id: marketId })
+
+/** What triggers can watch: a wallet in a market. */
+export const WATCHABLE: Watchable = {
+  subject: () => subject,
+  figures: LENDING_FIGURES,
+  events: [],
+  answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
+    `/v1/lending/morpho-blue?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
+}
