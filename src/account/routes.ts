@@ -33,10 +33,17 @@ const RANGE_DEFAULT = '24h'
 
 const usageInput = v.pipe(
   v.object({
-    range: v.optional(choice(['5m', '1h', '24h', '7d', '30d'])),
+    range: v.optional(
+      v.pipe(
+        choice(['5m', '1h', '24h', '7d', '30d']),
+        v.description('How far back, in place of from and to; absent: 24h.'),
+      ),
+    ),
     from: v.optional(instantFrom),
     to: v.optional(instantTo),
-    api_key_id: v.optional(shortText(64)),
+    api_key_id: v.optional(
+      v.pipe(shortText(64), v.description('Requests of this API key only, by its id.'), v.examples(['key_2vXbq7Yc'])),
+    ),
     path: v.optional(
       v.pipe(
         shortText(PARAMETER_LENGTH_MAX),
@@ -44,11 +51,21 @@ const usageInput = v.pipe(
           type: 'string',
           maxLength: PARAMETER_LENGTH_MAX,
           description: 'Template of an endpoint, or a path that leads to it; any other: all that led nowhere.',
+          examples: ['/v1/usage/logs'],
         }),
       ),
     ),
-    status_code: v.optional(wholeNumber({ min: 100, max: 599, expected: 'expected an HTTP status from 100 to 599' })),
-    errors: v.optional(choice(['all', 'success', 'errors']), 'all'),
+    status_code: v.optional(
+      v.pipe(
+        wholeNumber({ min: 100, max: 599, expected: 'expected an HTTP status from 100 to 599' }),
+        v.description('Requests that were answered with this status only.'),
+        v.examples([200]),
+      ),
+    ),
+    errors: v.optional(
+      v.pipe(choice(['all', 'success', 'errors']), v.description('Successes only, failures only, or all.')),
+      'all',
+    ),
     page,
     limit,
   }),

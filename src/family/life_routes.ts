@@ -3,12 +3,13 @@ import type { Address } from 'viem'
 import { checkLife, profitOfLife, type ToldLife } from '../finance/liquidity/lives/told_life.ts'
 import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
 import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
-import { chainIdIn, choice, evmAddress, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
+import { chainIdIn, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
 import { pageOf, pagination } from '../http/request/page.ts'
 import type { Charge } from '../http/route/charge.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { asOf, type Moment } from './place.ts'
+import { inactiveStatus, managerAddress } from './position_parameters.ts'
 
 /** What the routes about a life are made from. */
 interface LifeRoutesOptions {
@@ -41,19 +42,18 @@ function inputOf(chainIds: readonly number[]) {
   return {
     id: tokenId,
     chain_id: v.optional(chainIdIn(chainIds)),
-    manager_address: v.optional(evmAddress),
+    manager_address: managerAddress,
     ...moment,
   }
 }
 
 function pnlRoute({ family, tool, what, chainIds, charges, find }: LifeRoutesOptions): Route {
-  const status = v.optional(choice(['inactive']))
   return route({
     method: 'GET',
     path: `/v1/positions/${family}/:id/pnl`,
     tool: `${tool}_pnl`,
     summary: `Counts the profit and loss of one ${what} over the life of its token, also after it was burned.`,
-    input: v.pipe(v.object({ ...inputOf(chainIds), status }), momentRule()),
+    input: v.pipe(v.object({ ...inputOf(chainIds), status: inactiveStatus }), momentRule()),
     output: pnlOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     feature: 'history',

@@ -2,7 +2,7 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
-import { fieldsOf } from '../http/openapi/json_schema.ts'
+import { fieldsOf, type JsonSchema } from '../http/openapi/json_schema.ts'
 import { parametersOf } from '../http/request/parameters.ts'
 import { priceSentence } from '../http/route/charge.ts'
 import type { Route } from '../http/route/route.ts'
@@ -72,7 +72,7 @@ function toolOf(name: string, route: Route): Tool {
 /** Fields of path, query and body as one object. */
 function inputSchema(route: Route): ListedTool['inputSchema'] {
   const fields = [...fieldsOf(route.input), ...fieldsOf(route.body)]
-  const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, schema]))
+  const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, briefly(name, schema)]))
   if (Object.keys(properties).length !== fields.length) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)
   }
@@ -82,6 +82,19 @@ function inputSchema(route: Route): ListedTool['inputSchema'] {
     required: fields.filter(({ required }) => required).map(({ name }) => name),
     additionalProperties: false,
   }
+}
+
+/** Parameters of many tools that need no words beside their name, type and default. */
+const PLAIN = new Set([
+  ...['page', 'limit', 'status', 'full', 'type', 'kind', 'target_health_factor', 'id', 'manager_address'],
+  ...['max_snapshots', 'range', 'errors', 'status_code', 'api_key_id'],
+])
+
+/** Every session pays for the list with its context, and asks for it anew: chains are listed, and little is said. */
+function briefly(name: string, schema: JsonSchema): JsonSchema {
+  const { examples, 'x-chain-ids': chainIds, description, ...rest } = schema
+  if (chainIds !== undefined) return { type: rest['type'], enum: chainIds }
+  return PLAIN.has(name) ? rest : { ...rest, description }
 }
 
 /** Path and query that ask the same over HTTP. Values that HTTP cannot carry are refused before these are used. */

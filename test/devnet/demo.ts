@@ -13,7 +13,7 @@ import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
 import { watchStarter } from './starter.ts'
-import { mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
+import { DEMO_V4_POOLS, mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
 
 const CHAINS_FILE = 'chains.json'
 const PORT_DEFAULT = 8080
@@ -22,8 +22,6 @@ const PORTS_TRIED = 100
 const MORPHO_SEC = 3 * 86_400
 /** Pace of the stand-in for Solana, whose reserves are refreshed and priced at every slot. */
 const SLOT_MS = 400
-/** Of everything that a position can be: plain, with ether, and with hooks that set fees, take a share, and forbid. */
-const V4_POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const
 /** Requests per second. */
 const RATE_LIMIT = '100'
 const DISCARD_LIMIT_MS = 5_000
@@ -137,8 +135,8 @@ async function addRest(demo: {
     const aave = await devnet.aave()
     progress('Making pools and positions of Uniswap V4')
     const v4 = await devnet.uniswapV4()
-    await mintEach(v4, { names: V4_POOLS, owner: devnet.wallets.provider })
-    await tradeIn(v4, V4_POOLS)
+    await mintEach(v4, { names: DEMO_V4_POOLS, owner: devnet.wallets.provider })
+    await tradeIn(v4, DEMO_V4_POOLS)
     progress('The rest is ready')
     say(restInstructions(service, { devnet, morpho, aave }))
   } catch (error) {

@@ -72,6 +72,20 @@ test('its console sends a request to this service with the key that the reader g
   expect(await response?.request().headerValue('authorization')).toBe(`Bearer ${key}`)
 }, 60_000)
 
+test('the request of an operation works as it stands, filled in with examples of the demo', async () => {
+  await page.getByRole('button', { name: 'Close Client' }).first().click(LIMIT)
+  await page.locator('aside').getByText('/v1/positions/uniswap-v3', { exact: true }).click(LIMIT)
+  await page.getByRole('button', { name: 'Test Request (get /v1/positions/uniswap-v3)' }).click(LIMIT)
+  const answered = page.waitForResponse((each) => each.url().includes('/v1/positions'), LIMIT)
+  await page.getByRole('button', { name: /^Send/ }).first().click(LIMIT)
+  const response = await answered
+  const { data } = await response.json()
+  expect([response.status(), data.length > 0]).toEqual([200, true])
+  expect(new URL(response.url()).searchParams.get('wallet')).toBe(devnet.wallets.provider)
+  // Optional ones are shown and not sent: a second request with the same key would be refused.
+  expect(await response.request().headerValue('idempotency-key')).toBeNull()
+}, 60_000)
+
 test('nothing is asked of any other server, and the policy had nothing to stop', () => {
   const origin = `http://127.0.0.1:${service.port}/`
   expect(asked.filter((address) => !address.startsWith(origin) && !/^(data|blob):/.test(address))).toEqual([])

@@ -1,21 +1,21 @@
+import type { Example } from '../../src/http/openapi/example.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createLifecycle } from '../../src/service/lifecycle.ts'
 import { createServices } from '../../src/service/services.ts'
 import { createAccount } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
-import { walletOf } from '../devnet/addresses.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { mintEach } from '../devnet/uniswap_v4/mint_each.ts'
+import { DEMO_V4_POOLS, mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { ORCA_MINT, orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 
-/** Real answers by operation: `GET /v1/usage/logs`. */
-export type Examples = Readonly<Record<string, unknown>>
+/** Real requests and answers by operation: `GET /v1/usage/logs`. */
+export type Examples = Readonly<Record<string, Example>>
 
 /** What is asked for each operation: path and query, and the body of a POST. */
 export interface Question {
@@ -70,7 +70,7 @@ export async function askExamples(): Promise<Examples> {
     const { app } = await createServices(config, { log, life })
     const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
     const call = createClient(app.handler)
-    const examples: Record<string, unknown> = {}
+    const examples: Record<string, Example> = {}
     for (const { operation, target, body } of world.questions) {
       const answer = await answered(() =>
         call(target, {
@@ -79,7 +79,7 @@ export async function askExamples(): Promise<Examples> {
           ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
         }),
       )
-      examples[operation] = shortened(answer)
+      examples[operation] = { target, ...(body === undefined ? {} : { body }), answer: shortened(answer) }
     }
     return examples
   } finally {
@@ -92,9 +92,9 @@ export async function askExamples(): Promise<Examples> {
 async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
-  const owner = walletOf('v4 example')
-  const v4 = await mintEach(await devnet.uniswapV4(), { names: ['feeTaking', 'plain'], owner })
   const { provider, retired } = devnet.wallets
+  // As in the demo, so that the same requests are answered there.
+  const v4 = await mintEach(await devnet.uniswapV4(), { names: DEMO_V4_POOLS, owner: provider })
   const { everywhere, borrower } = aave.wallets
   const id = devnet.positions.inRange
   const kamino = `wallet=${WALLET}&market_address=${MARKET}`
@@ -105,7 +105,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}', `/v1/positions/uniswap-v3/${id}?full=true`),
     get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
-    get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${owner}&full=true&limit=1`),
+    get('/v1/positions/uniswap-v4', `/v1/positions/uniswap-v4?wallet=${provider}&full=true&limit=1`),
     get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.feeTaking}?chain_id=1`),
     get('/v1/positions/uniswap-v4/{id}/pnl', `/v1/positions/uniswap-v4/${v4.plain}/pnl`),
     get('/v1/positions/uniswap-v4/{id}/events', `/v1/positions/uniswap-v4/${v4.plain}/events?limit=2`),

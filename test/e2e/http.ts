@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 
 /** One request as bytes on its own connection, so that no client library repeats or changes it. */
 export interface RawRequest {
@@ -65,7 +66,9 @@ function parseAnswer(bytes: Buffer): RawAnswer {
   )
   const rest = bytes.subarray(end + 4)
   const body = headers['transfer-encoding'] === 'chunked' ? unchunk(rest) : rest
-  return { status: Number(status), headers, body: body.toString('utf8') }
+  const isWhole = body.length > 0
+  const text = isWhole && headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
+  return { status: Number(status), headers, body: text.toString('utf8') }
 }
 
 function unchunk(bytes: Buffer): Buffer {

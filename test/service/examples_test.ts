@@ -1,8 +1,21 @@
 import { expect, test } from 'bun:test'
+import type { Example } from '../../src/http/openapi/example.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
 import { describeServices } from '../../src/service/routes.ts'
 import { mismatches } from '../support/json_schema.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly security?: unknown
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly description?: string
+    readonly example?: unknown
+    readonly examples?: { readonly default: { readonly value: unknown } }
+    readonly schema: object
+  }[]
+}
 
 const document = JSON.parse(
   describeServices(
@@ -11,6 +24,37 @@ const document = JSON.parse(
     }),
   ),
 )
+
+test('every parameter is described and has an example, which its schema takes', () => {
+  for (const [path, methods] of Object.entries<Record<string, Operation>>(document.paths)) {
+    for (const { security, parameters = [] } of Object.values(methods)) {
+      if (security !== undefined) continue
+      for (const { name, description = '', example, examples: others, schema } of parameters) {
+        const where = `${path} ${name}`
+        expect({ where, isSaid: description.length > 15 }).toEqual({ where, isSaid: true })
+        expect({ where, mismatches: mismatches(schema, example ?? others?.default.value, document) }).toEqual({
+          where,
+          mismatches: [],
+        })
+      }
+    }
+  }
+})
+
+test('no document shows the names that the specification has in place of real ones', () => {
+  expect(JSON.stringify(document)).not.toMatch(/market_[bc]|amm_a|lending_[abc]/)
+})
+
+test('operations have names as a person writes them', () => {
+  const ids = Object.values<Record<string, Operation>>(document.paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  )
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[a-z]+([A-Z][a-z0-9]+)+$/)
+  for (const id of ['listUniswapPositions', 'getUniswapPnl', 'batchAavePositions', 'listUsageLogs']) {
+    expect(ids).toContain(id)
+  }
+})
 
 // A route without one: ask for it in test/e2e/examples.ts, then `bun run examples`.
 test('every operation that needs a key shows a real answer, which fits its schema', () => {
@@ -26,7 +70,7 @@ test('every operation that needs a key shows a real answer, which fits its schem
     const { schema, example } = (responses['200'] as { content: Record<string, Record<string, object>> }).content[
       'application/json'
     ] as { schema: object; example: object }
-    expect({ name, example }).toEqual({ name, example: (examples as Record<string, object>)[name] as object })
+    expect({ name, example }).toEqual({ name, example: (examples as Record<string, Example>)[name]?.answer as object })
     expect({ name, mismatches: mismatches(schema, example, document) }).toEqual({ name, mismatches: [] })
   }
 })

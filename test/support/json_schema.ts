@@ -3,7 +3,7 @@
 type Node = any
 
 /** Says nothing about which values are right. */
-const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples'])
+const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples', 'x-chain-ids'])
 
 /** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */
 export function mismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {
@@ -71,6 +71,8 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   },
   allOf: (rule, { value, document, place }) =>
     rule.flatMap((schema: Node) => mismatches(schema, value, document, place)),
+  // The document's are of texts that no other fits.
+  oneOf: (rule, seen) => KEYWORDS['anyOf']?.(rule, seen) ?? [],
   anyOf: (rule, { value, document, place }) =>
     said(
       rule.some((schema: Node) => mismatches(schema, value, document, place).length === 0),

@@ -33,7 +33,7 @@ import { send } from './api.js'
 /**
  * What is read of the document.
  * @typedef {{ readonly credits: number, readonly instead?: readonly { readonly parameter: string, readonly value: string | boolean, readonly credits: number }[] }} Charge
- * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly enum?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
+ * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly 'x-chain-ids'?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
  * @typedef {{ readonly get?: Operation }} Path
  * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
  */
@@ -138,7 +138,7 @@ export function givesReceipts({ receipts }, path) {
 
 /** @param {Path | undefined} path @returns {number[]} */
 function chainsOf(path) {
-  return parameterOf(path, 'chain_id')?.schema?.enum ?? []
+  return parameterOf(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
 }
 
 /** @param {Path | undefined} path @param {string} name */

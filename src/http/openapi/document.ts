@@ -3,22 +3,21 @@ import { takesReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
+import { askedNear, type Example } from './example.ts'
 import { ACCOUNT_HEADERS, HEADERS, headerRefs, IDEMPOTENCY_KEY_PARAMETER, ownHeaders } from './headers.ts'
+import { introductionText } from './introduction.ts'
 import { type JsonSchema, jsonSchema } from './json_schema.ts'
 import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
+import { operationId } from './operation_id.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 export const DOCUMENT_VERSION = '1.0.0'
-const DESCRIPTION = [
-  'On-chain positions of a wallet: what it holds, earns, owes and risks.',
-  '[How every figure is calculated](formulas).',
-  'HEAD is answered wherever GET is, at the same price and with the same headers, without a body.',
-  'OPTIONS is answered with 204 and the methods of the path in `Allow`, free and without a key.',
-  'Any other method gets 405 with the same header.',
-  'Parameters and fields that an operation does not list are refused.',
-].join(' ')
+/** Where a service is found that was started as it comes. */
+const LOCAL_URL = 'http://127.0.0.1:8080'
+/** The first request of the introduction, if it has an example. */
+const FIRST = 'GET /v1/portfolio/balance'
 
 /**
  * The OpenAPI 3.1 document of the routes, as text: parameters, bodies and answers are described by the very schemas
@@ -26,8 +25,8 @@ const DESCRIPTION = [
  */
 export function openapiDocument(options: {
   readonly routes: readonly Route[]
-  /** Real answers by operation: `GET /v1/usage/logs`. */
-  readonly examples?: Readonly<Record<string, unknown>>
+  /** Real requests and answers by operation: `GET /v1/usage/logs`. */
+  readonly examples?: Readonly<Record<string, Example>>
   readonly publicUrl?: string | undefined
   /** Names of the chains that are served, by id. */
   readonly chains?: Readonly<Record<string, string>>
@@ -37,9 +36,12 @@ export function openapiDocument(options: {
   const key = ({ path, method }: Route) => `${path} ${method}`
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   const routePaths = pathsOf(ordered, (route) => operation(route, options.examples))
-  const info = { title: 'walletscope', version: DOCUMENT_VERSION, description: DESCRIPTION }
+  const { publicUrl, examples = {} } = options
+  const baseUrl = (publicUrl ?? LOCAL_URL).replace(/\/+$/, '')
+  const description = introductionText({ baseUrl, first: examples[FIRST]?.target ?? '/v1/usage/logs' })
+  const info = { title: 'walletscope', version: DOCUMENT_VERSION, description }
   const rest = {
-    servers: [{ url: options.publicUrl ?? '/' }],
+    servers: [{ url: publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
     'x-chains': options.chains ?? {},
     paths: { ...routePaths, ...(options.operatorApart ? PUBLIC_PAGE_PATHS : PAGE_PATHS) },
@@ -55,17 +57,19 @@ export function openapiDocument(options: {
   return documentText({ info, rest })
 }
 
-function operation(route: Route, examples: Readonly<Record<string, unknown>> = {}): unknown {
+function operation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {
   const path = braced(route.path)
+  const example = examples[`${route.method} ${path}`]
+  const body = bodyOf(route)
   const price = priceSentence(route.charge)
   return {
-    operationId: operationId(route),
+    operationId: operationId(route, body),
     summary: route.summary,
     description: route.description,
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
     'x-charge': route.charge,
-    ...withIdempotencyKey(askedOf(route)),
+    ...withIdempotencyKey(askedOf({ ...route, example, near: askedNear(path, examples) })),
     responses: {
       200: {
         description: `Answered. Credits: ${price}`,
@@ -76,8 +80,8 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
         },
         content: {
           'application/json': {
-            schema: withRequestId(bodyOf(route)),
-            example: examples[`${route.method} ${path}`],
+            schema: withRequestId(body),
+            example: example?.answer,
           },
         },
       },
@@ -97,13 +101,4 @@ function bodyOf({ input, output }: Route): JsonSchema {
 
 function failuresOf(route: Route): readonly Failing[] {
   return [...codesOf(route)].map(([status, codes]) => ({ status, codes }))
-}
-
-/** Name of an operation: `get_positions_uniswap_v3_by_id`. */
-function operationId({ method, path }: Route): string {
-  const words = braced(path)
-    .split('/')
-    .slice(2)
-    .map((segment) => segment.replace(/^\{(.*)\}$/, 'by_$1'))
-  return [method.toLowerCase(), ...words].join('_').replace(/[^a-z0-9]+/gi, '_')
 }

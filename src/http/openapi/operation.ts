@@ -1,5 +1,6 @@
 import type { GenericSchema } from 'valibot'
 import { braced } from '../route/route_table.ts'
+import { askedIn, type Example, exampleOf, shownExample } from './example.ts'
 import { closedObject, fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 
 /** An OpenAPI 3.1 document as text. */
@@ -30,14 +31,22 @@ export function askedOf(route: {
   readonly path: string
   readonly input: GenericSchema
   readonly body?: GenericSchema
+  readonly example?: Example | undefined
+  /** Values by name for parameters that have no other example. */
+  readonly near?: ReadonlyMap<string, string>
 }): { readonly parameters: readonly unknown[]; readonly requestBody?: unknown } {
   const path = braced(route.path)
+  const asked = route.example && askedIn(path, route.example)
   const parameters = fieldsOf(route.input).map(({ name, required, schema }) => {
     const inPath = path.includes(`{${name}}`)
-    return { name, in: inPath ? 'path' : 'query', required: inPath || required, schema }
+    const { description, examples, ...rest } = schema
+    const value = exampleOf(schema, asked?.get(name)) ?? route.near?.get(name)
+    const isAsked = inPath || required || asked?.has(name) === true
+    const shown = shownExample(value, { isAsked })
+    return { name, in: inPath ? 'path' : 'query', required: inPath || required, description, ...shown, schema: rest }
   })
   if (route.body === undefined) return { parameters }
-  const content = { 'application/json': { schema: jsonSchema(route.body) } }
+  const content = { 'application/json': { schema: jsonSchema(route.body), example: route.example?.body } }
   return { parameters, requestBody: { required: true, content } }
 }
 

@@ -87,17 +87,17 @@ const KEYS = {
 
 /** Pages that need no key, by path, without the operator's. */
 export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
-  '/.well-known/walletscope-keys.json': page('get_keys', 'Every public key that ever signed receipts, as JWK.', {
+  '/.well-known/walletscope-keys.json': page('getReceiptKeys', 'Every public key that ever signed receipts, as JWK.', {
     200: answered('The keys.', KEYS),
   }),
-  '/docs': page('get_docs', 'This document as a page for people.', {
+  '/docs': page('getDocs', 'This document as a page for people.', {
     200: answered('The page.', { type: 'string' }, 'text/html'),
   }),
-  '/formulas': page('get_formulas', 'How every figure is calculated, as a page for people.', {
+  '/formulas': page('getFormulas', 'How every figure is calculated, as a page for people.', {
     200: answered('The page.', { type: 'string' }, 'text/html'),
   }),
-  '/healthz': page('get_healthz', 'Says that the process lives.', { 200: answered('It lives.', ALIVE) }),
-  '/openapi.json': page('get_openapi_json', 'This document.', {
+  '/healthz': page('getHealth', 'Says that the process lives.', { 200: answered('It lives.', ALIVE) }),
+  '/openapi.json': page('getOpenapi', 'This document.', {
     200: answered('The document.', { type: 'object' }),
   }),
 }
@@ -105,10 +105,10 @@ export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
 /** The same with the operator's pages, which may have a port of their own. */
 export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
   ...PUBLIC_PAGE_PATHS,
-  '/metrics': page('get_metrics', 'Metrics in the text format of Prometheus.', {
+  '/metrics': page('getMetrics', 'Metrics in the text format of Prometheus.', {
     200: answered('The metrics.', { type: 'string' }, 'text/plain'),
   }),
-  '/readyz': page('get_readyz', 'Says whether the database and at least one chain answer.', {
+  '/readyz': page('getReadiness', 'Says whether the database and at least one chain answer.', {
     200: answered('Ready.', READINESS),
     503: {
       ...answered('Not ready, or about to stop.', READINESS),

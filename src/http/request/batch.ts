@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type TextFormat, textSchema } from '../../lib/text/text_format.ts'
-import { documented } from './input.ts'
+import { chainSchema, documented, TARGET_HEALTH_FACTOR } from './input.ts'
 
 /*
  * Schemas of the fields of a batch's JSON body, which routes of several families take.
@@ -36,7 +36,7 @@ export const targetNumber = v.optional(
     v.gtValue(1, EXPECTED_TARGET),
     v.maxValue(100, EXPECTED_TARGET),
     v.transform(String),
-    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100, description: TARGET_HEALTH_FACTOR }),
   ),
   1.5,
 )
@@ -48,6 +48,6 @@ export function chainNumberIn(chainIds: readonly number[], what = 'configured ch
   return v.pipe(
     v.number(expected),
     v.check((id) => ids.includes(id), expected),
-    documented({ type: 'integer', enum: ids }),
+    documented(chainSchema(ids)),
   )
 }

@@ -12,6 +12,8 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
  */
 
 const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
+export const TARGET_HEALTH_FACTOR = 'Health factor that safe amounts to borrow and to withdraw would leave.'
+const DATES = ['2026-01-01']
 const TARGET = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
 const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASCII' }
 const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
@@ -67,13 +69,28 @@ export function wholeNumber(options: { readonly min: number; readonly max: numbe
 }
 
 /** Page number, 1 if absent. */
-export const page = v.optional(wholeNumber({ min: 1, max: PAGE_MAX, expected: 'expected a positive integer' }), '1')
+export const page = v.optional(
+  v.pipe(
+    wholeNumber({ min: 1, max: PAGE_MAX, expected: 'expected a positive integer' }),
+    v.description('Which page of the list, from 1.'),
+  ),
+  '1',
+)
 
 /** Page size, 10 if absent, at most 25. */
 export const limit = v.optional(
-  wholeNumber({ min: 1, max: PAGE_LIMIT_MAX, expected: `expected an integer from 1 to ${PAGE_LIMIT_MAX}` }),
+  v.pipe(
+    wholeNumber({ min: 1, max: PAGE_LIMIT_MAX, expected: `expected an integer from 1 to ${PAGE_LIMIT_MAX}` }),
+    v.description('Entries of a page.'),
+  ),
   String(PAGE_LIMIT_DEFAULT),
 )
+
+/** Described, not listed: a client made for one configuration shall understand the next. */
+export function chainSchema(ids: readonly number[]): Documented {
+  const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
+  return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
+}
 
 /** One of these chain ids; `what` describes them in the error. */
 export function chainIdIn(configuredIds: Iterable<number>, what = 'configured chain') {
@@ -84,7 +101,7 @@ export function chainIdIn(configuredIds: Iterable<number>, what = 'configured ch
     v.regex(WHOLE_NUMBER, expected),
     v.transform(Number),
     v.check((id) => ids.includes(id), expected),
-    documented({ type: 'integer', enum: ids }),
+    documented(chainSchema(ids)),
   )
 }
 
@@ -107,7 +124,7 @@ export const tokenId = v.pipe(
   v.regex(TOKEN_ID.pattern, 'expected a token id in decimal digits, below 2^256'),
   v.transform((text) => BigInt(text)),
   v.maxValue(UINT256_MAX, 'expected a token id in decimal digits, below 2^256'),
-  documented(textSchema(TOKEN_ID)),
+  documented({ ...textSchema(TOKEN_ID), description: 'Id of the token that is the position.' }),
 )
 
 /** Printable ASCII text of at most `max` characters. */
@@ -127,7 +144,7 @@ export const targetHealthFactor = v.optional(
     v.string('expected a decimal number above 1 and at most 100'),
     v.regex(TARGET, 'expected a decimal number above 1 and at most 100'),
     v.check(isTargetHealthFactor, 'expected a decimal number above 1 and at most 100'),
-    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100, description: TARGET_HEALTH_FACTOR }),
   ),
   '1.5',
 )
@@ -174,10 +191,10 @@ export const moment = {
   at_block: v.optional(
     v.pipe(
       wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, expected: 'expected the height of a block' }),
-      documented({ type: 'integer', minimum: 0, description: AT_BLOCK }),
+      documented({ type: 'integer', minimum: 0, description: AT_BLOCK, examples: [21_000_000] }),
     ),
   ),
-  at_time: v.optional(v.pipe(momentText, documented({ type: 'string', description: AT_TIME }))),
+  at_time: v.optional(v.pipe(momentText, documented({ type: 'string', description: AT_TIME, examples: DATES }))),
 }
 
 /** The same as fields of a JSON body: numbers, or text for a date. */
@@ -187,7 +204,7 @@ export const momentFields = {
       v.number('expected the height of a block'),
       v.safeInteger('expected the height of a block'),
       v.minValue(0, 'expected the height of a block'),
-      documented({ type: 'integer', minimum: 0, description: AT_BLOCK }),
+      documented({ type: 'integer', minimum: 0, description: AT_BLOCK, examples: [21_000_000] }),
     ),
   ),
   at_time: v.optional(
@@ -241,7 +258,7 @@ function instant(edge: 'first' | 'last') {
     v.string(expected),
     v.check((text) => instantMs(text, edge) !== undefined, expected),
     v.transform((text) => new Date(instantMs(text, edge) ?? Number.NaN)),
-    documented({ type: 'string', description: 'YYYY-MM-DD or an ISO 8601 timestamp; UTC if it names no zone.' }),
+    documented({ type: 'string', description: 'YYYY-MM-DD or ISO 8601, UTC without a zone.', examples: DATES }),
   )
 }
 

@@ -16,7 +16,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
   const input = v.pipe(
     v.object({
       ...momentParameters(options.chainIds),
-      kind: v.optional(choice(KINDS)),
+      kind: v.optional(v.pipe(choice(KINDS), v.description('Rows of this kind only.'))),
       counted: v.optional(v.pipe(flag, v.description('Only rows that are counted, or only those that are not.'))),
       page,
       limit,

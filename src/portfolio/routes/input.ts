@@ -33,6 +33,7 @@ const tokens = v.pipe(
     description:
       `Up to ${TOKENS_MAX} addresses of tokens, with commas between them, that are asked in addition to the lists; ` +
       'needs chain_id. What is in no list is not counted without include_unlisted.',
+    examples: ['0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
   }),
 )
 

@@ -18,7 +18,10 @@ export function snapshotsRoute({
   readonly chainIds: readonly number[]
   readonly snapshots: () => SnapshotReader
 }): Route {
-  const days = v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), String(SNAPSHOTS_DEFAULT))
+  const days = v.optional(
+    v.pipe(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), v.description('The newest so many days.')),
+    String(SNAPSHOTS_DEFAULT),
+  )
   return route({
     method: 'GET',
     path: '/v1/portfolio/snapshots',

@@ -9,6 +9,9 @@ const HALF_RANGE = 900
 const SIDE_USD = 1_000
 const SWAP_USD = 20_000
 
+/** Of everything that a position can be: plain, with ether, and with hooks that set fees, take a share, and forbid. */
+export const DEMO_V4_POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const
+
 interface EachRequest<Name extends V4PoolName> {
   readonly names: readonly Name[]
   readonly owner: Address

@@ -139,6 +139,9 @@ describe('openapiDocument()', () => {
 
   test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
     expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
+    for (const subject of ['Key', 'First call', 'Price', 'Errors', 'Retry', 'Pages', 'Past', 'Agents']) {
+      expect(document.info.description).toContain(`**${subject}**`)
+    }
     const headers = (name: string) => document.components.responses[name].headers
     expect(headers('Error401_INVALID_API_KEY')['WWW-Authenticate']).toBeDefined()
     expect(headers('Error405_INVALID_REQUEST')['Allow']).toBeDefined()
@@ -181,12 +184,19 @@ describe('openapiDocument()', () => {
       name: 'page',
       in: 'query',
       required: false,
+      description: 'Which page of the list, from 1.',
+      examples: { default: { value: 1, 'x-disabled': true } },
       schema: { type: 'integer', minimum: 1, maximum: 1_000_000_000, default: 1 },
     })
     expect(named('limit').schema).toEqual({ type: 'integer', minimum: 1, maximum: 25, default: 10 })
     expect(named('status').schema).toEqual({ type: 'string', enum: ['inactive'] })
     expect(named('full').schema).toEqual({ type: 'boolean', default: false })
-    expect(named('chain_id').schema).toEqual({ type: 'integer', enum: [1, 10] })
+    // A client that is made from the document shall outlive the configuration.
+    expect(named('chain_id')).toMatchObject({
+      examples: { default: { value: 1 } },
+      description: expect.stringContaining('1, 10'),
+    })
+    expect(named('chain_id').schema).toEqual({ type: 'integer', 'x-chain-ids': [1, 10] })
     const [id] = document.paths['/v1/positions/uniswap-v3/{id}'].get.parameters
     expect(id).toMatchObject({ name: 'id', in: 'path', required: true })
   })
@@ -241,7 +251,7 @@ describe('jsonSchema()', () => {
       { type: 'string', enum: ['a', 'b'], default: 'a' },
     ],
     ['a flag with a default', v.optional(flag, 'false'), { type: 'boolean', default: false }],
-    ['a limit', limit, { type: 'integer', minimum: 1, maximum: 25, default: 10 }],
+    ['a limit', limit, { type: 'integer', minimum: 1, maximum: 25, default: 10, description: 'Entries of a page.' }],
     ['what is said of it', v.pipe(v.string(), v.transform(Number), documented({ type: 'number' })), { type: 'number' }],
     [
       'an object',

@@ -27,7 +27,7 @@ export function eventsRoute(options: {
     chain_id: chainWithMarkets(chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
-    type: v.optional(choice(LENDING_EVENT_TYPES)),
+    type: v.optional(v.pipe(choice(LENDING_EVENT_TYPES), v.description('Events of this kind only.'))),
     page,
     limit,
   })

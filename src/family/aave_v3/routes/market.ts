@@ -2,23 +2,28 @@ import * as v from 'valibot'
 import { chainIdIn, documented, wholeNumber } from '../../../http/request/input.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { AaveV3Place, LendingReader } from '../read/read.ts'
-import { type AaveV3Deployment, MARKET_ALIASES } from '../table/deployments.ts'
+import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
 
 /** The market of a wallet's history if the caller does not name one. */
 export const MARKET_DEFAULT = 'main'
 
 /** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
 export function marketIdIn(names: ReadonlySet<string>) {
-  const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
+  const aliases = [...MARKET_PLACEHOLDERS, ...MARKET_ALIASES].filter(([, name]) => names.has(name))
   // A market's own name comes last, so that it takes precedence over another market's alias.
   const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
+  const shown = [...names, ...byName.keys()].filter((name) => !MARKET_PLACEHOLDERS.has(name) || names.has(name))
   const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
   return v.pipe(
     v.string(expected),
     // Without any market every name passes: the route then answers that nothing is configured.
     v.check((text) => names.size === 0 || byName.has(text), expected),
     v.transform((text) => byName.get(text) ?? text),
-    documented({ type: 'string', enum: [...byName.keys()] }),
+    documented({
+      type: 'string',
+      enum: [...new Set(shown)],
+      description: 'Market of Aave V3, by its own name or as Aave calls it.',
+    }),
   )
 }
 

@@ -25,7 +25,13 @@ export function snapshotsRoute(options: {
     chain_id: chainWithMarkets(chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
-    max_snapshots: v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX })),
+    max_snapshots: v.optional(
+      v.pipe(
+        wholeNumber({ min: 1, max: SNAPSHOTS_MAX }),
+        v.description('The newest so many days; absent: all that there are.'),
+        v.examples([30]),
+      ),
+    ),
   })
   return route({
     method: 'GET',

@@ -13,6 +13,10 @@ export interface AaveV3Deployment {
 export const MARKET_ALIASES: ReadonlyMap<string, string> = new Map([
   ['core', 'main'],
   ['prime', 'lido'],
+])
+
+/** Names that the specification of this interface has in place of markets. They are taken, and not shown. */
+export const MARKET_PLACEHOLDERS: ReadonlyMap<string, string> = new Map([
   ['market_b', 'lido'],
   ['market_c', 'etherfi'],
 ])

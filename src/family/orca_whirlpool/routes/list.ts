@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { chainIdIn, choice, flag, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
+import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
+import { inactiveStatus, isFull } from '../../position_parameters.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
 import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
@@ -13,8 +14,8 @@ export function listRoute(reader: Connected): Route {
     v.object({
       ...noMoment,
       wallet: solanaAddress,
-      status: v.optional(choice(['inactive'])),
-      full: v.optional(flag, 'false'),
+      status: inactiveStatus,
+      full: isFull,
       chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
       page,
       limit,

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { chainIdIn, flag, noMoment, solanaAddress } from '../../../http/request/input.ts'
+import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { isFull } from '../../position_parameters.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
 import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
@@ -13,7 +14,7 @@ export function positionRoute(reader: Connected): Route {
     ...noMoment,
     id: solanaAddress,
     wallet: solanaAddress,
-    full: v.optional(flag, 'false'),
+    full: isFull,
     chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
   })
   return route({

@@ -1,12 +1,13 @@
 import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
-import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
+import { inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
@@ -18,8 +19,8 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
-      status: v.optional(choice(['inactive'])),
-      full: v.optional(flag, 'false'),
+      status: inactiveStatus,
+      full: isFull,
       chain_id: v.optional(chainIdIn(chainIds)),
       ...moment,
       ...receipt,

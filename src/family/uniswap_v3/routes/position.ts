@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { outcomeOf } from '../../../finance/liquidity/profit.ts'
-import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, untilNext } from '../../place.ts'
+import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
@@ -17,8 +18,8 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     v.object({
       id: tokenId,
       chain_id: v.optional(chainIdIn(chainIds)),
-      manager_address: v.optional(evmAddress),
-      full: v.optional(flag, 'false'),
+      manager_address: managerAddress,
+      full: isFull,
       ...moment,
       ...receipt,
     }),

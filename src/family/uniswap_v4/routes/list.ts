@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
-import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
+import { inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { WalletTooLargeError } from '../read/read.ts'
@@ -19,8 +20,8 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
-      status: v.optional(choice(['inactive'])),
-      full: v.optional(flag, 'false'),
+      status: inactiveStatus,
+      full: isFull,
       chain_id: v.optional(chainIdIn(chainIds)),
       ...moment,
       page,

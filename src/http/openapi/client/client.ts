@@ -25,6 +25,7 @@ interface Parameter {
   readonly name: string
   readonly in: string
   readonly required: boolean
+  readonly description?: string
   readonly schema: JsonSchema
 }
 
@@ -75,7 +76,10 @@ function operationText(
     const own = parameters.filter((parameter) => parameter.in === place)
     if (own.length === 0) return []
     const optional = own.every(({ required }) => !required)
-    const fields = own.map((each) => fieldText(each, 4))
+    const fields = own.map(({ description, ...each }) => {
+      const schema = description === undefined ? each.schema : { ...each.schema, description }
+      return fieldText({ ...each, schema }, 4)
+    })
     return [`        ${place}${optional ? '?' : ''}: ${blockText(fields, 4)}`]
   })
   const answers = Object.entries(responses).map(([status, answer]) => {

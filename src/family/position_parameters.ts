@@ -1,0 +1,26 @@
+import * as v from 'valibot'
+import { choice, evmAddress, flag } from '../http/request/input.ts'
+
+/*
+ * Schemas of parameters that routes of several families with positions take.
+ */
+
+/** `inactive`, or nothing for active positions. */
+export const inactiveStatus = v.optional(
+  v.pipe(choice(['inactive']), v.description('Positions that are closed; absent: active ones.')),
+)
+
+/** True for the detailed payload. */
+export const isFull = v.optional(
+  v.pipe(flag, v.description('Adds amounts, fees, values in USD and, where its history tells them, profits.')),
+  'false',
+)
+
+/** The contract that issued a token id. */
+export const managerAddress = v.optional(
+  v.pipe(
+    evmAddress,
+    v.description('Contract that issued the id, if positions of several have it.'),
+    v.examples(['0xC36442b4a4522E871399CD717aBDD847Ab11FE88']),
+  ),
+)

@@ -1,0 +1,24 @@
+import type { Route } from '../route/route.ts'
+import type { JsonSchema } from './json_schema.ts'
+
+/** Tools of this name answer for many wallets. */
+const BATCH = 'batch'
+
+/**
+ * Name of a route's operation as a person would write it, from that of its tool and from what it answers:
+ * `listAavePositions`, `getUniswapPnl`, `batchAavePositions`. Routes without a tool are named by their method and path.
+ */
+export function operationId({ tool, method, path }: Route, body: JsonSchema): string {
+  if (tool === undefined) {
+    const words = path.split(/[/:_-]+/).filter((word) => word !== '' && word !== 'v1')
+    return camel([method.toLowerCase(), ...words])
+  }
+  const words = tool.split('_')
+  if (words.at(-1) === BATCH) return camel([BATCH, ...words.slice(0, -1), 'positions'])
+  const { data } = (body['properties'] ?? {}) as { readonly data?: JsonSchema }
+  return camel([data?.['type'] === 'array' ? 'list' : 'get', ...words])
+}
+
+function camel([first = '', ...others]: readonly string[]): string {
+  return [first, ...others.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('')
+}
