@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
-import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
+import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
 import {
@@ -17,7 +17,7 @@ import type { UniswapV4Deployment } from '../table/deployments.ts'
 
 const MANAGERS = '(address positions, address pools) managers'
 const LIST = toFunctionSelector(
-  `list(address wallet, uint256[] ids, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
+  `list(address wallet, bytes ids, uint256 idBytes, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
 )
 const ONE = toFunctionSelector(`one(uint256 id, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT})`)
 
@@ -34,7 +34,11 @@ export function encodeList(
 ): Hex {
   const { positionManager, poolManager } = deployment
   const sources = encodePriceSources(prices)
-  return encodeCall(LIST, wallet, encodeArray(ids), positionManager, poolManager, sources, BigInt(bytesMax))
+  const texts = ids.map((id) => id.toString(16))
+  // Whole words would be most of the question, and nodes take gas for each byte.
+  const idBytes = Math.ceil(Math.max(2, ...texts.map(({ length }) => length)) / 2)
+  const packed = encodeBytes(texts.map((text) => text.padStart(2 * idBytes, '0')).join(''))
+  return encodeCall(LIST, wallet, packed, BigInt(idBytes), positionManager, poolManager, sources, BigInt(bytesMax))
 }
 
 /** Call data for the position of one id, whoever owns it. */

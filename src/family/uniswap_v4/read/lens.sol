@@ -43,40 +43,70 @@ contract Lens is Positions {
     /// Words of one position: its own three, and two of each tick.
     uint256 private constant WORDS = 7;
 
+    /// Ids that are asked about: how many, the bytes of each, and where they stand in the call data.
+    struct Ids {
+        uint256 count;
+        uint256 size;
+        uint256 at;
+    }
+
     struct Managers {
         address positions;
         address pools;
     }
 
-    /// Where positions are, and what of them was met.
+    /// Where positions are, and what of them was met. Pools are numbered by 200 bits of their ids, which are hashes.
     struct Asked {
         address positions;
         address pools;
         Numbers numbers;
         /// By number of a pool, the slot where its state begins.
         uint256 poolList;
+        /// Where the slots of a position's words are set, and then those words are.
+        uint256 words;
     }
 
-    /// Those of these ids that the wallet owns, in their order.
+    /// Those of these ids that the wallet owns, in their order. Each has `idBytes`.
     function list(
         address wallet,
-        uint256[] calldata ids,
+        bytes calldata ids,
+        uint256 idBytes,
         Managers calldata managers,
         PriceSources calldata prices,
         uint256 bytesMax
     ) external view {
-        (Page memory page, Asked memory asked) = open(managers, ids.length < POSITIONS_MAX ? ids.length : POSITIONS_MAX);
+        uint256 count = ids.length / idBytes;
+        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
+        (Page memory page, Asked memory asked) = open(managers, count);
         Limits memory limits = limitsOf(prices, bytesMax);
+        Ids memory wanted = Ids(count, idBytes, offsetOf(ids));
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(wallet), 32));
         put(page, word(page.answer), 32);
-        for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
-            if (!room(page, asked.numbers, limits)) break;
-            uint256 id = ids[i];
-            if (ownerOf(page, asked, id) == wallet && wallet != address(0)) position(page, asked, prices, i, id);
-            page.taken++;
-        }
+        page.taken = positionsOf(page, asked, prices, wallet, wanted, limits);
         end(page);
+    }
+
+    /// Writes what the wallet owns; returns how many ids are done. Whatever is done for every id goes without checks.
+    function positionsOf(
+        Page memory page,
+        Asked memory asked,
+        PriceSources calldata prices,
+        address wallet,
+        Ids memory ids,
+        Limits memory limits
+    ) private view returns (uint256 i) {
+        if (wallet == address(0)) return ids.count;
+        unchecked {
+            uint256 cursorMax = page.start + limits.bytesMax;
+            for (uint256 at = ids.at; i < ids.count; i++) {
+                // There are never more pools than positions, so the tables suffice.
+                if (gasleft() < limits.gasDue || page.cursor > cursorMax) break;
+                uint256 id = idAt(at, ids.size);
+                at += ids.size;
+                if (ownerOf(asked, id) == uint160(wallet)) position(page, asked, prices, i, id);
+            }
+        }
     }
 
     /// The position of one id, whoever owns it; no record if nobody does.
@@ -85,10 +115,10 @@ contract Lens is Positions {
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
-        address owner = ownerOf(page, asked, id);
-        if (owner != address(0)) {
+        uint256 owner = ownerOf(asked, id);
+        if (owner != 0) {
             put(page, 6, 1);
-            put(page, uint160(owner), 20);
+            put(page, owner, 20);
             position(page, asked, prices, 0, id);
         }
         page.taken = 1;
@@ -106,10 +136,19 @@ contract Lens is Positions {
         put(page, answered ? 1 : asked.positions.code.length == 0 ? 0 : 2, 1);
     }
 
-    /// The zero address if nobody owns it.
-    function ownerOf(Page memory page, Asked memory asked, uint256 id) private view returns (address) {
-        if (!ask1(page, asked.positions, IPositionManager.ownerOf.selector, id, 32)) return address(0);
-        return address(uint160(word(page.answer)));
+    /// 0 if nobody owns it.
+    function ownerOf(Asked memory asked, uint256 id) private view returns (uint256) {
+        return askWord(asked.positions, IPositionManager.ownerOf.selector, id);
+    }
+
+    /// What a contract answers to a question about an id; 0 if it does not. This is done twice for every position.
+    function askWord(address target, bytes4 selector, uint256 id) private view returns (uint256 value) {
+        assembly ("memory-safe") {
+            mstore(0, selector)
+            mstore(4, id)
+            let ok := staticcall(CONTRACT_GAS, target, 0, 36, 0, 32)
+            if and(ok, gt(returndatasize(), 31)) { value := mload(0) }
+        }
     }
 
     /// Writes the records of a position.
@@ -120,14 +159,32 @@ contract Lens is Positions {
         uint256 index,
         uint256 id
     ) private view {
-        if (!ask1(page, asked.positions, IPositionManager.positionInfo.selector, id, 32)) return broken(page, index, 1);
-        uint256 info = word(page.answer);
+        uint256 info = askWord(asked.positions, IPositionManager.positionInfo.selector, id);
         if (info == 0) return broken(page, index, 1);
-        (bool ok, uint256 ordinal) = poolOf(page, asked, prices, info);
-        if (!ok) return broken(page, index, 2);
-        setSlots(page.question, asked, word(asked.poolList + ordinal * 32), id, info);
-        if (!load(page, asked, WORDS)) return broken(page, index, 2);
-        record(page, index, ordinal, info, page.answer + 64);
+        (uint256 slot, uint256 ordinal) = poolAt(asked.numbers, info >> 56);
+        if (ordinal == 0) ordinal = newPool(page, asked, prices, info >> 56, slot);
+        if (ordinal == 0) return broken(page, index, 2);
+        unchecked {
+            ordinal--;
+            uint256 words = asked.words;
+            setSlots(words, asked.positions, word(asked.poolList + ordinal * 32), id, info);
+            if (!loadWords(words, asked.pools)) return broken(page, index, 2);
+            record(page, index, ordinal, info, words);
+        }
+    }
+
+    /// Puts the words of a position in the place of their slots; false if the manager does not give them.
+    function loadWords(uint256 words, address pools) private view returns (bool ok) {
+        bytes4 selector = IPoolManager.extsload.selector;
+        assembly ("memory-safe") {
+            mstore(sub(words, 68), selector)
+            mstore(sub(words, 64), 32)
+            mstore(sub(words, 32), WORDS)
+            ok := staticcall(CONTRACT_GAS, pools, sub(words, 68), 292, sub(words, 64), 288)
+            ok := and(ok, gt(returndatasize(), 287))
+            ok := and(ok, eq(mload(sub(words, 64)), 32))
+            ok := and(ok, eq(mload(sub(words, 32)), WORDS))
+        }
     }
 
     /// Writes the record of a position by its words, without loops: this is done for every position.
@@ -162,14 +219,12 @@ contract Lens is Positions {
         }
     }
 
-    /// Sets the slots of a position's words in the question for `load`; `base` is where its pool begins.
-    function setSlots(uint256 question, Asked memory asked, uint256 base, uint256 id, uint256 info) private pure {
-        uint256 owner = uint160(asked.positions);
+    /// Sets the slots of a position's words; `base` is where its pool begins.
+    function setSlots(uint256 at, address owner, uint256 base, uint256 id, uint256 info) private pure {
         assembly ("memory-safe") {
             // The lowest byte says whether there is a subscriber.
             let lower := signextend(2, shr(8, info))
             let upper := signextend(2, shr(32, info))
-            let at := add(question, 68)
             // The key of a position in its pool: 20 bytes, 3, 3 and 32.
             mstore(0, or(shl(96, owner), or(shl(72, and(lower, 0xffffff)), shl(48, and(upper, 0xffffff)))))
             mstore(26, id)
@@ -200,63 +255,72 @@ contract Lens is Positions {
             && word(page.answer) == 32 && word(page.answer + 32) == count;
     }
 
-    /// The number of the position's pool, which is written if it is new.
-    function poolOf(
+    /// The number of a pool plus one, by 200 bits of its id; 0 for a new one, which is to be numbered in `slot`.
+    function poolAt(Numbers memory numbers, uint256 prefix) private pure returns (uint256 slot, uint256 ordinal) {
+        assembly ("memory-safe") {
+            let table := mload(add(numbers, 64))
+            let mask := mload(add(numbers, 128))
+            for { let i := prefix } 1 { i := add(i, 1) } {
+                slot := add(table, shl(5, and(i, mask)))
+                ordinal := mload(slot)
+                if eq(shr(16, ordinal), prefix) { break }
+                if iszero(ordinal) { break }
+            }
+            ordinal := and(ordinal, 0xffff)
+        }
+    }
+
+    /// Numbers and writes a new pool, by 200 bits of its id; 0 if it cannot be read, else its number plus one.
+    function newPool(
         Page memory page,
         Asked memory asked,
         PriceSources calldata prices,
-        uint256 info
-    ) private view returns (bool ok, uint256 ordinal) {
-        // The first 25 bytes of the pool's id.
-        uint256 prefix = info >> 56;
-        uint256 slot;
-        (slot, ordinal) = poolSlot(asked.numbers, prefix);
-        if (ordinal > 0) return (true, ordinal - 1);
-        if (!ask1(page, asked.positions, IPositionManager.poolKeys.selector, prefix << 56, 160)) return (false, 0);
+        uint256 prefix,
+        uint256 slot
+    ) private view returns (uint256 ordinal) {
+        if (!ask1(page, asked.positions, IPositionManager.poolKeys.selector, prefix << 56, 160)) return 0;
         uint256 key = page.answer;
         uint256 id = keyHash(key);
-        if (id >> 56 != prefix) return (false, 0);
+        if (id >> 56 != prefix) return 0;
         // What is asked next must not overwrite the key.
         page.answer = key + 160;
         uint256 base = mappingSlot(id, POOLS_SLOT);
         argument(page, 2, base);
         argument(page, 3, base + 1);
         argument(page, 4, base + 2);
-        ok = load(page, asked, 3);
+        bool ok = load(page, asked, 3);
         uint256 words = page.answer + 64;
         page.answer = words + 96;
-        ok = ok && uint160(word(words)) != 0;
-        if (ok) {
+        if (ok && uint160(word(words)) != 0) {
             ordinal = addPool(asked.numbers, slot, prefix);
             set(asked.poolList + ordinal * 32, base);
-            writePool(page, asked, prices, key, words);
+            uint256 ordinal0 = tokenOf(page, asked.numbers, prices, address(uint160(word(key))));
+            uint256 ordinal1 = tokenOf(page, asked.numbers, prices, address(uint160(word(key + 32))));
+            writePool(page, key, words, ordinal0 << 16 | ordinal1);
+            ordinal++;
         }
         page.answer = key;
     }
 
-    function writePool(
-        Page memory page,
-        Asked memory asked,
-        PriceSources calldata prices,
-        uint256 key,
-        uint256 words
-    ) private view {
-        uint256 ordinal0 = tokenOf(page, asked.numbers, prices, address(uint160(word(key))));
-        uint256 ordinal1 = tokenOf(page, asked.numbers, prices, address(uint160(word(key + 32))));
-        uint256 slot0 = word(words);
-        put(page, 2, 1);
-        put(page, keyHash(key), 32);
-        put(page, ordinal0, 2);
-        put(page, ordinal1, 2);
-        put(page, word(key + 64), 3);
-        put(page, word(key + 96), 3);
-        put(page, word(key + 128), 20);
-        put(page, slot0, 20);
-        put(page, slot0 >> 160, 3);
-        put(page, slot0 >> 184, 3);
-        put(page, slot0 >> 208, 3);
-        put(page, word(words + 32), 32);
-        put(page, word(words + 64), 32);
+    function writePool(Page memory page, uint256 key, uint256 words, uint256 ordinals) private pure {
+        assembly ("memory-safe") {
+            function low(value, bits) -> masked {
+                masked := and(value, sub(shl(bits, 1), 1))
+            }
+            let cursor := mload(add(page, 32))
+            mstore8(cursor, 2)
+            mstore(add(cursor, 1), keccak256(key, 160))
+            let row := or(shl(224, ordinals), shl(200, low(mload(add(key, 64)), 24)))
+            row := or(row, shl(176, low(mload(add(key, 96)), 24)))
+            mstore(add(cursor, 33), or(row, shl(16, low(mload(add(key, 128)), 160))))
+            let slot0 := mload(words)
+            row := or(shl(96, slot0), shl(72, low(shr(160, slot0), 24)))
+            row := or(row, shl(48, low(shr(184, slot0), 24)))
+            mstore(add(cursor, 63), or(row, shl(24, low(shr(208, slot0), 24))))
+            mstore(add(cursor, 92), mload(add(words, 32)))
+            mstore(add(cursor, 124), mload(add(words, 64)))
+            mstore(add(page, 32), add(cursor, 156))
+        }
     }
 
     function broken(Page memory page, uint256 index, uint256 what) private pure {
@@ -273,6 +337,20 @@ contract Lens is Positions {
         asked.pools = managers.pools;
         asked.numbers = openNumbers(positions);
         asked.poolList = reserve(positions * 32);
+        asked.words = reserve(320) + 96;
+    }
+
+    /// The id of so many bytes in the call data.
+    function idAt(uint256 place, uint256 size) private pure returns (uint256 id) {
+        assembly ("memory-safe") {
+            id := shr(sub(256, shl(3, size)), calldataload(place))
+        }
+    }
+
+    function offsetOf(bytes calldata bytesAt) private pure returns (uint256 place) {
+        assembly ("memory-safe") {
+            place := bytesAt.offset
+        }
     }
 
     function keyHash(uint256 key) private pure returns (uint256 id) {

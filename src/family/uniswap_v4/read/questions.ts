@@ -15,7 +15,7 @@ import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 
 /**
- * Ids in one call: 500 positions take about 13 million gas, and nodes allow 50 million. A deployless call shares its gas
+ * Ids in one call: 500 positions take about 12 million gas, and nodes allow 50 million. A deployless call shares its gas
  * with the deployment, and the nodes that need one allow the least. The lens itself reads no more than 512.
  */
 const PAGE_SIZES = { override: 500, deployless: 40 } as const
