@@ -317,9 +317,25 @@ declare module '*/queries/midnight_list_open.sql' {
   export default text
 }
 
+declare module '*/queries/midnight_newest_list.sql' {
+  const text: SqlText<
+    [],
+    { chain_id: string; day: number }
+  >
+  export default text
+}
+
 declare module '*/queries/organization_count.sql' {
   const text: SqlText<
     [],
+    { total: number }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_count_low.sql' {
+  const text: SqlText<
+    [from_day: number],
     { total: number }
   >
   export default text

@@ -8,9 +8,22 @@ import { createGeneration, type Generation } from './generation.ts'
 /** Statements of one kind, with connections that no others use. */
 export interface Lane {
   run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]>
+  report(): LaneReport
   /** Resolves when nothing is in flight; never rejects. */
   idle(): Promise<void>
   destroy(): void
+}
+
+/** How a lane does. */
+export interface LaneReport {
+  /** False since a statement failed because the database was away, until one succeeds. */
+  readonly reached: boolean
+  /** Statements under way. */
+  readonly running: number
+  /** Statements that wait for a connection. */
+  readonly waiting: number
+  /** Time that statements have waited for a connection so far, milliseconds. */
+  readonly waitedMs: number
 }
 
 interface LaneOptions {
@@ -61,6 +74,7 @@ export function createLane(options: LaneOptions): Lane {
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
+  let waitedMs = 0
 
   function generationOf(slot: Slot): Generation {
     const { generation } = slot
@@ -98,14 +112,16 @@ export function createLane(options: LaneOptions): Lane {
 
   /** Undefined if no slot becomes free in time. */
   function waitForSlot(deadlineMs: number): Promise<Slot | undefined> {
+    const startedMs = clock.monotonicMs()
     return new Promise((resolve) => {
       const waiter = (slot: Slot | undefined) => {
         clearTimeout(timer)
+        waitedMs += clock.monotonicMs() - startedMs
         resolve(slot)
       }
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(waiter), 1)
-        resolve(undefined)
+        waiter(undefined)
       }, deadlineMs)
       waiting.push(waiter)
     })
@@ -191,6 +207,12 @@ export function createLane(options: LaneOptions): Lane {
         idle.check()
       }
     },
+    report: () => ({
+      reached: awaySinceMs === undefined,
+      running: statements - waiting.length,
+      waiting: waiting.length,
+      waitedMs,
+    }),
     idle: idle.wait,
     destroy() {
       for (const each of open) each.destroy()

@@ -6,7 +6,7 @@ import { type DatabaseTls, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import type { Database, LaneName } from './database.ts'
 import { unavailable } from './failure.ts'
-import { createLane, type Lane } from './lane.ts'
+import { createLane, type Lane, type LaneReport } from './lane.ts'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
@@ -17,6 +17,12 @@ interface DatabaseOptions {
   readonly log: Log
   /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 3 of `background` */
   readonly max?: number
+}
+
+/** A database over its own connections. */
+export interface DatabasePool extends Database {
+  /** How each lane does. */
+  report(): readonly ({ readonly name: string } & LaneReport)[]
 }
 
 const DEADLINE_DEFAULT_MS = 1_500
@@ -40,7 +46,7 @@ const CLOSE_MS = 1_500
  * ends by its deadline even if the server hangs; after that, or after a loss, a new connection replaces the old one.
  * Throws if the URL cannot or must not be used.
  */
-export function openDatabase(options: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): DatabasePool {
   const address = parseDatabaseUrl(options.url, options.tls)
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
@@ -72,6 +78,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (closed) throw unavailable('The database is closed', 'closed')
       return (await lanes[lane].run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
     },
+    report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
     async close() {
       closed = true
       await before(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})

@@ -19,21 +19,26 @@ interface MetricOptions {
   readonly labels?: readonly string[]
 }
 
+/** Values with labels, read when the metrics are. */
+interface LabelledOptions extends MetricOptions {
+  readonly labels: readonly string[]
+  readonly read: () => readonly (readonly [labels: LabelValues, value: number])[]
+}
+
 /** Counters, gauges and histograms of one process, shown in the text format of Prometheus (version 0.0.4). */
 export interface Metrics {
   /** A family of counters; the returned function finds or makes the series of these label values. */
   counter(options: MetricOptions): (...labels: LabelValues) => Cell
   /** A family of histograms with cumulative buckets at `buckets`, ascending. */
   histogram(options: MetricOptions & { readonly buckets: readonly number[] }): (...labels: LabelValues) => HistogramCell
+  /** A number that only grows, read by `render`. */
+  total(options: MetricOptions & { readonly read: () => number }): void
+  /** Numbers with labels that only grow, read by `render`. */
+  totals(options: LabelledOptions): void
   /** A value that is read by `render`. */
   gauge(options: MetricOptions & { readonly read: () => number }): void
   /** Values with labels that are read by `render`. */
-  gauges(
-    options: MetricOptions & {
-      readonly labels: readonly string[]
-      readonly read: () => readonly (readonly [labels: LabelValues, value: number])[]
-    },
-  ): void
+  gauges(options: LabelledOptions): void
   /** All metrics as text. */
   render(): string
 }
@@ -51,6 +56,12 @@ export function createMetrics(): Metrics {
     families.set(options.name, { head: `# HELP ${options.name} ${help}\n# TYPE ${options.name} ${type}`, lines })
   }
 
+  function labelled(options: LabelledOptions, type: 'counter' | 'gauge'): void {
+    register(options, type, () =>
+      options.read().map(([labels, value]) => `${options.name}${labelText(options.labels, labels)} ${value}`),
+    )
+  }
+
   return {
     counter(options) {
       const series = createSeries(options.labels ?? [], () => new Counter())
@@ -62,14 +73,14 @@ export function createMetrics(): Metrics {
       register(options, 'histogram', () => series.map((cell, labels) => cell.lines(options.name, labels)))
       return series.at
     },
+    total(options) {
+      register(options, 'counter', () => [`${options.name} ${options.read()}`])
+    },
     gauge(options) {
       register(options, 'gauge', () => [`${options.name} ${options.read()}`])
     },
-    gauges(options) {
-      register(options, 'gauge', () =>
-        options.read().map(([labels, value]) => `${options.name}${labelText(options.labels, labels)} ${value}`),
-      )
-    },
+    totals: (options) => labelled(options, 'counter'),
+    gauges: (options) => labelled(options, 'gauge'),
     render() {
       const parts: string[] = []
       for (const { head, lines } of families.values()) parts.push(head, ...lines())

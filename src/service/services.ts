@@ -28,10 +28,11 @@ import { historyProbe } from '../operator/report/progress.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { createFaces } from './faces.ts'
+import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
+import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
 import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
-import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './probes.ts'
 import { presentKeys } from './receipt/keys.ts'
 import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
@@ -81,6 +82,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const holder = crypto.randomUUID()
   const { log, life } = options
   const metrics = createMetrics()
+  createProcessMetrics(metrics, clock)
   const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
   const db = await life.start({
@@ -89,6 +91,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (pool) => pool.close(),
     limitMs: STOP_LIMITS_MS.connections,
   })
+  createDatabaseMetrics(metrics, db)
   if (embedded !== undefined) await migrate(db)
   else await checkSchemaIfReached(db, log)
   const dissents = createDissents({ metrics, clock, log })
@@ -98,6 +101,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
+  createChainMetrics(metrics, { clients, clock })
   const runner = await life.start({
     name: 'proofs',
     start: createProofRunner,
@@ -142,6 +146,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     start: () =>
       [
         retentionJob({ db, log, days: config.logRetentionDays }),
+        figuresJob(metrics, { db, clock, log }),
         ...workOf(config, connect).map((work) => jobOf(work, log)),
       ].map((job) => startJob(job, jobs)),
     stop(started) {

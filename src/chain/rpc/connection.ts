@@ -35,7 +35,9 @@ export interface ClientOptions {
 
 export interface ConnectionOptions
   extends Omit<TransportOptions, 'url'>,
-    Pick<ClientOptions, 'record' | 'backgroundRate' | 'line'> {
+    Pick<ClientOptions, 'backgroundRate' | 'line'> {
+  /** Told of each finished request. */
+  readonly record?: (outcome: Parameters<RpcRecorder>[0], latencyMs: number) => void
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
 }

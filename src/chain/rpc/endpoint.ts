@@ -8,6 +8,7 @@ import { type BackgroundEndpoint, type BlockAt, type Endpoint, type EthCall, typ
 import { type ConnectionOptions, createConnection } from './connection.ts'
 import { MissingBlockError } from './error.ts'
 import { HeadError, type Heads } from './memory/heads.ts'
+import type { RpcRecorder } from './metrics.ts'
 import { createAgain } from './rotation/again.ts'
 import type { RotatingEndpoint } from './rotation/rotation.ts'
 import type { Priority } from './slots/slots.ts'
@@ -43,7 +44,8 @@ interface ReadLimits {
   readonly remainingMs: () => number
 }
 
-interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
+interface EndpointOptions extends Omit<ConnectionOptions, 'meanings' | 'record'> {
+  readonly record?: RpcRecorder
   readonly chain: Chain
   readonly heads: Heads
   readonly log: Log
@@ -51,9 +53,12 @@ interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
-  const { chain, heads, log, ...others } = options
+  const { chain, heads, log, record = () => {}, ...others } = options
   const { timeoutMs, clock, random } = others
-  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', others)
+  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', {
+    ...others,
+    record: (outcome, latencyMs) => record(outcome, latencyMs, index + 1),
+  })
   const learned: Endpoint['learned'] = new Map()
   let verified = false
   let verifying: Promise<void> | undefined

@@ -71,6 +71,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     log,
     random,
     isBehind: heads.isDoubted,
+    headOf: heads.headOf,
     look: (endpoint, signal) => verified(endpoint, () => readHead(endpoint, signal), signal),
     exhausted: (exhaustion) => unavailable(chain, exhaustion),
   })

@@ -6,28 +6,25 @@ import { BusyError } from './error.ts'
 /** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
 type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
 
-/** Counts one finished request to an endpoint of one chain. */
-export type RpcRecorder = (outcome: RpcOutcome, latencyMs: number) => void
+/** Counts one finished request to the endpoint at a place of one chain's configuration, from 1, as doctor counts. */
+export type RpcRecorder = (outcome: RpcOutcome, latencyMs: number, place: number) => void
 
 /** Registers the metrics of all chains; the returned function makes the recorder of one. */
 export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcRecorder {
   const requests = metrics.counter({
     name: 'walletscope_rpc_requests_total',
-    help: 'Requests to RPC endpoints, by chain and outcome.',
-    labels: ['chain_id', 'outcome'],
+    help: 'Requests to RPC endpoints, by chain, place in the configuration from 1, and outcome.',
+    labels: ['chain_id', 'endpoint', 'outcome'],
   })
   const latency = metrics.histogram({
     name: 'walletscope_rpc_request_duration_seconds',
-    help: 'Time from sending a request to an RPC endpoint to the end of its answer, by chain.',
-    labels: ['chain_id'],
+    help: 'Time from sending a request to an RPC endpoint to the end of its answer, by chain and place in the configuration.',
+    labels: ['chain_id', 'endpoint'],
     buckets: LATENCY_BUCKETS_SEC,
   })
-  return (chainId) => {
-    const duration = latency(chainId)
-    return (outcome, latencyMs) => {
-      requests(chainId, outcome).add(1)
-      duration.observe(latencyMs / 1000)
-    }
+  return (chainId) => (outcome, latencyMs, place) => {
+    requests(chainId, place, outcome).add(1)
+    latency(chainId, place).observe(latencyMs / 1000)
   }
 }
 

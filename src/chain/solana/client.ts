@@ -146,10 +146,13 @@ export function createSolanaClient(
 ): SolanaClient {
   const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {}, line } = options
   const random = options.random ?? createSpread(clock.now())
-  const shared = { timeoutMs: CALL_MS, clock, fetch, random, record, line, meanings: SOLANA_MEANINGS }
+  const shared = { timeoutMs: CALL_MS, clock, fetch, random, line, meanings: SOLANA_MEANINGS }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
-    ...createConnection(url, shared),
+    ...createConnection(url, {
+      ...shared,
+      record: (outcome, latencyMs) => record(outcome, latencyMs, index + 1),
+    }),
   }))
   const heads = createSolanaHeads({ clock, slotMs })
   const methods = createMethods(clock)
@@ -166,6 +169,7 @@ export function createSolanaClient(
     log,
     random,
     isBehind: heads.isBehind,
+    headOf: heads.headOf,
     look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
     exhausted: unread,
   })

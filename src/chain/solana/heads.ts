@@ -19,6 +19,8 @@ interface SolanaHeads {
    * in the time between both clocks is ignored, so that one absurd endpoint cannot make the others look late.
    */
   isBehind(endpoint: number): boolean
+  /** The slot that an endpoint answered from last, with its time. */
+  headOf(endpoint: number): { readonly number: bigint; readonly timestampSec: bigint } | undefined
 }
 
 type Head = Pick<SolanaClock, 'slot' | 'timestampSec'>
@@ -41,6 +43,10 @@ export function createSolanaHeads({ clock, slotMs }: { readonly clock: Clock; re
   return {
     observe(endpoint, { slot, timestampSec }) {
       seen.set(endpoint, { slot, timestampSec, atMs: clock.monotonicMs() })
+    },
+    headOf(endpoint) {
+      const last = seen.get(endpoint)
+      return last === undefined ? undefined : { number: last.slot, timestampSec: last.timestampSec }
     },
     isBehind(endpoint) {
       const recent = [...seen].filter(([, { atMs }]) => clock.monotonicMs() - atMs < MEMORY_MS)

@@ -23,7 +23,7 @@ function scripted(...answers: readonly (() => Response)[]) {
   const connection = createConnection('https://rpc-secret', {
     clock,
     fetch,
-    record,
+    record: (outcome, latencyMs) => record(outcome, latencyMs, 2),
     random: () => 0,
     timeoutMs: 60_000,
   })
@@ -53,7 +53,7 @@ test('a connection counts each request by its outcome', async () => {
   leaving.abort()
   expect(await left).toBeInstanceOf(Error)
   for (const outcome of ['ok', 'reverted', 'refused', 'busy', 'failed', 'left']) {
-    expect(made.lines()).toContain(`walletscope_rpc_requests_total{chain_id="10",outcome="${outcome}"} 1`)
+    expect(made.lines()).toContain(`walletscope_rpc_requests_total{chain_id="10",endpoint="2",outcome="${outcome}"} 1`)
   }
 })
 
@@ -61,7 +61,7 @@ test('a connection times each request and never names its endpoint', async () =>
   const made = scripted(answer(1, { result: '0x1' }), () => new Response('gone', { status: 500 }))
   for (let count = 0; count < 3; count++) await made.send()
   const lines = made.lines()
-  expect(lines).toContain('walletscope_rpc_request_duration_seconds_count{chain_id="10"} 3')
-  expect(lines).toContain('walletscope_rpc_request_duration_seconds_bucket{chain_id="10",le="0.1"} 0')
+  expect(lines).toContain('walletscope_rpc_request_duration_seconds_count{chain_id="10",endpoint="2"} 3')
+  expect(lines).toContain('walletscope_rpc_request_duration_seconds_bucket{chain_id="10",endpoint="2",le="0.1"} 0')
   expect(lines.join()).not.toContain('rpc-secret')
 })

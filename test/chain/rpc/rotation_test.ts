@@ -41,6 +41,7 @@ function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: r
       blamesRefusals: false,
       ...policy,
     },
+    headOf: () => undefined,
     isBehind: (index) => behind.includes(index),
     look: async ({ index }) => looked.push(index),
     exhausted: (exhaustion) => new Exhausted(exhaustion),

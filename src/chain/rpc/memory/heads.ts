@@ -29,6 +29,8 @@ export interface Heads {
   observe(endpoint: number, head: Head): HeadVerdict
   /** True if the endpoint's last head was not believed. */
   isDoubted(endpoint: number): boolean
+  /** The newest block that an endpoint has shown, if it was believed. */
+  headOf(endpoint: number): Head | undefined
   /** Drops what the endpoint has shown. */
   forget(endpoint: number): void
 }
@@ -89,6 +91,10 @@ export function createHeads({
     isDoubted(endpoint) {
       const entry = shown.get(endpoint)
       return entry !== undefined && isRecent(entry) && entry.verdict !== 'believed'
+    },
+    headOf(endpoint) {
+      const entry = shown.get(endpoint)
+      return entry?.verdict === 'believed' ? entry.head : undefined
     },
     forget: (endpoint) => void shown.delete(endpoint),
   }

@@ -30,6 +30,8 @@ export interface EndpointReport {
   readonly latencyMs: number | undefined
   /** Milliseconds until its own rate limit allows the next request; 0 if no limit is in force. */
   readonly busyMs: number
+  /** Its newest block as it was last seen; undefined before, or if the others contradict it. */
+  readonly head: { readonly number: bigint; readonly timestampSec: bigint } | undefined
 }
 
 /**
@@ -107,6 +109,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   readonly policy: RotationPolicy
   /** True if others have shown later blocks than this one. */
   readonly isBehind: (index: number) => boolean
+  /** The newest block that it has shown. */
+  readonly headOf: (index: number) => EndpointReport['head']
   /** Probes an endpoint for its newest block; the function itself notes the result. */
   readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
   /** The error of a request that no endpoint answered. */
@@ -116,7 +120,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
 }): Rotation<E> {
-  const { endpoints, policy, isBehind, exhausted, clock, random } = options
+  const { endpoints, policy, isBehind, headOf, exhausted, clock, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs } = policy
   const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
   const watch = createWatch(options)
@@ -198,10 +202,11 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       }
     },
     report: () =>
-      endpoints.map(({ health, removed }) => ({
+      endpoints.map(({ index, health, removed }) => ({
         state: removed ? 'removed' : health.state(),
         latencyMs: health.latencyMs(),
         busyMs: health.busyMs(),
+        head: headOf(index),
       })),
     close: watch.close,
   }

@@ -1,10 +1,10 @@
-import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { Database } from '../db/database.ts'
-import { checkServable, SchemaError } from '../db/schema.ts'
-import { KAMINO_MAINNET } from '../finance/price/table/kamino.ts'
-import type { Probe } from '../http/page/probes.ts'
-import type { Log } from '../lib/log.ts'
-import type { Clients } from './clients.ts'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import type { Database } from '../../db/database.ts'
+import { checkServable, SchemaError } from '../../db/schema.ts'
+import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
+import type { Probe } from '../../http/page/probes.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Clients } from '../clients.ts'
 
 /** Throws `SchemaError` if the database is there and is not one to serve from. */
 export async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
