@@ -111,7 +111,7 @@ export interface ConfirmedAtSlot {
 export interface AccountWatcher {
   /** How long a slot usually lasts, milliseconds. */
   readonly slotMs: number
-  /** The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`. Throws `UnavailableError`. */
+  /** The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`. Throws `UpstreamError`. */
   confirm(subjects: readonly WatchSubject[], minSlot: bigint, signal: AbortSignal): Promise<ConfirmedAtSlot>
   readonly subjectsMax: number
 }

@@ -9,9 +9,11 @@ import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { kaminoEntries } from '../setting.ts'
 import { createKaminoReader } from './read/read.ts'
+import { createWatcher } from './read/watcher.ts'
 import { batchRoute } from './routes/batch.ts'
 import { listRoute } from './routes/list.ts'
 import { obligationRoutes } from './routes/obligation.ts'
+import { WATCHABLE } from './routes/watch.ts'
 import { withMarkets } from './table/markets.ts'
 
 /** Where obligations are, and in which markets they are looked for if no endpoint can search. */
@@ -33,6 +35,14 @@ export const KAMINO = defineFamily({
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
   settingOf: settingFrom,
   accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
+  watch: ({ settings, connect }) => ({
+    ...WATCHABLE,
+    accountWatcher() {
+      const services = connect()
+      const reader = readerOf(settings, services)
+      return reader && services.solana && createWatcher(reader, services.solana)
+    },
+  }),
   routes({ settings, connect }) {
     const reader = once(() => readerOf(settings, connect()))
     return [listRoute(reader), batchRoute(reader), ...obligationRoutes(reader)]

@@ -18,10 +18,14 @@ const RESERVES_MAX = 256
 export type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
 /** An obligation to read. It is answered only if all three belong together. */
-export interface ObligationTarget {
+export interface ObligationTarget extends MarketObligation {
+  readonly wallet: string
+}
+
+/** The same, whoever's it is. */
+export interface MarketObligation {
   readonly address: string
   readonly market: string
-  readonly wallet: string
 }
 
 /** A reserve's token and where its price is; undefined without a feed. */
@@ -42,7 +46,7 @@ export interface KnownMarket {
 /** What earlier readings have shown, to ask for all that an answer needs at once. */
 export interface Known {
   /** Accounts that the figures of an obligation need, as far as it and its reserves were read. */
-  addressesFor(target: Pick<ObligationTarget, 'address' | 'market'>): readonly string[]
+  addressesFor(target: MarketObligation): readonly string[]
   /** Of these accounts those that must be read before all are known; empty once they are. */
   unreadFor(target: Pick<ObligationTarget, 'address'>): readonly string[]
   /** Mints of what an obligation has and owes, as far as it and its reserves were read. */

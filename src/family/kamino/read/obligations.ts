@@ -1,9 +1,9 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { mapInTurns } from '../../../lib/async/turns.ts'
-import { maxOf } from '../../../lib/number/fixed_point.ts'
+import { maxOf, minOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
-import type { Known, ObligationTarget } from './known.ts'
+import type { Known, MarketObligation, ObligationTarget } from './known.ts'
 import type { AnswerCheck, Snapshots } from './snapshot.ts'
 
 /** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
@@ -21,12 +21,17 @@ export type ObligationRead =
   | { readonly kind: 'absent'; readonly reason: AbsentReason }
   | { readonly kind: 'broken'; readonly problem: string }
 
+/** An obligation to read. Without a wallet it is answered whoever's it is. */
+type Target = MarketObligation & Partial<Pick<ObligationTarget, 'wallet'>>
+
 /** Obligations in the order they were asked for, and the slot of each. */
 export interface ObligationsRead {
   readonly reads: readonly ObligationRead[]
   /** Without obligations the slot at which there are none. */
   readonly slots: readonly bigint[]
   readonly newest: bigint
+  /** When that was by the cluster's clock at the oldest slot, Unix seconds. */
+  readonly timestampSec: bigint
 }
 
 /** Makes a reader of obligations whose addresses are known. */
@@ -37,11 +42,10 @@ export function createObligationsReader(options: {
 }) {
   const { known, snapshots, check } = options
 
-  function readIn(group: AccountGroup, target: ObligationTarget): ObligationRead {
-    const { address, wallet, market } = target
+  function readIn(group: AccountGroup, { address, wallet, market }: Target): ObligationRead {
     const obligation = snapshots.obligationIn(group, address)
     if (obligation === undefined) return { kind: 'absent', reason: 'no_obligation' }
-    if (obligation.owner !== wallet) return { kind: 'absent', reason: 'other_wallet' }
+    if (wallet !== undefined && obligation.owner !== wallet) return { kind: 'absent', reason: 'other_wallet' }
     if (obligation.market !== market) return { kind: 'absent', reason: 'other_market' }
     const state = snapshots.snapshotIn(group, market, obligation)
     return 'problem' in state ? { kind: 'broken', ...state } : { kind: 'found', snapshot: state }
@@ -51,14 +55,10 @@ export function createObligationsReader(options: {
    * Reads obligations with everything their figures need, each at one slot not before `minSlot`: in one request each if
    * their reserves and feeds are known, else in up to three.
    */
-  return async (
-    session: SolanaSession,
-    targets: readonly ObligationTarget[],
-    minSlot: bigint,
-  ): Promise<ObligationsRead> => {
+  return async (session: SolanaSession, targets: readonly Target[], minSlot: bigint): Promise<ObligationsRead> => {
     if (targets.length === 0) {
-      const { slot } = await session.accounts([], { minSlot })
-      return { reads: [], slots: [slot], newest: slot }
+      const { slot, timestampSec } = await session.accounts([], { minSlot })
+      return { reads: [], slots: [slot], newest: slot, timestampSec }
     }
     let least = minSlot
     for (let left = READS_MAX; ; ) {
@@ -69,7 +69,9 @@ export function createObligationsReader(options: {
       )
       const slots = groups.map(({ slot }) => slot)
       least = slots.reduce(maxOf)
-      if (--left === 0 || reads.every(({ kind }) => kind !== 'broken')) return { reads, slots, newest: least }
+      const isDone = --left === 0 || reads.every(({ kind }) => kind !== 'broken')
+      const timestampSec = groups.map((group) => group.timestampSec).reduce(minOf)
+      if (isDone) return { reads, slots, newest: least, timestampSec }
     }
   }
 }

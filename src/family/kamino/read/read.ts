@@ -7,12 +7,13 @@ import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
+import { minOf } from '../../../lib/number/fixed_point.ts'
 import type { AccountHoldingsReader } from '../../holding.ts'
 import { type ObligationPosition, positionOf } from '../math/position.ts'
 import { type BatchQuery, createBatchReader, type ObligationBatch } from './batch.ts'
 import { createFinder } from './find/find.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { createKnown, type ObligationTarget } from './known.ts'
+import { createKnown, type MarketObligation, type ObligationTarget } from './known.ts'
 import { type AbsentReason, createObligationsReader } from './obligations.ts'
 import { createCheck, createSnapshots } from './snapshot.ts'
 import { createWalletReader, type HeldObligation, type ObligationList, type WalletQuery } from './wallet.ts'
@@ -53,6 +54,16 @@ export interface BatchObligations extends ObligationBatch {
   readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly ListedObligation[] }[]
 }
 
+/** Obligations in the order they were asked for, and what is known of each. */
+export interface SomeObligations {
+  /** None was read before it. */
+  readonly slot: bigint
+  /** Of that slot by the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+  /** `broken` if its figures cannot be told. */
+  readonly positions: readonly (ObligationPosition | 'absent' | 'broken')[]
+}
+
 /** Reads obligations with everything their figures need. Callers that ask within the duration of a slot share one reading. */
 export interface KaminoReader {
   /**
@@ -71,6 +82,11 @@ export interface KaminoReader {
    * was found until then is remembered for two minutes.
    */
   readWallets(query: BatchQuery, signal: AbortSignal): Promise<Dated<BatchObligations>>
+  /**
+   * Reads some obligations, whoever's they are, each at a slot that is `minSlot` or later. Throws `UpstreamError` if
+   * Solana cannot be read.
+   */
+  readObligations(targets: readonly MarketObligation[], minSlot: bigint, signal: AbortSignal): Promise<SomeObligations>
   /** All obligations of a wallet, for its portfolio. */
   readonly holdings: AccountHoldingsReader
 }
@@ -168,5 +184,13 @@ export function createKaminoReader(options: {
       return lists.get({ key: `${wallet}:${market}`, read: readOnce, joinMs: slotMs }, signal)
     },
     readWallets: readBatch,
+    async readObligations(targets, minSlot, signal) {
+      const work = (session: SolanaSession) => read(session, targets, minSlot)
+      const { reads, slots, timestampSec } = await solana.read(work, { signal, budgetMs: LIST_BUDGET_MS })
+      const positions = await mapInTurns(reads, VALUED_IN_TURN, (each) =>
+        each.kind === 'found' ? positionOf(each.snapshot, { slotMs }) : each.kind,
+      )
+      return { slot: slots.reduce(minOf), timestampSec, positions }
+    },
   }
 }

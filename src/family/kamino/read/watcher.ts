@@ -1,0 +1,32 @@
+import type { SolanaClient } from '../../../chain/solana/client.ts'
+import type { AccountWatcher } from '../../watch.ts'
+import { watchedObligation } from '../present/watched.ts'
+import type { KaminoReader } from './read.ts'
+
+/** Obligations of one reading: each request holds a dozen or two. */
+const SUBJECTS_MAX = 500
+
+/** Reads obligations for triggers. */
+export function createWatcher(
+  reader: Pick<KaminoReader, 'readObligations'>,
+  { slotMs }: Pick<SolanaClient, 'slotMs'>,
+): AccountWatcher {
+  return {
+    slotMs,
+    subjectsMax: SUBJECTS_MAX,
+    async confirm(subjects, minSlot, signal) {
+      const targets = subjects.map(({ obligation_address: address = '', market_address: market = '' }) => {
+        return { address, market }
+      })
+      const { slot, timestampSec, positions } = await reader.readObligations(targets, minSlot, signal)
+      return {
+        slot,
+        timestampSec,
+        subjects: positions.map((each) => {
+          if (each === 'absent') return 'gone'
+          return watchedObligation(each === 'broken' ? undefined : each)
+        }),
+      }
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import * as v from 'valibot'
+import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
+import { solanaAddress } from '../../../http/request/input.ts'
+import type { Watchable } from '../../watch.ts'
+
+const NAMED = { obligation_address: solanaAddress, market_address: solanaAddress }
+/** With the wallet, too, the path of the answer is whole: the route asks for it. */
+const subject = v.union([v.strictObject(NAMED), v.strictObject({ ...NAMED, wallet: solanaAddress })])
+
+/** What triggers can watch: an obligation of a market. Its route answers no past block. */
+export const WATCHABLE: Watchable = {
+  subject: () => subject,
+  figures: LENDING_FIGURES,
+  events: [],
+  answerPath({ obligation_address, market_address, wallet }) {
+    const path = `/v1/lending/kamino/position/${obligation_address}/risk?market_address=${market_address}`
+    return wallet === undefined ? path : `${path}&wallet=${wallet}`
+  },
+}
