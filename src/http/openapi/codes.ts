@@ -2,7 +2,10 @@ import type { ErrorCode } from '../../lib/error.ts'
 import type { Route } from '../route/route.ts'
 import { fieldsOf } from './json_schema.ts'
 
-/** Codes of each status, ascending. 431 has none: the runtime answers it by itself, without a body. */
+/**
+ * Codes of each status, ascending. 431 is not among them: the runtime answers it by itself, without a body, and clients
+ * that are made from the document would have to doubt the body of every other failure.
+ */
 type Codes = ReadonlyMap<number, readonly ErrorCode[]>
 
 /** Exactly the failures that a route can answer, whoever asks. Another method is not the route's to refuse. */
@@ -18,7 +21,6 @@ export function codesOf(route: Route): Codes {
     [404, [...given('NOT_FOUND', errors.includes(404)), 'ORGANIZATION_NOT_FOUND']],
     ...(route.body === undefined ? [] : [408, 413, 415].map((status) => [status, ['INVALID_REQUEST']] as const)),
     [429, ['RATE_LIMIT_EXCEEDED']],
-    [431, []],
     [500, [...given('API_ENDPOINT_NOT_CONFIGURED', route.asOf !== false), 'INTERNAL_ERROR']],
     ...(errors.includes(502) ? [[502, ['UPSTREAM_ERROR']] as const] : []),
     [503, ['SERVICE_UNAVAILABLE']],

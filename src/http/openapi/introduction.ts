@@ -19,6 +19,6 @@ export function introductionText({
 - **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
 - **Figures** are decimal text, never floats. Bodies above 1 kB are sent packed by zstd or gzip to whoever accepts that.
 - **Clients**: \`walletscope openapi --client\` prints a typed one; generators take this document. **Agents** call the same at \`/mcp\`.
-- HEAD is answered wherever GET is, at the same price, without a body. OPTIONS is answered with 204 and the methods of the path in \`Allow\`, free and without a key; any other method gets 405.
+- HEAD is answered wherever GET is, at the same price, without a body. OPTIONS is answered with 204 and the methods of the path in \`Allow\`, free and without a key; any other method gets 405. A head of more than 16 kB gets 431 without a body.
 `
 }

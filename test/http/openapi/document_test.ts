@@ -111,7 +111,6 @@ describe('openapiDocument()', () => {
       403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED'],
       404: ['ORGANIZATION_NOT_FOUND'],
       429: ['RATE_LIMIT_EXCEEDED'],
-      431: undefined,
       500: ['API_ENDPOINT_NOT_CONFIGURED', 'INTERNAL_ERROR'],
       503: ['SERVICE_UNAVAILABLE'],
     }

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { runJson } from './accounts.ts'
+import { type Program, type Service, sourceProgram, startService } from './program.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+const devnet = await sharedDevnet()
+const WALLET = devnet.wallets.provider
+
+// Inside the checkout, so that types of the runtime are found from there. The generators are no dependencies of ours:
+// one of them needs another TypeScript, and all of them together are a hundred megabytes.
+mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
+const directory = mkdtempSync(join(ROOT, 'node_modules/.cache/sdk-'))
+
+const TSCONFIG = {
+  compilerOptions: {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    types: ['bun-types'],
+    target: 'ES2023',
+    module: 'ESNext',
+    moduleResolution: 'bundler',
+    lib: ['ES2023', 'DOM', 'DOM.Iterable'],
+  },
+  include: ['*.ts'],
+}
+
+/** What each generator is told, and how whoever generated calls: a list, and a body that is refused. */
+const SDKS = {
+  'openapi-typescript and openapi-fetch': {
+    generate: ['openapi-typescript', 'openapi.json', '-o', 'schema.ts'],
+    use: `
+import createClient from 'openapi-fetch'
+import type { paths } from './schema.ts'
+
+const { BASE = '', KEY = '', WALLET = '' } = process.env
+const client = createClient<paths>({ baseUrl: BASE, headers: { authorization: \`Bearer \${KEY}\` } })
+const query = { wallet: WALLET, chain_id: 1, limit: 2 }
+const list = await client.GET('/v1/positions/uniswap-v3', { params: { query } })
+const total: number | undefined = list.data?.pagination.total
+const batch = await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [] } })
+const code: string | undefined = batch.error?.error.code
+console.log(JSON.stringify({ total, code }))
+`,
+  },
+  'hey-api': {
+    generate: ['openapi-ts', '-i', 'openapi.json', '-o', 'hey', '-c', '@hey-api/client-fetch'],
+    use: `
+import { client } from './hey/client.gen.ts'
+import { batchAavePositions, listUniswapPositions } from './hey/sdk.gen.ts'
+
+const { BASE = '', KEY = '', WALLET = '' } = process.env
+client.setConfig({ baseUrl: BASE, auth: KEY })
+const list = await listUniswapPositions({ query: { wallet: WALLET, chain_id: 1, limit: 2 } })
+const total: number | undefined = list.data?.pagination.total
+const batch = await batchAavePositions({ body: { wallets: [] } })
+const code: string | undefined = batch.error?.error.code
+console.log(JSON.stringify({ total, code }))
+`,
+  },
+  orval: {
+    generate: ['orval', '--config', 'orval.config.json'],
+    use: `
+import { batchAavePositions, listUniswapPositions } from './orval/api.ts'
+
+const { KEY = '', WALLET = '' } = process.env
+const headers = { authorization: \`Bearer \${KEY}\` }
+const list = await listUniswapPositions({ wallet: WALLET, chain_id: 1, limit: 2 }, { headers })
+const total: number | undefined = list.status === 200 ? list.data.pagination.total : undefined
+const batch = await batchAavePositions({ wallets: [] }, undefined, { headers })
+const code: string | undefined = batch.status === 400 ? batch.data.error.code : undefined
+console.log(JSON.stringify({ total, code }))
+`,
+  },
+} as const
+
+let program: Program
+let service: Service
+let environment: Record<string, string> = {}
+
+/** Runs a command in the directory of the generators; its output, and what it said of mistakes. */
+async function run(command: readonly string[]): Promise<{ readonly status: number; readonly said: string }> {
+  const env = { ...process.env, ...environment }
+  const child = Bun.spawn([...command], { cwd: directory, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  const status = await child.exited
+  return { status, said: status === 0 ? out : out + err }
+}
+
+beforeAll(async () => {
+  program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  service = await startService(program)
+  const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])
+  await runJson(program, ['credits', 'grant', id, '100', '--reason', 'calls'])
+  const { key } = await runJson(program, ['key', 'create', id, '--name', 'client'])
+  const base = `http://127.0.0.1:${service.port}`
+  environment = { BASE: base, KEY: key, WALLET }
+  for (const file of ['package.json', 'bun.lock']) cpSync(join(import.meta.dir, 'sdk', file), join(directory, file))
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  writeFileSync(join(directory, 'openapi.json'), await (await fetch(`${base}/openapi.json`)).text())
+  const output = { target: './orval/api.ts', client: 'fetch', baseUrl: base }
+  writeFileSync(join(directory, 'orval.config.json'), JSON.stringify({ api: { input: './openapi.json', output } }))
+  const installed = await run([process.execPath, 'install', '--frozen-lockfile'])
+  expect(installed).toMatchObject({ status: 0 })
+}, 180_000)
+
+afterAll(async () => {
+  await service?.stop()
+  program?.remove()
+  rmSync(directory, { recursive: true, force: true })
+}, 30_000)
+
+describe.each(Object.entries(SDKS))('%s', (name, { generate, use }) => {
+  test('generates a client that compiles strictly, and calls', async () => {
+    const file = `${name.replaceAll(/\W+/g, '_')}.ts`
+    const [command, ...words] = generate
+    expect(await run([process.execPath, join('node_modules/.bin', command), ...words])).toMatchObject({ status: 0 })
+    writeFileSync(join(directory, file), use)
+    expect(await run([join(ROOT, 'node_modules/.bin/tsc'), '-p', '.'])).toEqual({ status: 0, said: '' })
+    const { status, said } = await run([process.execPath, file])
+    expect({ status, said }).toMatchObject({ status: 0 })
+    expect(JSON.parse(said)).toEqual({ total: 8, code: 'INVALID_PARAMETER' })
+  }, 120_000)
+})
