@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 16
-/** Ids made from one call for random bytes; a call for each would cost more than the id. */
+/** Ids made from one call for random bytes, and cut from one text; each for itself would cost more than the rest. */
 const IDS_PER_REFILL = 256
 
 /**
@@ -16,7 +16,8 @@ export function createRequestIds(options: {
   readonly fill: (bytes: Uint8Array<ArrayBuffer>) => void
 }): () => string {
   const pool = new Uint8Array(RANDOM_CHARACTERS * IDS_PER_REFILL)
-  let used = pool.length
+  let letters = ''
+  let used = 0
   let lastMs = -1
   let prefix = ''
   return () => {
@@ -25,13 +26,13 @@ export function createRequestIds(options: {
       lastMs = ms
       prefix = `req_${timePrefix(ms)}`
     }
-    if (used === pool.length) {
+    if (used === letters.length) {
       options.fill(pool)
+      letters = Buffer.from(pool.map((byte) => ALPHABET.charCodeAt(byte & 31))).toString('latin1')
       used = 0
     }
-    let id = prefix
-    for (const end = used + RANDOM_CHARACTERS; used < end; used += 1) id += ALPHABET.charAt((pool[used] ?? 0) & 31)
-    return id
+    used += RANDOM_CHARACTERS
+    return prefix + letters.slice(used - RANDOM_CHARACTERS, used)
   }
 }
 
