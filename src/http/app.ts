@@ -13,7 +13,7 @@ import { takesNoKey } from './exchange/idempotency.ts'
 import { createInFlight } from './exchange/in_flight.ts'
 import { createOpenings } from './exchange/openings.ts'
 import { failed } from './exchange/refusal.ts'
-import { createOwnerSlots } from './exchange/slots.ts'
+import { createSlotsByOwner } from './exchange/slots.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import type { Pages } from './page/page.ts'
@@ -105,7 +105,7 @@ export function createApp(options: AppOptions): App {
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   // The request that asks has its place already.
   const placesLeft = () => inFlightMax + 1 - inFlight.count()
-  const slots = createOwnerSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
+  const slots = createSlotsByOwner(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
     placesLeft,
     what: 'requests of this organization',
   })

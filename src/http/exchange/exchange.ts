@@ -12,7 +12,7 @@ import type { Admission, Caller, Gate, Principal, SessionAsked, Settled, Settlem
 import { claimOf, keptOf, replayOf, superseded } from './idempotency.ts'
 import type { Opening, Openings } from './openings.ts'
 import { failed, refusal, unknownKey, withoutWork } from './refusal.ts'
-import type { OwnerSlots } from './slots.ts'
+import type { SlotsByOwner } from './slots.ts'
 import { expectCredits, unpaid } from './spending.ts'
 
 /** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
@@ -78,7 +78,7 @@ export interface ExchangeServices {
   /** Without one no answer has a receipt or says what it was read from. */
   readonly notary?: Notary | undefined
   /** By organization. */
-  readonly slots: OwnerSlots
+  readonly slots: SlotsByOwner
   /** True if no more requests can be taken. */
   readonly full: () => boolean
 }
@@ -191,8 +191,12 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   if ('read' in call) {
     const made = witnessed(call, { exchange, accepted, services })
     const reader = { callerSignal: signal, organizationId, requestedAtMs }
-    const answer = await slots(organizationId, () => deadlines.read(made, reader))
-    opening = openings.make(sent, { answer, creditsMin })
+    slots.take(organizationId)
+    try {
+      opening = openings.make(sent, { answer: await deadlines.read(made, reader), creditsMin })
+    } finally {
+      slots.leave(organizationId)
+    }
   } else opening = call
   const { text, headers, credits } = opening
   const body = `${text},"request_id":${JSON.stringify(requestId)}}`
