@@ -14,7 +14,7 @@ import type { KeyFact, KeyFacts } from './facts.ts'
 import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
 
 /** One request before its work. */
-export type AdmitRequest = Required<GateRequest>
+export type AdmitRequest = GateRequest
 
 /** A request whose key is known. */
 interface Call {
@@ -61,6 +61,8 @@ function factNameOf(principal: Principal): string {
 const ATTEMPTS_MAX = 8
 const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 const NO_LIMITS: readonly never[] = []
+const NO_FEATURES: readonly never[] = []
+const NOBODY: ReadonlySet<string> = new Set()
 
 /**
  * Decides all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the strict
@@ -73,8 +75,7 @@ export async function admitBatch(
   facts: KeyFacts,
 ): Promise<readonly Admission[]> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const unknown = await readMissing(db, requests, facts)
-    const calls = unknown === undefined ? undefined : callsOf(requests, { facts, unknown })
+    const calls = await knownCalls(db, requests, facts)
     if (calls === undefined) continue
     const organizations = organizationsOf(calls)
     if (organizations.size === 0) return requests.map(() => UNKNOWN_KEY)
@@ -86,23 +87,31 @@ export async function admitBatch(
   throw new UnavailableError('The database could not admit a batch of requests')
 }
 
-/** Reads missing facts; returns the names that do not exist, or undefined if the facts were out of date on arrival. */
-async function readMissing(
+/** Each request with its fact, undefined for an unknown key. Undefined altogether if a fact went out of date. */
+async function knownCalls(
   db: Database,
   requests: readonly AdmitRequest[],
   facts: KeyFacts,
-): Promise<ReadonlySet<string> | undefined> {
-  const hashes = new Set<string>()
-  const organizations = new Set<string>()
-  for (const { principal } of requests) {
-    const name = factNameOf(principal)
-    if (facts.find(name) === undefined) (principal.kind === 'job' ? organizations : hashes).add(name)
-  }
+): Promise<readonly (Call | undefined)[] | undefined> {
+  const remembered = callsOf(requests, facts, NOBODY)
+  if (remembered.missing.size === 0) return remembered.calls
+  const unknown = await readMissing(db, remembered.missing, facts)
+  if (unknown === undefined) return undefined
+  const { calls, missing } = callsOf(requests, facts, unknown)
+  return missing.size === 0 ? calls : undefined
+}
+
+/** Facts that are asked for, by name. */
+type Missing = ReadonlyMap<string, Principal['kind']>
+
+/** Reads missing facts; returns the names that do not exist, or undefined if the facts were out of date on arrival. */
+async function readMissing(db: Database, asked: Missing, facts: KeyFacts): Promise<ReadonlySet<string> | undefined> {
+  const namesOf = (wanted: Principal['kind']) => [...asked].flatMap(([name, kind]) => (kind === wanted ? name : []))
+  const [hashes, organizations] = [namesOf('key'), namesOf('job')]
   const names = [...hashes, ...organizations]
   const missing = new Set(names)
-  if (missing.size === 0) return missing
   const since = facts.epoch
-  const [read] = await gateFacts(db, { epoch: since, hashes: [...hashes], organizations: [...organizations] })
+  const [read] = await gateFacts(db, { epoch: since, hashes, organizations })
   if (read === undefined) throw new Error('Cannot read facts about keys: the database answered no row')
   const keys = read.key_nos.map((no, place) => ({
     name: names[no - 1] ?? '',
@@ -126,17 +135,20 @@ async function readMissing(
   return missing
 }
 
-/** Each request with its fact, undefined for an unknown key. Undefined altogether if a fact went out of date. */
+/** Requests as far as the facts about them are remembered. */
 function callsOf(
   requests: readonly AdmitRequest[],
-  { facts, unknown }: { readonly facts: KeyFacts; readonly unknown: ReadonlySet<string> },
-): readonly (Call | undefined)[] | undefined {
+  facts: KeyFacts,
+  unknown: ReadonlySet<string>,
+): { readonly calls: readonly (Call | undefined)[]; readonly missing: Missing } {
   const calls: (Call | undefined)[] = []
+  const missing = new Map<string, Principal['kind']>()
+  const { nowMs } = facts
   for (const request of requests) {
     const { principal, endpoint } = request
     const name = factNameOf(principal)
-    const fact = facts.find(name)
-    if (fact === undefined && !unknown.has(name)) return undefined
+    const fact = facts.find(name, nowMs)
+    if (fact === undefined && !unknown.has(name)) missing.set(name, principal.kind)
     // From another network the key does not exist: whoever found it must not learn that it is one.
     if (fact === undefined || (principal.kind === 'key' && !comesFrom(principal.client, fact))) {
       calls.push(undefined)
@@ -146,7 +158,7 @@ function callsOf(
     const refusal = fact.refusal || switchedOff(request, facts) || notAllowed(endpoint, fact)
     calls.push({ request, fact, apiKeyId, refusal, limits: boundsOf(fact, request.session) })
   }
-  return calls
+  return { calls, missing }
 }
 
 /** A key's day and a session, if the request has them. */
@@ -166,7 +178,7 @@ function rowNameOf({ id, period }: Bound): string {
   return `${period} ${id}`
 }
 
-function switchedOff({ endpoint, features }: AdmitRequest, { off }: KeyFacts): RefusalCode | '' {
+function switchedOff({ endpoint, features = NO_FEATURES }: AdmitRequest, { off }: KeyFacts): RefusalCode | '' {
   if (endpoint !== null && off.endpoints.has(endpoint)) return 'ENDPOINT_DISABLED'
   return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }

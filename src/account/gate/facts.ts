@@ -96,12 +96,16 @@ export function createKeyFacts(options: {
     get epoch(): number {
       return epoch
     },
+    /** The time by which facts are old, for all look-ups of one batch. */
+    get nowMs(): number {
+      return clock.monotonicMs()
+    },
     /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
-    find(name: string): KeyFact | undefined {
+    find(name: string, nowMs = clock.monotonicMs()): KeyFact | undefined {
       const fact = facts.get(name)
       if (fact === undefined || fact.epoch < allChangedAt) return undefined
       if (changedAt.size > 0 && fact.epoch < (changedAt.get(fact.organizationId) ?? 0)) return undefined
-      return clock.monotonicMs() - fact.readMs < AGE_MAX_MS ? fact : undefined
+      return nowMs - fact.readMs < AGE_MAX_MS ? fact : undefined
     },
     /** True if the key was once recognised, even if its fact is out of date. */
     knows: (name: string) => facts.has(name),

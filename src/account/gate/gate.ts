@@ -19,7 +19,7 @@ import { LEASE_MS, openJournal } from './journal.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLimit } from './refusals.ts'
 import { rollupJob } from './rollup.ts'
-import { isSuperseded, type SettleOutcome, settleBatch, settleKept, storable } from './settle.ts'
+import { isRefused, isSuperseded, type SettleOutcome, settleBatch, settleKept, storable } from './settle.ts'
 import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
 
@@ -60,7 +60,6 @@ const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 /** How often the journal shows, within a lease, that this process lives. */
 const BEATS_PER_LEASE = 5
-const NO_FEATURES: readonly Feature[] = []
 
 /** A settlement whose answer is kept. */
 interface Kept {
@@ -101,11 +100,11 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: observed('admit', decide),
   })
-  const settlements = createBatcher<Settlement, SettleOutcome>({
+  const settlements = createBatcher<Settlement, Settled>({
     ...limits,
     flush: observed('settle', (batch) => orVoid(batch, settleBatch)),
   })
-  const kept = createBatcher<Kept, SettleOutcome>({
+  const kept = createBatcher<Kept, Settled>({
     ...limits,
     itemsMax: KEPT_BATCH_MAX,
     flush: observed('settle', (batch) =>
@@ -145,14 +144,18 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  async function orVoid(batch: readonly Settlement[], settle: typeof settleBatch): Promise<readonly SettleOutcome[]> {
+  /** Each settled, or why not. */
+  async function orVoid(
+    batch: readonly Settlement[],
+    settle: typeof settleBatch,
+  ): Promise<readonly (Settled | Error)[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettled(error)
     })
     try {
       const outcomes = await settle(within(db, { deadlineMs, clock }), batch)
       rollups.wake()
-      return outcomes
+      return outcomes.some(isRefused) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
@@ -162,36 +165,46 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  async function settle(settlement: Settlement, answer?: KeptAnswer): Promise<Settled> {
+  function reasoned(outcome: SettleOutcome, settlement: Settlement | undefined): Settled | Error {
+    if (!isRefused(outcome) || isSuperseded(outcome)) return outcome
+    const { code, constraint } = outcome
+    log.error({ msg: 'The database refused a settlement', settlementId: settlement?.settlementId, code, constraint })
+    return unsettled(outcome)
+  }
+
+  function settle(settlement: Settlement, answer?: KeptAnswer): Promise<Settled> {
     const { admitted, caller, requestedAtMs } = settlement
     if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
       unlogged.add(1)
-      return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
+      return Promise.resolve({ paid: true, creditsCharged: 0, creditsRemaining: caller.credits })
     }
     // Nothing may be sent whose outcome, if unknown, could not be remembered.
-    if (voider.full) throw unsettled(new Error('journal full'))
+    if (voider.full) return Promise.reject(unsettled(new Error('journal full')))
     const safe = storable(settlement)
-    const outcome = await (answer === undefined ? settlements.submit(safe) : kept.submit({ settlement: safe, answer }))
-    if (!('refused' in outcome)) return outcome
-    if (isSuperseded(outcome.refused)) {
+    return answer === undefined ? settlements.submit(safe) : settleAndKeep(safe, answer)
+  }
+
+  async function settleAndKeep(settlement: Settlement, answer: KeptAnswer): Promise<Settled> {
+    try {
+      return await kept.submit({ settlement, answer })
+    } catch (error) {
+      if (!isSuperseded(error)) throw error
       const logged = await settle({ ...settlement, status: 409, credits: 0 })
       return { ...logged, paid: false, isSuperseded: true }
     }
-    const { code, constraint } = outcome.refused
-    log.error({ msg: 'The database refused a settlement', settlementId: safe.settlementId, code, constraint })
-    throw unsettled(outcome.refused)
   }
 
   return {
     get voidsWaiting() {
       return voider.waiting
     },
-    holder: (key, client) =>
-      isWellFormedKey(key)
-        ? { kind: 'key', hash: hashKey(key), ...(client === undefined ? {} : { client }) }
-        : undefined,
-    async admit({ principal, endpoint, features = NO_FEATURES, session }) {
-      const request = { principal, endpoint, features, session }
+    holder(key, client) {
+      if (!isWellFormedKey(key)) return undefined
+      const hash = hashKey(key)
+      return client === undefined ? { kind: 'key', hash } : { kind: 'key', hash, client }
+    },
+    admit(request) {
+      const { principal } = request
       // Nobody outside can invent a job.
       if (principal.kind === 'job' || facts.knows(principal.hash)) return admissions.submit(request)
       return admitStranger(request, principal.hash)

@@ -9,6 +9,7 @@ import { recordsOf } from './idempotency.ts'
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
 const REQUEST_ID_LENGTH_MAX = 64
+const LATENCY_MAX_MS = 2_147_483_647
 /** Prefix of a request id that we made; the settlement's id follows. */
 const OWN_PREFIX = 'req_'
 const HOUR_MS = 3_600_000
@@ -22,17 +23,25 @@ const SUPERSEDED = 'WS409'
 const ROW_FAULT_CLASSES = ['22', '23']
 
 /** What became of one settlement: its verdict, or why the database refused its row. */
-export type SettleOutcome = Settled | { readonly refused: SqlError }
+export type SettleOutcome = Settled | SqlError
+
+/** True if the database refused the row. */
+export function isRefused(outcome: SettleOutcome): outcome is SqlError {
+  return outcome instanceof SqlError
+}
 
 /** A settlement that is safe to store: texts printable and cut, numbers whole. */
 export function storable(settlement: Settlement): Settlement {
-  return {
-    ...settlement,
-    requestId: printable(settlement.requestId, REQUEST_ID_LENGTH_MAX),
-    method: printable(settlement.method, METHOD_LENGTH_MAX),
-    path: printable(settlement.path, PATH_LENGTH_MAX),
-    latencyMs: Math.min(Math.max(0, Math.round(settlement.latencyMs)), 2_147_483_647),
-  }
+  const requestId = printable(settlement.requestId, REQUEST_ID_LENGTH_MAX)
+  const method = printable(settlement.method, METHOD_LENGTH_MAX)
+  const path = printable(settlement.path, PATH_LENGTH_MAX)
+  const latencyMs = Math.min(Math.max(0, Math.round(settlement.latencyMs)), LATENCY_MAX_MS)
+  const isSafe =
+    requestId === settlement.requestId &&
+    method === settlement.method &&
+    path === settlement.path &&
+    latencyMs === settlement.latencyMs
+  return isSafe ? settlement : { ...settlement, requestId, method, path, latencyMs }
 }
 
 /**
@@ -46,9 +55,10 @@ export function settleBatch(db: Database, settlements: readonly Settlement[]): P
 }
 
 async function settleHours(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
-  const hours = new Set(settlements.map(hourOf))
-  if (hours.size === 1) return settleHour(settlements, charge)
+  const hour = hourOf(settlements[0])
+  if (settlements.every((each) => hourOf(each) === hour)) return settleHour(settlements, charge)
   // Rollups count by the hour, so each hour has its own statement; the oldest, which was admitted first, goes first.
+  const hours = new Set(settlements.map(hourOf))
   const outcomes = new Map<Settlement, SettleOutcome>()
   for (const hour of [...hours].sort((a, b) => a - b)) {
     const part = settlements.filter((each) => hourOf(each) === hour)
@@ -76,8 +86,8 @@ export async function settleKept(
 }
 
 /** True if a settlement was refused because its idempotency key has gone to another request. */
-export function isSuperseded(refused: SqlError): boolean {
-  return refused.code === SUPERSEDED
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof SqlError && error.code === SUPERSEDED
 }
 
 /**
@@ -103,7 +113,7 @@ async function settleHour(settlements: readonly Settlement[], charge: Charge): P
     return await settleAll(settlements, charge)
   } catch (error) {
     if (!isRowFault(error)) throw error
-    if (settlements.length === 1) return [{ refused: error }]
+    if (settlements.length === 1) return [error]
     const middle = settlements.length >> 1
     // One after the other: the order of arrival decides who can pay.
     const first = await settleHour(settlements.slice(0, middle), charge)

@@ -3,8 +3,11 @@ import { UnavailableError } from '../error.ts'
 import { createIdle } from './wait.ts'
 
 export interface BatcherOptions<Item, Result> {
-  /** Does the work for all items at once; results are in their order. A rejection fails every item of the batch. */
-  readonly flush: (items: readonly Item[]) => Promise<readonly Result[]>
+  /**
+   * Does the work for all items at once; results are in their order, and an error among them fails its item. A rejection
+   * fails every item of the batch.
+   */
+  readonly flush: (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
   readonly clock: Clock
   /** Most items of one flush. */
   readonly itemsMax: number
@@ -28,8 +31,9 @@ const TURNS_MAX = 4
 const ITEMS_ENOUGH = 64
 
 /**
- * Groups items into batches: each flush takes what arrived while the one before was under way. Without a timer: if nothing is under way, a flush leaves as soon as a turn of the event loop brings no
- * further items. More than one flush is under way only if flushes are slow, as over a network.
+ * Groups items into batches: each flush takes what arrived while the one before was under way. Without a timer: if
+ * nothing is under way, a flush leaves as soon as a turn of the event loop brings no further items. More than one flush is
+ * under way only if flushes are slow, as over a network.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>) {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
@@ -89,10 +93,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   }
 
   async function fly(batch: readonly Waiting<Item, Result>[], landed: () => void): Promise<void> {
-    let results: readonly Result[]
+    let results: readonly (Result | Error)[]
     try {
       results = await flush(batch.map((each) => each.item))
-      if (results.length !== batch.length || batch.some((_, index) => !(index in results))) {
+      if (results.length !== batch.length || hasHole(results)) {
         throw new Error(`Cannot settle a batch of ${batch.length}: other results came back`)
       }
     } catch (error) {
@@ -101,7 +105,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       return
     }
     landed()
-    for (const [index, each] of batch.entries()) each.resolve(results[index] as Result)
+    for (let index = 0; index < batch.length; index++) {
+      const result = results[index] as Result | Error
+      if (result instanceof Error) batch[index]?.reject(result)
+      else batch[index]?.resolve(result)
+    }
   }
 
   return {
@@ -122,4 +130,9 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     /** Resolves when nothing waits and nothing is in flight. */
     idle: idle.wait,
   }
+}
+
+function hasHole(results: readonly unknown[]): boolean {
+  for (let index = 0; index < results.length; index++) if (!(index in results)) return true
+  return false
 }
