@@ -31,7 +31,7 @@ export const BACKED_UP: readonly string[] = [
   'webhook',
   'watch',
   'watch_state',
-  'watch_happening',
+  'watch_told',
   'watch_hour',
   'watch_cursor',
   'watch_sight',

@@ -90,8 +90,8 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into webhook (organization_id, id, url, name) values ('odd_0', 'whk_1', 'https://hook.test/', '😀')`,
     `insert into watch (organization_id, id, chain_id, family, subject, clause, clear, webhook_id, api_key_id)
      values ('odd_0', 'trg_1', 1, 'aave-v3', '{"wallet": "0x"}', '{"event": ["odd"]}', 1e-18, 'whk_1', 'key')`,
-    `insert into watch_state (organization_id, id, since_hash) values ('odd_0', 'trg_1', '\\x00ff')`,
-    `insert into watch_happening values ('odd_0', 'trg_1', 1, 2, '\\x00ff', '😀')`,
+    `insert into watch_state (organization_id, id, value) values ('odd_0', 'trg_1', '😀')`,
+    `insert into watch_told values ('odd_0', 'trg_1', 1, 1, 'safe', 0, 2, '😀')`,
     `insert into watch_hour values ('odd_0', 473000)`,
     `insert into watch_cursor values (1, 'safe', 0, 'holder', 9007199254740993, 'infinity', 1, '\\x', now())`,
     `insert into watch_sight values (1, 'safe', 0, 'aave-v3', 2, now())`,
