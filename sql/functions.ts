@@ -166,8 +166,8 @@ export const triggerHour = callValue<
 /** Makes a process the one that evaluates a line, or keeps it that for so long. */
 export const triggerTake = callRows<
   { chainId: string | number; finality: string; shard: number; holder: string; sec: number },
-  { epoch: string; block: string; block_hash: string }
->('background', { name: 'trigger_take', params: ['chainId', 'finality', 'shard', 'holder', 'sec'], columns: ['epoch', 'block', 'block_hash'] })
+  { epoch: string; block: string; block_hash: string; block_sec: string }
+>('background', { name: 'trigger_take', params: ['chainId', 'finality', 'shard', 'holder', 'sec'], columns: ['epoch', 'block', 'block_hash', 'block_sec'] })
 
 /** Stores what wallets entered, and what is complete with that. */
 export const walletEntryStore = callValue<

@@ -541,6 +541,30 @@ declare module '*/queries/wallet_entry_list.sql' {
   export default text
 }
 
+declare module '*/queries/watch_block_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, finality: string, shard: number],
+    { number: string; hash: string }
+  >
+  export default text
+}
+
+declare module '*/queries/watch_line_list.sql' {
+  const text: SqlText<
+    [chain_ids: readonly string[]],
+    { chain_id: string; finality: string; shard: number }
+  >
+  export default text
+}
+
+declare module '*/queries/watch_list_changed.sql' {
+  const text: SqlText<
+    [chain_id: string | number, finality: string, shard: number, seen: string, after_organization: string, after_id: string, max: string | number],
+    { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
+  >
+  export default text
+}
+
 declare module '*.sql' {
   const text: string
   export default text

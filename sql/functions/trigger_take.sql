@@ -1,9 +1,9 @@
 -- Makes a process the one that evaluates a line, or keeps it that for so long. Returns nothing if another one is it, else
--- the epoch and how far the line is evaluated: -1 and '' if it is not yet.
+-- the epoch and how far the line is evaluated: -1, '' and 0 if it is not yet.
 -- lane background
 create or replace function trigger_take(
   p_chain_id bigint, p_finality text, p_shard integer, p_holder text, p_sec integer
-) returns table (epoch bigint, block bigint, block_hash text) language plpgsql as $$
+) returns table (epoch bigint, block bigint, block_hash text, block_sec bigint) language plpgsql as $$
 #variable_conflict use_column
 begin
   return query
@@ -13,6 +13,7 @@ begin
   set holder = excluded.holder, lease_until = excluded.lease_until,
     epoch = c.epoch + case when c.holder = excluded.holder then 0 else 1 end
   where c.holder = excluded.holder or c.lease_until <= clock_timestamp()
-  returning c.epoch, coalesce(c.block, -1), coalesce(encode(c.block_hash, 'hex'), '');
+  returning c.epoch, coalesce(c.block, -1), coalesce(encode(c.block_hash, 'hex'), ''),
+    coalesce(extract(epoch from c.block_at), 0)::bigint;
 end
 $$;

@@ -18,6 +18,7 @@ export interface Line {
 export interface BlockMark {
   readonly number: bigint
   readonly hash: string
+  readonly timestampSec: bigint
 }
 
 /** A line of which this process is the only one that commits, as long as the epoch is the same. */
@@ -42,7 +43,7 @@ export interface TriggerChange {
 export interface BlockCommit {
   readonly line: Line
   readonly tenure: Tenure
-  readonly block: BlockMark & { readonly timestampSec: bigint }
+  readonly block: BlockMark
   /** What was evaluated from this block on was replaced; null if nothing was. */
   readonly fork: bigint | null
   /** Older blocks are final. */
@@ -65,7 +66,8 @@ export async function takeLine(db: Database, line: Line, holder: string): Promis
   const { chainId, finality, shard } = line
   const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec: LEASE_SEC })
   if (row === undefined) return undefined
-  const at = row.block === '-1' ? null : { number: BigInt(row.block), hash: hexOf(row.block_hash) }
+  const mark = { number: BigInt(row.block), hash: hexOf(row.block_hash), timestampSec: BigInt(row.block_sec) }
+  const at = mark.number < 0n ? null : mark
   return { epoch: row.epoch, at }
 }
 

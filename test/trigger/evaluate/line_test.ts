@@ -93,7 +93,7 @@ test('commitBlock makes a change, its message and its charge, and nothing of it 
   // The same again: the line is at that block.
   expect(await commitBlock(db, commit)).toBeUndefined()
   // And at the next block, by somebody who does not know of the change.
-  const at = { number: 10n, hash: HASHES[0] ?? '' }
+  const at = { number: 10n, hash: HASHES[0] ?? '', timestampSec: 1_700_000_000n }
   const next = { number: 11n, hash: HASHES[1] ?? '', timestampSec: 1_700_000_012n }
   const again = commitOf(made, { tenure: { ...made.tenure, at }, block: next, changes: [fired(made.trigger)] })
   expect(await commitBlock(db, again)).toHaveLength(1)

@@ -1,0 +1,11 @@
+-- The newest blocks that a line was evaluated at.
+-- $1 chain_id bigint
+-- $2 finality text
+-- $3 shard smallint
+-- number not null
+-- hash not null
+select b.number, encode(b.hash, 'hex') as hash
+from watch_block b
+where b.chain_id = $1 and b.finality = $2 and b.shard = $3
+order by b.number desc
+limit 1000

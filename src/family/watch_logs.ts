@@ -1,0 +1,46 @@
+import type { FinanceClient } from '../finance/chain.ts'
+import { type LogRange, merged } from '../history/logs/check_logs.ts'
+import { createLogSource } from '../history/logs/source.ts'
+import type { HistoryLog, LogFilter } from '../history/stream.ts'
+
+/** Time for the logs of a block, over all endpoints. */
+const BUDGET_MS = 10_000
+
+/**
+ * The logs of a block, or of a range, that any of these filters wants, in their order, with one request if the filters
+ * together are narrow. Throws as `ChainClient.read`.
+ */
+export async function readWatchedLogs(
+  client: FinanceClient,
+  { filters, range }: { readonly filters: readonly LogFilter[]; readonly range: LogRange },
+  signal: AbortSignal,
+): Promise<readonly HistoryLog[]> {
+  // Without an address a filter would want all contracts: none is known yet.
+  const asked = unionOf(filters.filter(({ addresses }) => addresses === null || addresses.length > 0))
+  if (asked.length === 0) return []
+  return await client.read(
+    async (endpoint, within) => {
+      const source = createLogSource(endpoint, client.chain.id)
+      return merged(await Promise.all(asked.map((filter) => source.logs(filter, range, within))))
+    },
+    { signal, budgetMs: BUDGET_MS, priority: 'background' },
+  )
+}
+
+/** Filters that all want logs of named contracts as one, which wants a little more; the others as they are. */
+function unionOf(filters: readonly LogFilter[]): readonly LogFilter[] {
+  const named = filters.filter(({ addresses }) => addresses !== null)
+  const [first] = named
+  if (named.length < 2 || first === undefined) return filters
+  const joined = named.slice(1).reduce<LogFilter>(
+    (a, b) => ({
+      addresses: [...new Set([...(a.addresses ?? []), ...(b.addresses ?? [])])],
+      topics: a.topics.slice(0, b.topics.length).map((each, at) => {
+        const other = b.topics[at] ?? null
+        return each === null || other === null ? null : [...new Set([...each, ...other])]
+      }),
+    }),
+    first,
+  )
+  return [...filters.filter(({ addresses }) => addresses === null), joined]
+}

@@ -1,0 +1,54 @@
+import type { Metrics } from '../../lib/metrics.ts'
+import type { Line } from './line.ts'
+
+/** What a line of this process is told to show. */
+export interface LineRecorder {
+  evaluated(line: Line, of: { block: bigint; atMs: number; screened: number; confirmed: number; changes: number }): void
+  failed(line: Line, family: string): void
+  ended(line: Line): void
+}
+
+/** Registers the metrics of evaluation. */
+export function createLineMetrics(metrics: Metrics, nowMs: () => number): LineRecorder {
+  const last = new Map<string, { readonly line: Line; readonly block: bigint; readonly atMs: number }>()
+  const labels = ['chain_id', 'finality']
+  const subjects = metrics.counter({
+    name: 'walletscope_trigger_subjects_total',
+    help: 'Subjects of triggers by chain, finality and whether a screen was enough or they were confirmed.',
+    labels: [...labels, 'how'],
+  })
+  const changes = metrics.counter({
+    name: 'walletscope_trigger_changes_total',
+    help: 'Messages about changes of triggers, by chain and finality.',
+    labels,
+  })
+  const failures = metrics.counter({
+    name: 'walletscope_trigger_failures_total',
+    help: 'Blocks at which the triggers of a family could not be evaluated, by chain, finality and family.',
+    labels: [...labels, 'family'],
+  })
+  metrics.gauges({
+    name: 'walletscope_trigger_block',
+    help: 'The block at which triggers were evaluated last, by chain and finality, where this process evaluates.',
+    labels,
+    read: () => [...last.values()].map(({ line, block }) => [[line.chainId, line.finality], Number(block)]),
+  })
+  metrics.gauges({
+    name: 'walletscope_trigger_block_age_seconds',
+    help: 'How long ago triggers were evaluated, by chain and finality, where this process evaluates.',
+    labels,
+    read: () =>
+      [...last.values()].map(({ line, atMs }) => [[line.chainId, line.finality], (nowMs() - atMs) / 1_000] as const),
+  })
+  const keyOf = ({ chainId, finality, shard }: Line) => `${chainId} ${finality} ${shard}`
+  return {
+    evaluated(line, of) {
+      last.set(keyOf(line), { line, block: of.block, atMs: of.atMs })
+      subjects(line.chainId, line.finality, 'screened').add(of.screened)
+      subjects(line.chainId, line.finality, 'confirmed').add(of.confirmed)
+      changes(line.chainId, line.finality).add(of.changes)
+    },
+    failed: (line, family) => failures(line.chainId, line.finality, family).add(1),
+    ended: (line) => void last.delete(keyOf(line)),
+  }
+}

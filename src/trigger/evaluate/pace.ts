@@ -1,0 +1,44 @@
+import type { PinnedBlock } from '../../chain/block.ts'
+
+/** Knows about when a chain's next block can be read. */
+export interface BlockPace {
+  /** A block was seen. */
+  seen(block: Pick<PinnedBlock, 'number' | 'timestampSec'>, nowMs: number): void
+  /** How long to wait before the newest block is asked for, milliseconds. */
+  pauseMs(nowMs: number): number
+}
+
+/** Between two looks for a block that is due: a twenty-fourth of the time between blocks, but no less and no more. */
+const LOOK_SHARE = 24
+const LOOK_MS = { least: 100, most: 500 }
+/** Without any knowledge. */
+const BLOCK_MS = 1_000
+/** Share of a new observation in what is learned. */
+const LEARN = 0.2
+/** It looks a little before the block is usually there. */
+const EARLY = 0.9
+
+/** Starts with the chain's usual time between blocks, if that is known, and learns how late blocks can be read. */
+export function createPace(usualMs: number | undefined): BlockPace {
+  let blockMs = usualMs
+  let lateMs = 0
+  let last: { readonly number: bigint; readonly atMs: number } | undefined
+
+  return {
+    seen({ number, timestampSec }, nowMs) {
+      const atMs = Number(timestampSec) * 1_000
+      if (last !== undefined && number > last.number) {
+        const perBlock = (atMs - last.atMs) / Number(number - last.number)
+        if (usualMs === undefined) blockMs = blockMs === undefined ? perBlock : blockMs + LEARN * (perBlock - blockMs)
+        lateMs += LEARN * (Math.max(0, nowMs - atMs) - lateMs)
+      } else if (last === undefined) lateMs = 0
+      last = { number, atMs }
+    },
+    pauseMs(nowMs) {
+      const each = blockMs ?? BLOCK_MS
+      const look = Math.min(LOOK_MS.most, Math.max(LOOK_MS.least, each / LOOK_SHARE))
+      if (last === undefined) return look
+      return Math.max(look, last.atMs + each + EARLY * lateMs - nowMs)
+    },
+  }
+}

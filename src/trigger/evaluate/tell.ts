@@ -1,0 +1,90 @@
+import type { Hex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
+import type { Cited } from '../../chain/receipt/citing.ts'
+import type { MessageBody } from '../message.ts'
+import type { News } from '../step.ts'
+import type { Trigger } from '../trigger.ts'
+import type { Line } from './line.ts'
+
+/** What messages about changes need besides the change. */
+export interface Telling {
+  readonly line: Line
+  /** Path and query of the route that gives the same figures at a block. */
+  answerPath(trigger: Trigger, blockNumber: bigint): string
+  /** Without a slash at its end; empty if nobody knows it. */
+  readonly publicUrl: string
+}
+
+/** The block of a change. */
+export interface ToldBlock extends Pick<PinnedBlock, 'number' | 'timestampSec'> {
+  /** Null on Solana. */
+  readonly hash: Hex | null
+}
+
+/** The message about a change. */
+export function tellChange(
+  { line, answerPath, publicUrl }: Telling,
+  of: {
+    readonly trigger: Trigger
+    readonly news: News
+    readonly block: ToldBlock
+    readonly cited: readonly Cited[]
+    readonly nowMs: number
+  },
+): MessageBody {
+  const { trigger, news, block, cited, nowMs } = of
+  const { clause, name, family, subject } = trigger
+  const shown = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
+  return {
+    type: `trigger.${news.kind}`,
+    timestamp: new Date(nowMs).toISOString(),
+    text: sentenceOf(line, { trigger, news, block }),
+    data: {
+      trigger_id: trigger.id,
+      name,
+      change: news.change,
+      chain_id: line.chainId,
+      block: {
+        number: Number(block.number),
+        hash: block.hash,
+        timestamp: Number(block.timestampSec),
+        finality: line.finality,
+      },
+      family,
+      subject,
+      when: clause,
+      value: shown(news.value),
+      previous_value: shown(news.previous),
+      citation: cited.map(presentCited),
+      answer_url: publicUrl + answerPath(trigger, block.number),
+    },
+  }
+}
+
+function sentenceOf(
+  { chainName }: Line,
+  { trigger, news, block }: { readonly trigger: Trigger; readonly news: News; readonly block: ToldBlock },
+): string {
+  const { clause, family, subject, name } = trigger
+  const whose = `${name === null ? '' : `${name}: `}${Object.values(subject).join(' ')} (${family}, ${chainName})`
+  const where = `block ${block.number}`
+  if (news.kind === 'reverted')
+    return `${whose}: change ${news.change} is taken back, for its block was replaced (${where}).`
+  if ('event' in clause) return `${whose}: ${news.value ?? 'something'} happened in ${where}.`
+  const figure = clause.figure.replaceAll('_', ' ')
+  if ('is' in clause) return `${whose}: ${figure} is ${news.value} at ${where}.`
+  const threshold = 'below' in clause ? `below ${clause.below}` : `above ${clause.above}`
+  return `${whose}: ${figure} is ${news.value ?? 'unknown'}, ${news.kind === 'fired' ? '' : 'no longer '}${threshold}, at ${where}.`
+}
+
+function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
+  return {
+    chain_id: chainId,
+    block_number: Number(number),
+    ...(hash === undefined ? {} : { block_hash: hash }),
+    parent_hash: parentHash,
+    lens,
+    call,
+    answer,
+  }
+}

@@ -1,0 +1,198 @@
+import * as v from 'valibot'
+import blocksSql from '../../../sql/queries/watch_block_list.sql' with { type: 'text' }
+import changedSql from '../../../sql/queries/watch_list_changed.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import type { Confirmed, WatchSubject } from '../../family/watch.ts'
+import { lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
+import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
+import type { Line } from './line.ts'
+
+const listChanged = query(changedSql, 'background')
+const listBlocks = query(blocksSql, 'background')
+
+/** A trigger in memory. */
+export interface Entry {
+  readonly trigger: Trigger
+  readonly rule: Rule
+  readonly subject: WatchedSubject
+  /** Milliseconds of the wall clock; infinite if never. */
+  readonly expiresAtMs: number
+  /** Since when it is to be evaluated, Unix seconds: what happened before does not concern it. */
+  readonly activeAtSec: number
+  life: TriggerLife
+  /** The same as the database has it. */
+  stored: TriggerLife
+}
+
+/** What triggers watch, once for all that watch the same. */
+export interface WatchedSubject {
+  readonly family: string
+  readonly subject: WatchSubject
+  readonly entries: Set<Entry>
+  /** As it was confirmed last; absent if it never was. */
+  confirmed?: Confirmed | 'gone'
+  confirmedAt: bigint
+  /** True if it must be confirmed whatever a screen says. */
+  isDue: boolean
+  /** Spreads the sweep: some number of its own. */
+  readonly phase: number
+}
+
+/** The triggers of a line in memory, as of the last look into the database. */
+export interface Watchlist {
+  /** Looks what changed since; all of it now and then. Throws as `Database.run`. */
+  refresh(nowMs: number, at: bigint): Promise<void>
+  /** Forgets a trigger that somebody else changed; a refresh brings it back. */
+  drop(trigger: Trigger): void
+  /** Subjects by family. */
+  subjectsOf(family: string): readonly WatchedSubject[]
+  readonly families: readonly string[]
+  entries(): Iterable<Entry>
+  readonly size: number
+}
+
+const PAGE = 5_000
+/** What was deleted, and whose organization was suspended, is found by looking at all again. */
+const RELOAD_MS = 900_000
+const SWEEP_PHASES = 1 << 20
+
+const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
+const subjectSchema = v.record(v.string(), v.string())
+
+/** Makes an empty list of a line. */
+export function createWatchlist(db: Database, { chainId, finality, shard }: Line): Watchlist {
+  const entries = new Map<string, Entry>()
+  const families = new Map<string, Map<string, WatchedSubject>>()
+  let phases = 0
+  let seen = ''
+  let loadedMs = Number.NEGATIVE_INFINITY
+
+  type Row = Awaited<ReturnType<typeof listChanged>>[number]
+
+  function subjectOf(family: string, subject: WatchSubject): WatchedSubject {
+    const known = families.get(family) ?? new Map<string, WatchedSubject>()
+    families.set(family, known)
+    const key = JSON.stringify(subject)
+    const phase = (phases++ * 7_919) % SWEEP_PHASES
+    const made = known.get(key) ?? { family, subject, entries: new Set(), confirmedAt: -1n, isDue: true, phase }
+    known.set(key, made)
+    return made
+  }
+
+  function remove(key: string): void {
+    const entry = entries.get(key)
+    if (entry === undefined) return
+    entries.delete(key)
+    const { subject } = entry
+    subject.entries.delete(entry)
+    if (subject.entries.size > 0) return
+    const known = families.get(subject.family)
+    known?.delete(JSON.stringify(subject.subject))
+    if (known?.size === 0) families.delete(subject.family)
+  }
+
+  function add(row: Row, at: bigint): void {
+    const key = keyOf(row.organization_id ?? '', row.id ?? '')
+    const state = stateOf(row)
+    const before = entries.get(key)
+    remove(key)
+    if (row.active !== true) return
+    const trigger: Trigger = {
+      organizationId: row.organization_id ?? '',
+      id: row.id ?? '',
+      family: row.family ?? '',
+      subject: v.parse(subjectSchema, row.subject),
+      clause: v.parse(clauseSchema, row.clause),
+      clear: row.clear,
+      forBlocks: row.for_blocks ?? 1,
+      finality,
+      name: row.name,
+    }
+    // What it was before blocks that may be replaced is known here alone.
+    const isSame = before?.stored.state.edition === state.edition && before.stored.state.changes === state.changes
+    const life = isSame ? before.life : lifeOf(state, toldOf(row), at)
+    const subject = subjectOf(trigger.family, trigger.subject)
+    const entry: Entry = {
+      trigger,
+      rule: ruleOf(trigger),
+      subject,
+      expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+      activeAtSec: Math.floor((row.active_at?.getTime() ?? 0) / 1_000),
+      life,
+      stored: isSame ? before.stored : life,
+    }
+    entries.set(key, entry)
+    subject.entries.add(entry)
+    // It may hold already.
+    if (!isSame) subject.isDue = true
+  }
+
+  return {
+    async refresh(nowMs, at) {
+      const isWhole = nowMs - loadedMs >= RELOAD_MS
+      const since = isWhole ? '' : seen
+      const found = new Set<string>()
+      let next: string | undefined
+      let [organization, id] = ['', '']
+      for (;;) {
+        const rows = await listChanged(db, [chainId, finality, shard, since, organization, id, PAGE])
+        next ??= rows[0]?.seen
+        for (const row of rows) {
+          if (row.organization_id === null || row.id === null) continue
+          add(row, at)
+          ;[organization, id] = [row.organization_id, row.id]
+          found.add(keyOf(organization, id))
+        }
+        if (rows.length < PAGE) break
+      }
+      seen = next ?? seen
+      if (!isWhole) return
+      loadedMs = nowMs
+      for (const key of [...entries.keys()]) if (!found.has(key)) remove(key)
+    },
+    drop({ organizationId, id }) {
+      remove(keyOf(organizationId, id))
+    },
+    subjectsOf: (family) => [...(families.get(family)?.values() ?? [])],
+    get families() {
+      return [...families.keys()]
+    },
+    entries: () => entries.values(),
+    get size() {
+      return entries.size
+    },
+  }
+}
+
+/** Hashes of the newest blocks that the line was evaluated at. Throws as `Database.run`. */
+export async function listKnownBlocks(db: Database, { chainId, finality, shard }: Line): Promise<Map<bigint, string>> {
+  const rows = await listBlocks(db, [chainId, finality, shard])
+  return new Map(rows.map(({ number, hash }) => [BigInt(number), `0x${hash}`]))
+}
+
+function keyOf(organizationId: string, id: string): string {
+  return `${organizationId}/${id}`
+}
+
+function stateOf(row: {
+  readonly edition: number | null
+  readonly phase: string | null
+  readonly held_blocks: number | null
+  readonly changes: string | null
+  readonly value: string | null
+  readonly since_block: string | null
+}): TriggerState {
+  return {
+    edition: row.edition ?? 1,
+    phase: v.parse(v.picklist(['armed', 'pending', 'fired']), row.phase),
+    heldBlocks: row.held_blocks ?? 0,
+    changes: Number(row.changes ?? 0),
+    value: row.value,
+    since: row.since_block === null ? null : BigInt(row.since_block),
+  }
+}
+
+function toldOf({ told }: { readonly told: unknown }): readonly ToldChange[] {
+  return (v.parse(toldSchema, told) ?? []).map(([change, block, name]) => ({ change, block: BigInt(block), name }))
+}

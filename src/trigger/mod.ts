@@ -1,0 +1,138 @@
+import linesSql from '../../sql/queries/watch_line_list.sql' with { type: 'text' }
+import { blockAgeMaxSec, finalAgeMaxSec } from '../chain/block_age.ts'
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import type { Watched } from '../family/family.ts'
+import type { AccountWatcher, Watcher, WatchPlace } from '../family/watch.ts'
+import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { chargeHour, type Line } from './evaluate/line.ts'
+import { lineJob } from './evaluate/loop.ts'
+import { createLineMetrics } from './evaluate/metrics.ts'
+import { slotsJob } from './evaluate/slots.ts'
+import type { Telling } from './evaluate/tell.ts'
+import { HEAD_NAMES, type HeadName, type Trigger } from './trigger.ts'
+
+const listLines = query(linesSql, 'background')
+
+/** What evaluates triggers. */
+export interface TriggersOptions {
+  readonly db: Database
+  /** Names this process. */
+  readonly holder: string
+  readonly clients: ReadonlyMap<number, WatchPlace['client']>
+  /** The number that stands for Solana among chain ids, if it is served. */
+  readonly solanaChainId: number | undefined
+  readonly families: readonly Watched[]
+  /** Of the instance, without a slash at its end; undefined if nobody knows it. */
+  readonly publicUrl: string | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly jobs: JobOptions
+}
+
+/** How often it is looked which lines have triggers. */
+const LOOK_MS = 2_000
+const HOUR_MS = 3_600_000
+const ORGANIZATIONS_MAX = 500
+/** Jitter of jobs lengthens a pause by a tenth at most; the hour has begun for everybody a second after it did. */
+const HOUR_LATE_MS = 1_000
+const RETRY_MS = { least: 1_000, most: 30_000 }
+/** Slots pass by quickly, and are read in turn. */
+const SOLANA_BLIND_SEC = 60
+
+/** Evaluates triggers, and charges for them each hour, until it is stopped. */
+export function startTriggers(options: TriggersOptions): { stop(): void } {
+  const { db, clients, solanaChainId, log, clock, jobs, metrics } = options
+  const recorder = createLineMetrics(metrics, () => clock.now())
+  const running = new Map<string, RunningJob>()
+  const telling = tellingOf(options)
+  const readers = readersOf(options)
+  const chainIds = [...clients.keys(), ...(solanaChainId === undefined ? [] : [solanaChainId])].map(String)
+
+  function jobOf(chainId: number, finality: HeadName, shard: number): Job | undefined {
+    const { holder } = options
+    const client = clients.get(chainId)
+    const own = { db, holder, recorder, clock, log }
+    if (client === undefined) {
+      const line: Line = { chainId, chainName: 'Solana', finality, shard, blindAfterSec: SOLANA_BLIND_SEC }
+      const { accounts: watchers } = readers()
+      return finality === 'latest' ? slotsJob({ ...own, line, telling: telling(line), watchers }) : undefined
+    }
+    const { chain } = client
+    const blindAfterSec = Math.ceil(finality === 'latest' ? blockAgeMaxSec(chain) : finalAgeMaxSec(chain))
+    const line: Line = { chainId, chainName: chain.name, finality, shard, blindAfterSec }
+    return lineJob({ ...own, line, telling: telling(line), client, watchers: readers().blocks })
+  }
+
+  const look: Job = {
+    name: 'triggers',
+    retryMs: RETRY_MS,
+    failed: (error) => log.error({ msg: 'Could not look for triggers', error }),
+    async round() {
+      const lines = await listLines(db, [chainIds])
+      const wanted = new Map(lines.map((each) => [`${each.chain_id} ${each.finality} ${each.shard}`, each]))
+      for (const [key, job] of running) {
+        if (wanted.has(key)) continue
+        job.stop()
+        running.delete(key)
+      }
+      for (const [key, { chain_id, finality, shard }] of wanted) {
+        const name = HEAD_NAMES.find((each) => each === finality)
+        if (running.has(key) || name === undefined) continue
+        const job = jobOf(Number(chain_id), name, shard)
+        if (job !== undefined) running.set(key, startJob(job, jobs))
+      }
+      return LOOK_MS
+    },
+  }
+
+  const started = [startJob(look, jobs), startJob(hourJob(options), jobs)]
+  return {
+    stop() {
+      for (const job of [...started, ...running.values()]) job.stop()
+    },
+  }
+}
+
+/** Charges for triggers once an hour. */
+function hourJob({ db, clock, log }: TriggersOptions): Job {
+  return {
+    name: 'trigger hours',
+    retryMs: RETRY_MS,
+    failed: (error) => log.error({ msg: 'Could not charge for triggers', error }),
+    async round(signal) {
+      const hour = Math.floor(clock.now() / HOUR_MS)
+      while (!signal.aborted && (await chargeHour(db, hour, ORGANIZATIONS_MAX)) > 0);
+      return (hour + 1) * HOUR_MS - clock.now() + HOUR_LATE_MS
+    },
+  }
+}
+
+function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: Line) => Telling {
+  const paths = new Map(families.map((each) => [each.family, each.answerPath]))
+  return (line) => ({
+    line,
+    publicUrl,
+    answerPath: ({ family, subject }: Trigger, blockNumber) =>
+      paths.get(family)?.(subject, line.chainId, blockNumber) ?? '',
+  })
+}
+
+/** What reads subjects, by family; connects when it is first asked. */
+function readersOf({ families }: TriggersOptions) {
+  let made: { blocks: Map<string, Watcher>; accounts: Map<string, AccountWatcher> } | undefined
+  return () => {
+    if (made !== undefined) return made
+    made = { blocks: new Map(), accounts: new Map() }
+    for (const { family, watcher, accountWatcher } of families) {
+      const [blocks, accounts] = [watcher?.(), accountWatcher?.()]
+      if (blocks !== undefined) made.blocks.set(family, blocks)
+      if (accounts !== undefined) made.accounts.set(family, accounts)
+    }
+    return made
+  }
+}

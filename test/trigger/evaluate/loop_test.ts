@@ -1,0 +1,313 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import type { Database } from '../../../src/db/database.ts'
+import type { FinanceChain } from '../../../src/finance/chain.ts'
+import { type RunningJob, startJob } from '../../../src/job/job.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { lineJob } from '../../../src/trigger/evaluate/loop.ts'
+import type { Clause, HeadName, Trigger } from '../../../src/trigger/trigger.ts'
+import { type Account, createAccount, readBooks } from '../../account/scene.ts'
+import { testDatabase } from '../../support/database.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { until } from '../../support/until.ts'
+import { METER_CHAIN_ID, type Meter, type MeterAsked, meterWatcher, startMeter } from '../meter.ts'
+import { createTrigger, editTrigger } from '../scene.ts'
+
+let db: Database
+let meter: Meter
+let rpc: FaultyRpc
+let lines = 0
+const running: RunningJob[] = []
+
+beforeAll(async () => {
+  db = (await testDatabase()).db
+  meter = await startMeter()
+  rpc = await startFaultyRpc(meter.url)
+}, 60_000)
+
+afterAll(async () => {
+  await rpc.stop()
+  await meter.stop()
+})
+
+afterEach(async () => {
+  stopAll()
+  rpc.rule(() => undefined)
+  await meter.price(1)
+  for (const table of ['watch', 'watch_cursor', 'watch_block', 'watch_sight', 'watch_blind']) {
+    await db.run(`delete from ${table}`, [])
+  }
+})
+
+function stopAll(): void {
+  for (const job of running.splice(0)) job.stop()
+}
+
+interface Message {
+  readonly type: string
+  readonly text: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+async function messagesOf({ organizationId }: Account): Promise<readonly Message[]> {
+  const rows = await db.run<{ body: string }>('select body from message where organization_id = $1 order by no', [
+    organizationId,
+  ])
+  return rows.map(({ body }) => JSON.parse(body))
+}
+
+async function told(account: Account) {
+  return (await messagesOf(account)).map(({ type, data: { change, value } }) => [type, change, value])
+}
+
+interface Options {
+  readonly holder?: string
+  readonly blindAfterSec?: number
+  readonly finality?: HeadName
+  readonly chain?: Partial<FinanceChain>
+  readonly screen?: boolean
+}
+
+/** Starts a loop as one process does, which looks for blocks all the time. */
+function start(options: Options = {}): MeterAsked {
+  const { holder = `process ${lines++}`, blindAfterSec = 60, finality = 'latest', chain = {}, screen = true } = options
+  const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard: 0, blindAfterSec }
+  const asked = { confirmed: 0, shared: 0 }
+  const job = lineJob({
+    line,
+    client: meter.client(rpc.url, chain),
+    watchers: new Map([['meter', meterWatcher(asked, { screen })]]),
+    db,
+    holder,
+    telling: {
+      line,
+      publicUrl: 'https://scope.test',
+      answerPath: ({ subject }, number) => `/v1/meter?account=${subject['account']}&at_block=${number}`,
+    },
+    recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
+    clock: systemClock,
+    log: silentLog,
+  })
+  const round = async (signal: AbortSignal) => Math.min(10, (await job.round(signal)) ?? 10)
+  running.push(startJob({ ...job, retryMs: { least: 10, most: 50 }, round }))
+  return asked
+}
+
+async function watch(account: Account, name: string, clause: Clause, of: Partial<Trigger> = {}): Promise<Trigger> {
+  const { organizationId, apiKeyId } = account
+  const clear = 'below' in clause ? String(Number(clause.below) * 1.02) : null
+  const subject = { account: name }
+  return await createTrigger(db, {
+    organizationId,
+    apiKeyId,
+    chainId: METER_CHAIN_ID,
+    family: 'meter',
+    subject,
+    clause,
+    ...(clear !== null && { clear }),
+    ...of,
+  })
+}
+
+async function evaluated(number: bigint, finality: HeadName = 'latest'): Promise<void> {
+  await until(`block ${number} evaluated`, async () => {
+    const [row] = await db.run<{ block: string | null }>('select block from watch_cursor where finality = $1', [
+      finality,
+    ])
+    return BigInt(row?.block ?? -1) >= number
+  })
+}
+
+const BELOW: Clause = { figure: 'level', below: '1.05' }
+
+test('a trigger fires at the block where its figure crosses, and is cleared beyond its level', async () => {
+  const account = await createAccount(db)
+  await meter.units('crossing', 110)
+  const trigger = await watch(account, 'crossing', BELOW, { name: 'Mine' })
+  start()
+  await evaluated(await meter.mine())
+  const crossed = await meter.units('crossing', 104)
+  await evaluated(crossed)
+  await evaluated(await meter.units('crossing', 106))
+  await evaluated(await meter.units('crossing', 108))
+  const messages = await messagesOf(account)
+  expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['previous_value']])).toEqual([
+    ['trigger.fired', 1, '1.04', '1.10'],
+    ['trigger.cleared', 2, '1.08', '1.06'],
+  ])
+  const { hash } = await meter.rpc.call<{ hash: string }>('eth_getBlockByNumber', `0x${crossed.toString(16)}`, false)
+  expect(messages[0]?.data).toMatchObject({
+    trigger_id: trigger.id,
+    name: 'Mine',
+    chain_id: METER_CHAIN_ID,
+    block: { number: Number(crossed), hash, finality: 'latest' },
+    family: 'meter',
+    subject: { account: 'crossing' },
+    when: BELOW,
+    answer_url: `https://scope.test/v1/meter?account=crossing&at_block=${crossed}`,
+  })
+  expect(messages[0]?.text).toBe(`Mine: crossing (meter, Meter): level is 1.04, below 1.05, at block ${crossed}.`)
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 4, logged: 2 })
+})
+
+test('a trigger that holds when it is made fires at once, and an edit arms it anew', async () => {
+  const account = await createAccount(db)
+  await meter.units('low', 50)
+  start()
+  const trigger = await watch(account, 'low', BELOW)
+  await evaluated(await meter.mine())
+  await until('a message', async () => (await told(account)).length === 1)
+  await editTrigger(db, trigger, '1.04')
+  await evaluated(await meter.mine())
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '0.50'],
+    ['trigger.fired', 2, '0.50'],
+  ])
+})
+
+test('only who is near a threshold, was touched, or seems to cross is confirmed', async () => {
+  const account = await createAccount(db)
+  for (let index = 0; index < 20; index++) {
+    await meter.units(`far ${index}`, 200 + index)
+    await watch(account, `far ${index}`, BELOW)
+  }
+  const asked = start()
+  await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  for (let block = 0; block < 5; block++) await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  await evaluated(await meter.units('far 3', 300))
+  expect(asked.confirmed).toBe(21)
+  // Nobody is touched, but all of them cross.
+  await evaluated(await meter.price(0))
+  expect(asked.confirmed).toBe(41)
+  expect(await told(account)).toHaveLength(20)
+})
+
+test('for_blocks counts blocks in a row, and without a screen everybody is confirmed', async () => {
+  const account = await createAccount(db)
+  await meter.units('patient', 110)
+  await watch(account, 'patient', BELOW, { forBlocks: 3 })
+  start({ screen: false })
+  await evaluated(await meter.mine())
+  for (const units of [100, 100, 110, 100, 100]) await evaluated(await meter.units('patient', units))
+  expect(await told(account)).toEqual([])
+  await evaluated(await meter.units('patient', 99))
+  expect(await told(account)).toEqual([['trigger.fired', 1, '0.99']])
+})
+
+test('each event is told once, by its type, and what happened before the trigger was made is not', async () => {
+  const account = await createAccount(db)
+  await meter.units('eventful', 5)
+  await watch(account, 'nobody', BELOW)
+  start()
+  await evaluated(await meter.mine())
+  await watch(account, 'eventful', { event: ['Set'] })
+  await Bun.sleep(1_100)
+  await meter.rpc.call('evm_setNextBlockTimestamp', Math.floor(Date.now() / 1_000) + 2)
+  await meter.rpc.call('evm_mine')
+  await evaluated(await meter.units('eventful', 6))
+  await evaluated(await meter.units('another', 7))
+  await evaluated(await meter.units('eventful', 6))
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, 'Set'],
+    ['trigger.fired', 2, 'Set'],
+  ])
+})
+
+test('a replaced block takes back what does not hold on the new branch, and nothing else', async () => {
+  const account = await createAccount(db)
+  await meter.units('taken back', 110)
+  await meter.units('stays', 110)
+  await watch(account, 'taken back', BELOW)
+  await watch(account, 'stays', BELOW)
+  start()
+  await evaluated(await meter.mine())
+  await meter.units('stays', 100)
+  await evaluated(await meter.units('taken back', 100))
+  expect(await told(account)).toHaveLength(2)
+  await meter.rollBack(2)
+  await meter.units('stays', 100)
+  await meter.mine()
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '1.00'],
+    ['trigger.fired', 1, '1.00'],
+    ['trigger.reverted', 1, '1.10'],
+  ])
+  expect((await messagesOf(account)).at(-1)?.data['subject']).toEqual({ account: 'taken back' })
+  await evaluated(await meter.units('taken back', 101))
+  expect((await told(account)).at(-1)).toEqual(['trigger.fired', 2, '1.01'])
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 6 })
+})
+
+test('a process that begins after blocks were replaced finds what does not hold', async () => {
+  const account = await createAccount(db)
+  await meter.units('restarted', 110)
+  await watch(account, 'restarted', BELOW)
+  start({ holder: 'same' })
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('restarted', 100))
+  stopAll()
+  await meter.rollBack(1)
+  for (let block = 0; block < 12; block++) await meter.mine()
+  start({ holder: 'same' })
+  await evaluated(await meter.mine())
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '1.00'],
+    ['trigger.reverted', 1, '1.10'],
+  ])
+})
+
+test('endpoints away: one blind, one sighted, and the change in between', async () => {
+  const account = await createAccount(db)
+  await meter.units('unseen', 110)
+  await watch(account, 'unseen', BELOW)
+  start({ blindAfterSec: 2 })
+  await evaluated(await meter.mine())
+  rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+  await meter.units('unseen', 100)
+  for (let block = 0; block < 12; block++) await meter.mine()
+  await until('a message', async () => (await told(account)).length > 0, 20_000)
+  expect((await messagesOf(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
+  rpc.rule(() => undefined)
+  await evaluated(await meter.mine())
+  await evaluated(await meter.mine())
+  const messages = await messagesOf(account)
+  expect(messages.map(({ type }) => type)).toEqual(['trigger.blind', 'trigger.sighted', 'trigger.fired'])
+  expect(messages[1]?.data).toMatchObject({ chain_id: METER_CHAIN_ID, since: messages[0]?.data['since'] })
+}, 60_000)
+
+test('a change is told at the newest final block, if that is asked for', async () => {
+  const account = await createAccount(db)
+  await meter.units('final', 110)
+  await watch(account, 'final', BELOW, { finality: 'finalized' })
+  start({ finality: 'finalized' })
+  const crossed = await meter.units('final', 100)
+  await evaluated((await meter.mine()) - 2n, 'finalized')
+  expect(await told(account)).toEqual([])
+  await meter.mine()
+  await evaluated(crossed, 'finalized')
+  expect((await messagesOf(account)).map(({ data }) => data['block'])).toMatchObject([
+    { number: Number(crossed), finality: 'finalized' },
+  ])
+})
+
+test('another process takes over after the lease, and tells nothing twice', async () => {
+  const account = await createAccount(db)
+  await meter.units('taken over', 110)
+  await watch(account, 'taken over', BELOW)
+  start()
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('taken over', 100))
+  stopAll()
+  await db.run('update watch_cursor set lease_until = now()', [])
+  start()
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('taken over', 120))
+  expect(await told(account)).toEqual([
+    ['trigger.fired', 1, '1.00'],
+    ['trigger.cleared', 2, '1.20'],
+  ])
+})
