@@ -314,6 +314,15 @@ describe('events', () => {
     const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
     expect(found?.map(({ type }) => type)).toEqual(['supply', 'borrow', 'repay', 'withdraw'])
     expect(found?.every((each) => each.subject === subject && each.blockHash === block.hash)).toBe(true)
+    // Blocks that were passed over are told together.
+    await devnet.send(acts)
+    const next = await newestBlock(devnet.rpc, devnet.chainId)
+    const both = await logsOf(devnet.rpc, { filters, block: next, after: block.number - 1n })
+    const later = await watcher.events?.happenings(both, [subject], { client: client(), block: next }, patient)
+    expect(later?.slice(0, 4)).toEqual([...(found ?? [])])
+    expect(later?.slice(4).map(({ type, blockHash }) => [type, blockHash])).toEqual(
+      (found ?? []).map(({ type }) => [type, next.hash]),
+    )
     // From now on the market's contracts are known, and no other is asked for.
     const [filter] = watcher.events?.filters([subject], devnet.chainId) ?? []
     expect(filter?.addresses).toContain(MARKETS.main.pool.toLowerCase() as Address)

@@ -22,27 +22,34 @@ const SWITCHES = eventShapes({
 
 const { update: _, treasury: __, ...MOVES } = TOPICS
 
+const EVENTS = [...Object.values(MOVES), ...Object.values(SWITCHES.topics)]
+/** Nodes refuse filters of too many contracts; these events are rare enough to be asked of all. */
+const CONTRACTS_MAX = 500
+
 /**
  * What finds every log that changes an account of these markets. Wallets are matched afterwards: they would make a filter
- * too long. Without places: the same of every market.
+ * too long. Without places, or with too many contracts: the same of all contracts.
  */
 export function changesOf(places: readonly LendingPlace[]): LogFilter {
-  const addresses = places.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
-  const topics = [[...Object.values(MOVES), ...Object.values(SWITCHES.topics)]]
-  return { addresses: places.length === 0 ? null : addresses, topics }
+  const contracts = contractsOf(places)
+  const isNarrow = contracts.length > 0 && contracts.length <= CONTRACTS_MAX
+  return { addresses: isNarrow ? contracts : null, topics: [EVENTS] }
 }
 
 /** Wallets whose accounts the logs may have changed, lower case: all these events name them in topics. */
 export function walletsIn(logs: readonly HistoryLog[], places: readonly LendingPlace[]): ReadonlySet<Hex> {
-  const { addresses, topics } = changesOf(places)
-  const [contracts, events] = [addresses === null ? undefined : new Set(addresses), new Set(topics[0])]
+  const contracts = new Set(contractsOf(places))
   return new Set(
     logs.flatMap(({ address, topics: [event, ...named] }) =>
-      event === undefined || !events.has(event) || contracts?.has(address) === false
+      event === undefined || !EVENTS.includes(event) || (contracts.size > 0 && !contracts.has(address))
         ? []
         : named.map((topic): Hex => `0x${topic.slice(26)}`),
     ),
   )
+}
+
+function contractsOf(places: readonly LendingPlace[]): readonly Hex[] {
+  return places.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
 }
 
 /** An event that answers show, and where its log stands. */
@@ -52,11 +59,11 @@ export interface LendingHappening {
 }
 
 /**
- * The events of a market in a block, as its history would have them, each log once: of a liquidation the debt. `logs`
- * are all of the block that `changesOf` found. Throws as `decodeLogs`.
+ * The events of a market in blocks, as its history would have them, each log once: of a liquidation the debt. `logs` are
+ * all of the blocks that `changesOf` found. Throws as `decodeLogs`.
  */
 export function happeningsIn(place: LendingPlace, logs: readonly HistoryLog[]): LendingHappening[] {
-  const here = new Set([place.contract, ...place.tokens.keys()])
+  const here = new Set(contractsOf([place]))
   const own = logs.filter(({ address }) => here.has(address))
   // A block holds whole transactions.
   const receipts = grouped(own, ({ transactionHash }) => transactionHash)

@@ -83,14 +83,15 @@ export function createWatcher(options: {
         const byKey = new Map(
           subjects.map((subject) => [keyOf(subject['market_id'] ?? '', subject['wallet'] ?? ''), subject]),
         )
+        const byPlace = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
         const found = [...facts].flatMap(([market, { place }]) =>
           happeningsIn(place, logs).flatMap(({ event, type }): Happening[] => {
             const subject = byKey.get(keyOf(market, event.wallet))
-            const log = logs.find(({ logIndex }) => logIndex === event.logIndex)
+            const log = byPlace.get(`${event.block}:${event.logIndex}`)
             return subject === undefined || log === undefined ? [] : [happeningOf(subject, type, log)]
           }),
         )
-        return found.sort((a, b) => a.logIndex - b.logIndex)
+        return found.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
       },
     },
   }
