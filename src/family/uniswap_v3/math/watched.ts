@@ -48,11 +48,8 @@ export function positionValue(watched: WatchedPosition, figure: string): Value {
 
 /**
  * How far the pool's price is from the nearer edge of the range, in percent of that price: the smaller of price − lower
- * edge and upper edge − price, ÷ price. Below 0 beside the range. Prices are of token0 in token1.
- *
- * @figure distance_to_edge_percentage
- * @source definition; v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`
- * @proof test/family/uniswap_v3/watch_test.ts
+ * edge and upper edge − price, ÷ price. Below 0 beside the range. Prices are of token0 in token1. No route answers it.
+ * Source: definition; v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`.
  */
 export function distanceToEdge({
   pool,
