@@ -9,6 +9,7 @@ import { restoreCommand } from './command/backup/restore.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { doctorCommand } from './command/doctor/doctor.ts'
 import { indexCommand } from './command/history.ts'
+import { kitCommands } from './command/kit/kit.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { outputTo } from './command/output.ts'
@@ -27,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   openapiCommand,
   verifyCommand,
   indexCommand,
+  ...kitCommands,
   ...organizationCommands,
   ...keyCommands,
   ...instanceKeyCommands,

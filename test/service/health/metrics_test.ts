@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLI } from '../../src/account/audit.ts'
-import { grantCredits } from '../../src/account/credit.ts'
-import { createOrganization } from '../../src/account/organization.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { createMetrics } from '../../src/lib/metrics.ts'
-import { createDatabaseMetrics, figuresJob } from '../../src/service/health/metrics.ts'
-import { startTestServer, type TestDatabase, testDatabase } from '../support/database.ts'
+import { CLI } from '../../../src/account/audit.ts'
+import { grantCredits } from '../../../src/account/credit.ts'
+import { createOrganization } from '../../../src/account/organization.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createDatabaseMetrics, figuresJob } from '../../../src/service/health/metrics.ts'
+import { startTestServer, type TestDatabase, testDatabase } from '../../support/database.ts'
 
 const DAY_MS = 86_400_000
 let database: TestDatabase

@@ -1,0 +1,72 @@
+import type { KitSettings } from './settings.ts'
+
+/** A compose file that starts PostgreSQL, migrates it and serves; only the service is reached from outside. */
+export function composeFile(settings: KitSettings, password: () => string): string {
+  const { port, operatorPort, drainSec, stopSec, variables } = settings
+  const secret = password()
+  const plain = Object.entries(variables).map(([name, value]) => `    ${name}: '${value}'`)
+  return `# Keep it private: it holds a password. The image: docker build -t walletscope .
+# Endpoints go into walletscope.env beside it: RPC_URL_1=https://…
+name: walletscope
+
+x-walletscope: &walletscope
+  image: walletscope
+  env_file:
+    - path: walletscope.env
+      required: false
+  environment: &environment
+    DATABASE_URL: 'postgres://walletscope:${secret}@postgres/walletscope'
+    # The network below has no way out.
+    DATABASE_TLS: 'off'
+    PORT: '${port}'
+    OPERATOR_PORT: '${operatorPort}'
+    DRAIN_SECONDS: '${drainSec}'
+${plain.join('\n')}
+  read_only: true
+  cap_drop: [ALL]
+  security_opt: ['no-new-privileges:true']
+  # The journal of charges to take back.
+  volumes: ['walletscope:/data']
+
+services:
+  walletscope:
+    <<: *walletscope
+    command: [serve]
+    restart: unless-stopped
+    stop_grace_period: ${stopSec}s
+    ports: ['${port}:${port}', '127.0.0.1:${operatorPort}:${operatorPort}']
+    networks: [default, database]
+    depends_on:
+      migrate:
+        condition: service_completed_successfully
+  migrate:
+    <<: *walletscope
+    command: [migrate]
+    networks: [database]
+    depends_on:
+      postgres:
+        condition: service_healthy
+  postgres:
+    image: postgres:17
+    restart: unless-stopped
+    environment:
+      POSTGRES_USER: walletscope
+      POSTGRES_DB: walletscope
+      POSTGRES_PASSWORD: '${secret}'
+    volumes: ['postgres:/var/lib/postgresql/data']
+    networks: [database]
+    shm_size: 256mb
+    healthcheck:
+      test: [CMD, pg_isready, --username=walletscope, --host=127.0.0.1]
+      interval: 2s
+      retries: 30
+
+networks:
+  database:
+    internal: true
+
+volumes:
+  walletscope:
+  postgres:
+`
+}

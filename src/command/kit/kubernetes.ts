@@ -1,0 +1,112 @@
+import type { KitSettings } from './settings.ts'
+
+/** A secret, a deployment of two processes that migrates before each starts, a service and a disruption budget. */
+export function kubernetesManifests({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
+  const { ALLOWED_HOSTS = 'walletscope', ...others } = variables
+  const plain = Object.entries({ ...others, ALLOWED_HOSTS }).map(
+    ([name, value]) => `            - { name: ${name}, value: '${value}' }`,
+  )
+  return `# Fill in the secret and the image. A further secret is a key here and a variable below: RPC_URL_1 and
+# { name: RPC_URL_1_FILE, value: /etc/walletscope/RPC_URL_1 }.
+apiVersion: v1
+kind: Secret
+metadata:
+  name: walletscope
+stringData:
+  DATABASE_URL: 'postgres://walletscope:…@…/walletscope'
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: walletscope
+  labels: { app: walletscope }
+spec:
+  replicas: 2
+  selector:
+    matchLabels: { app: walletscope }
+  strategy:
+    rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+  template:
+    metadata:
+      labels: { app: walletscope }
+      annotations:
+        prometheus.io/scrape: 'true'
+        prometheus.io/port: '${operatorPort}'
+    spec:
+      terminationGracePeriodSeconds: ${stopSec}
+      automountServiceAccountToken: false
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, fsGroup: 65532, seccompProfile: { type: RuntimeDefault } }
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: { app: walletscope }
+      initContainers:
+        - name: migrate
+          image: walletscope
+          args: [migrate]
+          env: &env
+            - { name: PORT, value: '${port}' }
+            - { name: OPERATOR_PORT, value: '${operatorPort}' }
+            - { name: DRAIN_SECONDS, value: '${drainSec}' }
+            - { name: DATABASE_URL_FILE, value: /etc/walletscope/DATABASE_URL }
+${plain.join('\n')}
+          securityContext: &contained
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: { drop: [ALL] }
+          volumeMounts: &mounts
+            - { name: secret, mountPath: /etc/walletscope, readOnly: true }
+            - { name: data, mountPath: /data }
+      containers:
+        - name: walletscope
+          image: walletscope
+          args: [serve]
+          env: *env
+          ports:
+            - { name: http, containerPort: ${port} }
+            - { name: operator, containerPort: ${operatorPort} }
+          startupProbe:
+            httpGet: { path: /healthz, port: http }
+            periodSeconds: 1
+            failureThreshold: 60
+          livenessProbe:
+            httpGet: { path: /healthz, port: http }
+            periodSeconds: 10
+            timeoutSeconds: 3
+          readinessProbe:
+            httpGet: { path: /readyz, port: operator }
+            periodSeconds: 5
+            timeoutSeconds: 3
+          resources:
+            requests: { cpu: 250m, memory: 256Mi }
+            limits: { memory: 1Gi }
+          securityContext: *contained
+          volumeMounts: *mounts
+      volumes:
+        - name: secret
+          secret: { secretName: walletscope, defaultMode: 0440 }
+        # The journal of charges to take back: it survives a crash of the container.
+        - name: data
+          emptyDir: {}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: walletscope
+spec:
+  selector: { app: walletscope }
+  ports:
+    - { name: http, port: 80, targetPort: http }
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: walletscope
+spec:
+  minAvailable: 1
+  selector:
+    matchLabels: { app: walletscope }
+`
+}

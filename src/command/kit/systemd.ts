@@ -1,0 +1,64 @@
+import type { KitSettings } from './settings.ts'
+
+/** A unit for `/usr/local/bin/walletscope` and a user `walletscope`, which may write to its own directory only. */
+export function systemdUnit({ port, operatorPort, drainSec, stopSec, variables }: KitSettings): string {
+  const environment = Object.entries(variables).map(
+    ([name, value]) => `Environment=${name}=${value.replaceAll('%', '%%')}`,
+  )
+  return `# /etc/systemd/system/walletscope.service
+#   useradd --system --home-dir /var/lib/walletscope --shell /usr/sbin/nologin walletscope
+#   install -m 0600 /dev/null /etc/walletscope.env   # DATABASE_URL=…, RPC_URL_1=…; without DATABASE_URL the embedded one
+#   systemctl daemon-reload && systemctl enable --now walletscope
+[Unit]
+Description=walletscope
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+User=walletscope
+Group=walletscope
+EnvironmentFile=-/etc/walletscope.env
+Environment=PORT=${port}
+Environment=OPERATOR_PORT=${operatorPort}
+Environment=DRAIN_SECONDS=${drainSec}
+Environment=DATA_DIR=/var/lib/walletscope
+${environment.join('\n')}
+ExecStart=/usr/local/bin/walletscope serve
+Restart=always
+RestartSec=1
+# The service alone is asked to stop, and stops its PostgreSQL itself.
+KillMode=mixed
+TimeoutStopSec=${stopSec}
+StateDirectory=walletscope
+StateDirectoryMode=0700
+UMask=0077
+LimitNOFILE=65536
+
+CapabilityBoundingSet=
+AmbientCapabilities=
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RemoveIPC=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=multi-user.target
+`
+}
