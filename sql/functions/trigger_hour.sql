@@ -21,6 +21,7 @@ begin
     where w.paused_for is distinct from 'owner' and (w.expires_at is null or w.expires_at > now())
       and not exists (
         select from watch_hour h where h.organization_id = w.organization_id and h.hour >= p_hour)
+      and not exists (select from feature_disabled d where d.feature = 'triggers')
     limit p_limit
   ) o;
   if v_asked is null then

@@ -1,5 +1,5 @@
 import { usageRoutes } from '../account/routes.ts'
-import type { FamilyServices, FollowedHistory, Work } from '../family/family.ts'
+import type { FamilyServices, FollowedHistory, Watched, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { GATEWAY_PATH, loggedTemplateOf } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
@@ -32,6 +32,12 @@ export function workOf(config: Config, connect: () => FamilyServices): readonly 
   const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
   const further = config.featuresOff.includes('snapshots') ? [] : [portfolioWork(portfolioOf(config, connect))]
   return [...works.filter((work) => work !== undefined), ...further]
+}
+
+/** What triggers can watch in each family that has something. */
+export function watchedOf(config: Config, connect: () => FamilyServices): readonly Watched[] {
+  const setup = setupOf(config, connect)
+  return config.families.map((family) => family.watch(setup)).filter((each) => each !== undefined)
 }
 
 function portfolioOf(config: Config, connect: () => FamilyServices) {

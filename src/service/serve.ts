@@ -5,9 +5,9 @@ import type { ListeningServer } from '../http/server/listening.ts'
 import { systemCode } from '../lib/error.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { isLoopback } from '../lib/loopback.ts'
+import { loginUrl } from './address/login_url.ts'
 import type { Config } from './config/config.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
-import { loginUrl } from './login_url.ts'
 import { createServices, type First } from './services.ts'
 
 interface ServeOptions {

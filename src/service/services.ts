@@ -25,18 +25,19 @@ import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
+import { hostNames } from './address/host_names.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { createFaces } from './faces.ts'
 import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
 import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
-import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
 import { presentKeys } from './receipt/keys.ts'
 import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
 import { openapiText, routesOf, workOf } from './routes.ts'
+import { startEvaluation } from './trigger/evaluation.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -152,6 +153,12 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop(started) {
       for (const job of started) job.stop()
     },
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  await life.start({
+    name: 'triggers',
+    start: () => startEvaluation(config, { services: family, metrics, jobs }),
+    stop: (started) => started.stop(),
     limitMs: STOP_LIMITS_MS.instant,
   })
   const routes = routesOf(config, connect)

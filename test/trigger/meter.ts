@@ -55,7 +55,7 @@ export async function startMeter(): Promise<Meter> {
   async function mine(): Promise<bigint> {
     // Another time makes another block of the same height.
     const { timestamp } = await rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
-    seconds = Math.max(seconds, Number(timestamp)) + 1
+    seconds = Math.max(seconds, Number(timestamp), Math.ceil(Date.now() / 1_000)) + 1
     await rpc.call('evm_setNextBlockTimestamp', seconds)
     await rpc.call('evm_mine')
     return BigInt(await rpc.call<Hex>('eth_blockNumber'))

@@ -1,6 +1,6 @@
 import { CLI } from '../../account/audit.ts'
 import { createLoginLink, endSessions, LINK_SEC } from '../../account/session.ts'
-import { loginUrl } from '../../service/login_url.ts'
+import { loginUrl } from '../../service/address/login_url.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, UsageError } from '../command.ts'
 import { print } from '../print.ts'

@@ -63,7 +63,7 @@ export interface Pagination {
 }
 
 /** What the operator can switch off as a whole. */
-export const FEATURES = ['snapshots', 'mcp', 'history'] as const
+export const FEATURES = ['snapshots', 'mcp', 'history', 'triggers'] as const
 export type Feature = (typeof FEATURES)[number]
 
 /** What the table of routes and OpenAPI know about every route. */

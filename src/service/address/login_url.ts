@@ -1,6 +1,6 @@
-import { LOGIN_PATH } from '../http/plane/login.ts'
-import { urlOf } from '../http/server/listening.ts'
-import type { Config } from './config/config.ts'
+import { LOGIN_PATH } from '../../http/plane/login.ts'
+import { urlOf } from '../../http/server/listening.ts'
+import type { Config } from '../config/config.ts'
 
 /** Addresses that mean every address of this machine: no browser can go there. */
 const EVERYWHERE = ['0.0.0.0', '::', '[::]']
