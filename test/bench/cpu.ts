@@ -10,6 +10,12 @@ export function cpuUs(pids: readonly number[]): number | undefined {
   return used.reduce<number>((sum, ticks) => sum + (ticks ?? 0), 0) * US_PER_TICK
 }
 
+/** The same of the thread that a process began with. */
+export function threadCpuUs(pid: number): number | undefined {
+  const ticks = ticksOf(`${pid}/task/${pid}`)
+  return ticks === undefined ? undefined : ticks * US_PER_TICK
+}
+
 /** The process and all that descend from it; only itself where there is no `/proc`. */
 export function family(pid: number): readonly number[] {
   const parents = new Map<number, number>()
@@ -33,14 +39,14 @@ export function parentOf(pid: number): number | undefined {
 }
 
 /** A process that ended between listing and reading used what it used; it no longer counts. */
-function ticksOf(pid: number): number | undefined {
+function ticksOf(pid: number | string): number | undefined {
   const fields = statOf(pid)
   if (fields === undefined) return undefined
   return Number(fields[11]) + Number(fields[12])
 }
 
-/** Fields of `/proc/<pid>/stat` after the command's name: state, parent, … */
-function statOf(pid: number): readonly string[] | undefined {
+/** Fields of `/proc/<pid>/stat`, or of a thread's, after the command's name: state, parent, … */
+function statOf(pid: number | string): readonly string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return text.slice(text.lastIndexOf(')') + 2).split(' ')

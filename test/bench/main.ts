@@ -13,6 +13,7 @@ import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
 import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
+import { benchReceipts } from './receipts/receipts.ts'
 import { benchRpc } from './rpc.ts'
 import { benchSolana } from './solana/solana.ts'
 import { takePrinted } from './table.ts'
@@ -38,6 +39,7 @@ const PARTS: readonly Part[] = [
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
   { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
+  { name: 'receipts', run: onlyShown(benchReceipts) },
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
