@@ -1330,6 +1330,14 @@ export interface Answers {
         total: string | null
       }
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'GET /v1/positions/uniswap-v4/{id}/events': {

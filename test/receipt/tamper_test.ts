@@ -175,7 +175,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
   ],
   [
     'a feed swapped',
-    'position',
+    'market',
     ({ settings }) => {
       const { usdFeeds } = chainOf(settings)['prices'] as { usdFeeds: Record<string, string> }
       usdFeeds[TOKENS.weth.address] = TOKENS.wbtc.feed
@@ -183,10 +183,17 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
   ],
   [
     'a feed left out',
-    'position',
+    'market',
     ({ settings }) => {
       const { usdFeeds } = chainOf(settings)['prices'] as { usdFeeds: Record<string, string> }
       delete usdFeeds[TOKENS.weth.address]
+    },
+  ],
+  [
+    'no prices, which it needs',
+    'market',
+    ({ settings }) => {
+      delete chainOf(settings)['prices']
     },
   ],
   [

@@ -32,8 +32,10 @@ export const signedReceipt = {
   ),
 }
 
-/** Why an answer with profits and losses has none: these rest on logs, which no receipt covers. */
-export const NO_RECEIPT_OF_PNL = 'Cannot read parameter "receipt": expected it without full=true'
+/** Why an answer with profits and losses has none. */
+export const NO_RECEIPT_OF_PNL =
+  'Cannot read parameter "receipt": expected it without full=true, because profit and loss, and which part of what can ' +
+  'be collected is fees, rest on logs, which no receipt covers; of the state there is one without full'
 
 /** What was asked, as a receipt states it. */
 export interface Statement {

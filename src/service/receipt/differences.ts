@@ -25,7 +25,8 @@ export function differencesOf(payload: Payload, chainsFile?: string): readonly s
     const chain = row === undefined ? builtIn : chainFromRow(row, builtIn)
     const name = `chain ${String(theirs['id'])}`
     if (chain === undefined) return [`${name}: none is built in`]
-    const [ours = {}] = settingsOf(family, [chain]).chains
+    // Without prices none decided a figure.
+    const [ours = {}] = settingsOf(family, [chain], { prices: 'prices' in theirs }).chains
     return linesOf(name, { theirs: plain(theirs), ours: plain(ours) })
   })
   return lines.length > LINES_MAX ? [...lines.slice(0, LINES_MAX), `and ${lines.length - LINES_MAX} more`] : lines

@@ -11,17 +11,24 @@ import type { Notary, ReceiptKind, Statement } from '../../http/route/receipt.ts
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
-import { once } from '../../lib/once_each.ts'
+import { once, onceEach } from '../../lib/once_each.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { Config } from '../config/config.ts'
 import { answerAgain, callOf, statedBy } from './again.ts'
-import { PAYLOAD_TYPE, type Payload, readOf, uncoveredOf } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, readOf, type StatedAnswer, uncoveredOf } from './payload.ts'
 import { createProver, type Proofs } from './prove.ts'
-import { readSettings, settingsOf } from './settings.ts'
+import { type ReadSettings, readSettings, settingsOf } from './settings.ts'
 
 /** Answers to agents that are kept until the next block. */
 const CITED_MAX = 1_000
 const NOTHING_ASKED: ReadonlyMap<RecordedCall, LensQuestion> = new Map()
+
+/** An answer as it is stated, and what it was made from. */
+interface Sought {
+  readonly statement: Statement
+  readonly records: readonly ChainRecord[]
+  readonly stated: StatedAnswer
+}
 
 interface NotaryOptions {
   readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
@@ -72,40 +79,52 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
   /** Answers that say what they were read from, while their blocks are the newest. */
   const cited = createRecent<Answer>({ entriesMax: CITED_MAX })
 
-  /** Settings of every chain as a receipt has them and as a verifier reads them, by family. */
-  const settled = new Map(
-    families.map((family) => [
-      family,
-      once(() => {
-        const mine = chains.filter(({ id }) => family.settings.has(id))
-        const definition = known.find(({ name }) => name === family.name)
-        const read = definition && readSettings(definition, settingsOf(family, mine))
-        if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
-        return read
-      }),
-    ]),
-  )
+  /** Settings of every chain of a family as a verifier reads them from a receipt. */
+  const settled = onceEach((family: ConfiguredFamily) => {
+    const mine = chains.filter(({ id }) => family.settings.has(id))
+    const definition = known.find(({ name }) => name === family.name)
+    const readWith = (prices: boolean) => {
+      const read = definition && readSettings(definition, settingsOf(family, mine, { prices }))
+      if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
+      return read
+    }
+    return { with: once(() => readWith(true)), without: once(() => readWith(false)) }
+  })
+
+  /** Families whose answers need the prices of a chain's row, as far as is known, or have their own. */
+  const priced = new Set(families.filter(({ hasOwnPrices }) => hasOwnPrices === true))
+
+  /** The calls that an answer is counted again from by these settings. Throws `UpstreamError` if it comes otherwise. */
+  async function counted(
+    { family, chains: all }: ReadSettings,
+    { statement, records, stated }: Sought,
+  ): Promise<ReadonlyMap<RecordedCall, LensQuestion>> {
+    const read = new Map([...all].filter(([id]) => records.some(({ chainId }) => chainId === id)))
+    const { answer, asked, faults } = await answerAgain({ family, chains: read }, { statement, records, clock })
+    const [fault = 'the answer depends on more than was read'] = faults
+    if (faults.length > 0 || JSON.stringify(answer) !== JSON.stringify(stated)) throw new UpstreamError(fault)
+    return asked
+  }
 
   /** Throws `UnavailableError` if a verifier would not come to the same. */
   async function verified(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
     const family = familyOf(statement)
     const stated = statedBy(answer, statement)
     const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
-    const settings = settingsOf(family, read)
-    if (family.network === 'solana') return { family, stated, settings, asked: NOTHING_ASKED }
-    const all = settled.get(family)?.()
-    if (all === undefined) throw new Error(`Cannot find the settings of ${family.name}`)
-    const same = { ...all, chains: new Map([...all.chains].filter(([id]) => read.some((chain) => chain.id === id))) }
-    const again = await answerAgain(same, { statement, records, clock }).catch((cause: unknown) => {
+    const settings = (prices: boolean) => settingsOf(family, read, { prices })
+    if (family.network === 'solana') return { family, stated, settings: settings(true), asked: NOTHING_ASKED }
+    const sought = { statement, records, stated }
+    if (!priced.has(family)) {
+      // Hundreds of feeds that decided nothing would only be in a reader's way.
+      const asked = await counted(settled(family).without(), sought).catch(() => undefined)
+      if (asked !== undefined) return { family, stated, settings: settings(false), asked }
+    }
+    const asked = await counted(settled(family).with(), sought).catch((cause: unknown) => {
       // What an attempt found that failed later is in no record.
       throw cause instanceof UpstreamError ? refused(read, cause.message) : cause
     })
-    const { asked } = again
-    const [fault] = again.faults
-    if (fault !== undefined || JSON.stringify(again.answer) !== JSON.stringify(stated)) {
-      throw refused(read, fault ?? 'the answer depends on more than was read')
-    }
-    return { family, stated, settings, asked }
+    priced.add(family)
+    return { family, stated, settings: settings(true), asked }
   }
 
   async function receipted(

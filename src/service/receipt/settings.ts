@@ -1,5 +1,5 @@
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
-import type { FinanceChain } from '../../finance/chain.ts'
+import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import { chainFromRow, HEARTBEAT_SEC_DEFAULT, parseChainsFile } from '../config/chains_file.ts'
 
@@ -17,11 +17,15 @@ export interface ReadSettings {
 /** In place of URLs, which settings never have: a port that nothing listens on, and nothing asks. */
 const NO_URL = 'http://127.0.0.1:9'
 
-/** The settings that decided what a family answers about these chains. */
-export function settingsOf(family: ConfiguredFamily, chains: readonly FinanceChain[]): Settings {
+/** The settings that decided what a family answers about these chains; without `prices` what needs none of them. */
+export function settingsOf(
+  family: ConfiguredFamily,
+  chains: readonly FinanceChain[],
+  { prices }: { readonly prices: boolean },
+): Settings {
   return {
     chains: chains.map((chain) => ({
-      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : rowOf(chain)),
+      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : rowOf(chain, prices)),
       ...family.rowOf(chain.id),
     })),
   }
@@ -38,12 +42,35 @@ export function readSettings(
   const configured = family.configure(new Map(rows.map((row) => [row.id, row])))
   const all = [...mistakes, ...configured.mistakes]
   if (all.length > 0) return { mistakes: all }
-  return { family: configured, chains: new Map(rows.map((row) => [row.id, chainFromRow(row, undefined)])) }
+  return { family: configured, chains: new Map(rows.map((row) => [row.id, chainFromRow(row, nativeOnly(row.id))])) }
 }
 
+/** What is built in of a chain and no configuration changes: what its currency is called in full. */
+function nativeOnly(id: number): FinanceChain | undefined {
+  const { name, nativeCurrency } = FINANCE_CHAINS.find((chain) => chain.id === id) ?? {}
+  if (name === undefined || nativeCurrency === undefined) return undefined
+  const { wrapped: _, ...currency } = nativeCurrency
+  const settable = { rpcUrls: [], prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] }
+  return { id, name, nativeCurrency: currency, reuseMs: 0, finality: { depth: 0 }, tokens: NO_TOKENS, ...settable }
+}
+
+const NO_TOKENS: FinanceChain['tokens'] = { addresses: [], names: [], added: [] }
+
 /** A chain's row, which `chainFromRow` reads without a built-in one. */
-export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unknown>> => {
-  const { id, name, nativeCurrency: { symbol, wrapped } = {}, blockTimeMs, prices, spamTokens } = chain
+function rowOf(chain: FinanceChain, hasPrices: boolean): Readonly<Record<string, unknown>> {
+  const { id, name, nativeCurrency: { symbol } = {}, blockTimeMs, spamTokens } = chain
+  return {
+    id,
+    name,
+    ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
+    // Where a search for the block of a time looks first.
+    ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
+    ...(hasPrices ? { prices: pricesOf(chain) } : {}),
+    ...(spamTokens.length === 0 ? {} : { spamTokens }),
+  }
+}
+
+const pricesOf = onceEach(({ nativeCurrency: { wrapped } = {}, prices }: FinanceChain): object => {
   const { wrappers = {}, usdFeeds, ...plain } = prices
   const feeds = Object.entries(usdFeeds).map(([token, each]) => [
     token,
@@ -51,17 +78,9 @@ export const rowOf = onceEach((chain: FinanceChain): Readonly<Record<string, unk
   ])
   const wrapperRows = Object.entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
   return {
-    id,
-    name,
-    ...(symbol === undefined ? {} : { nativeSymbol: symbol }),
-    // Where a search for the block of a time looks first.
-    ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
-    prices: {
-      usdFeeds: Object.fromEntries(feeds),
-      ...plain,
-      ...(wrapped === undefined ? {} : { wrappedNative: wrapped }),
-      ...(wrapperRows.length === 0 ? {} : { wrappers: wrapperRows }),
-    },
-    ...(spamTokens.length === 0 ? {} : { spamTokens }),
+    usdFeeds: Object.fromEntries(feeds),
+    ...plain,
+    ...(wrapped === undefined ? {} : { wrappedNative: wrapped }),
+    ...(wrapperRows.length === 0 ? {} : { wrappers: wrapperRows }),
   }
 })

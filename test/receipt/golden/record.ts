@@ -5,8 +5,11 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { presentKeys } from '../../../src/service/receipt/keys.ts'
+import { AAVE_TOKENS } from '../../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { placeSecondManager, SECOND } from '../../family/uniswap_v3/second_manager.ts'
 import { published, rowOver, stageOver } from '../stage.ts'
 import { recordKamino } from './kamino.ts'
@@ -20,6 +23,18 @@ const morpho = await devnet.morpho()
 const { wallet: hostile } = await devnet.hostile()
 const crowd = await devnet.mintMany(devnet.wallets.single, 60)
 await placeSecondManager(devnet)
+const v4 = await devnet.uniswapV4()
+const [nativeId, hookedId] = await v4.mintMany(
+  [v4.pools.native, v4.pools.dynamicFee].map((pool) => {
+    const range = rangeAround(pool, -900, 900)
+    return {
+      pool,
+      ...range,
+      liquidity: liquidityWorth(pool, { ...range, usd: 1_000 }),
+      recipient: devnet.wallets.single,
+    }
+  }),
+)
 const uniswapV3 = [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }, SECOND]
 const stage = stageOver([rowOver([devnet.rpcUrl])])
 const two = stageOver([rowOver([devnet.rpcUrl], { uniswapV3 })], stage.signer)
@@ -40,6 +55,8 @@ const CASES: Readonly<Record<string, string>> = {
   uniswap_v3_middle_page: `${LIST}?wallet=${wallets.single}&limit=25&page=2`,
   uniswap_v3_spam: `${LIST}?wallet=${wallets.spammed}`,
   uniswap_v3_odd_tokens: `${LIST}?wallet=${hostile}&limit=25`,
+  uniswap_v4_native: `/v1/positions/uniswap-v4/${nativeId}?chain_id=1`,
+  uniswap_v4_hook: `/v1/positions/uniswap-v4/${hookedId}?chain_id=1`,
   uniswap_v3_nothing: `${LIST}?wallet=${wallets.empty}`,
   aave_v3_three_markets: `${LENDING}?wallet=${aave.wallets.borrower}`,
   aave_v3_emode: `${LENDING}?wallet=${aave.wallets.mixedEmode}&market_id=main&target_health_factor=2.5`,
@@ -61,6 +78,12 @@ for (const [name, path] of Object.entries(CASES)) {
   if (status !== 200) throw new Error(`${name}: ${text}`)
   write(name, body.receipt)
 }
+// One token of the market has a feed, and the other is priced by the market's own oracle.
+const { usdc } = TOKENS
+const prices = { usdFeeds: { [usdc.address]: usdc.feed }, stablecoins: [], wrappers: [], aaveOracle: people.none }
+const oneFeed = stageOver([rowOver([devnet.rpcUrl], { prices })], stage.signer)
+const byOracle = await oneFeed.get(`${yieldOf(people.both, markets.wethUsdc)}&receipt=true`)
+write('morpho_blue_one_feed', byOracle.body.receipt)
 const both = await two.get(`${LIST}?wallet=${wallets.receiver}&receipt=true`)
 write('uniswap_v3_two_managers', both.body.receipt)
 const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
@@ -68,10 +91,15 @@ const batch = await stage.post(`${LENDING}/batch?receipt=true&limit=25`, {
   chain_id: 1,
 })
 write('aave_v3_batch', batch.body.receipt)
+// Who holds what nobody prices gets no answer; everybody else does.
+await aave.setPrice('breakable', 0n)
+const unpriced = await stage.get(`${LENDING}?wallet=${aave.wallets.borrower}&receipt=true`)
+write('aave_v3_missing_price', unpriced.body.receipt)
+await aave.setPrice('breakable', BigInt(Math.round(AAVE_TOKENS.breakable.usd * 1e8)))
 const proven = await stage.get(`${CASES['morpho_blue_both']}&receipt=proof`)
 write('morpho_blue_proven', proven.body.receipt)
 for (const [name, receipt] of await recordKamino(stage.signer)) write(name, receipt)
 write('keys', presentKeys([published(stage)]))
-process.stdout.write(`Recorded ${Object.keys(CASES).length + 5} receipts, ${crowd.length} positions minted\n`)
+process.stdout.write(`Recorded ${Object.keys(CASES).length + 7} receipts, ${crowd.length} positions minted\n`)
 await devnet.stop()
 process.exit(0)

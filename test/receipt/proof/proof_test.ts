@@ -9,6 +9,8 @@ import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
@@ -107,6 +109,24 @@ describe('receipt=proof', () => {
     await morpho.accrue(wethUsdc)
     await proven(`/v1/lending/morpho-blue/position/1/yield?${query}`, aged)
   }, 60_000)
+
+  test('proves positions of Uniswap V4: of the native currency, and of a pool with a hook', async () => {
+    const { pools, mintMany } = await devnet.uniswapV4()
+    const ids = await mintMany(
+      [pools.native, pools.dynamicFee].map((pool) => {
+        const range = rangeAround(pool, -900, 900)
+        const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
+        return { pool, ...range, liquidity, recipient: devnet.wallets.single }
+      }),
+    )
+    const aged = stageOver([rowOver([devnet.rpcUrl])])
+    for (const id of ids) {
+      const { answer } = await proven(`/v1/positions/uniswap-v4/${id}?full=false`, aged)
+      expect(answer.data).toMatchObject({ token_id: String(id), wallet: devnet.wallets.single })
+    }
+    const { status, body } = await aged.get(`/v1/positions/uniswap-v4/${ids[0]}?full=true&receipt=true`)
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining('rest on logs')])
+  }, 120_000)
 
   test('costs 25 credits more, is given one at a time, and not to who cannot pay', async () => {
     const plain = await stage.get(position)

@@ -22,7 +22,10 @@ export function createHoldingsReader(options: {
       const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       return async ({ endpoint, block: at, positionsMax }, within) => {
-        const question = heldQuestion({ wallet, wholeMax: positionsMax }, { place: { client, deployments }, judge })
+        const question = heldQuestion(
+          { wallet, wholeMax: positionsMax },
+          { place: { client, deployments }, judge, isPriced: true },
+        )
         const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
         const { count, read } = await readByLens(endpoint, { ...lens, read: question.read }, within)
         const { positions, unreadable } = read

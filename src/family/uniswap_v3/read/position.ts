@@ -39,6 +39,8 @@ interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]
   readonly judge: TokenJudge['judge']
+  /** False if tokens were not asked for what prices them. */
+  readonly isPriced: boolean
   /** `included` where positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
@@ -69,8 +71,8 @@ export function* interpretList(list: RawList, options: InterpretOptions): Steps<
 }
 
 /** Makes positions of a reading. */
-function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments }: InterpretOptions) {
-  const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
+function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, isPriced }: InterpretOptions) {
+  const prices = isPriced ? pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
   // A wallet's positions are in few pools.
   const inPool = onceEach((raw: RawPool) => {
     const { manager: _, token0, token1, ...pool } = raw

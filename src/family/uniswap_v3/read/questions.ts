@@ -4,7 +4,7 @@ import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
-import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
+import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { inTurns, mapInTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -72,6 +72,8 @@ export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
 export interface Asked {
   readonly place: UniswapV3Place
   readonly judge: TokenJudge['judge']
+  /** True if tokens are asked for what prices them, which takes half the bytes of a question about one position. */
+  readonly isPriced: boolean
 }
 
 /**
@@ -83,9 +85,9 @@ export function walletQuestion(
 ): Question<ChainRead<ListedPosition> | undefined> {
   const countOf = countFor(wallet, asked.place)
   return {
-    key: `wallet:${wallet.toLowerCase()}`,
+    key: `wallet:${wallet.toLowerCase()}:${asked.isPriced}`,
     async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked)
       return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
     },
   }
@@ -100,7 +102,7 @@ export function heldQuestion(
   return {
     key: `held:${wallet.toLowerCase()}`,
     async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked)
       const count = countOf(raw.managers)
       const listed = count > wholeMax ? [] : raw.positions
       const read = await inTurns(interpretList({ ...raw, positions: listed }, optionsOf(asked, 'included')))
@@ -122,10 +124,10 @@ async function readWhole(
     readonly wholeMax: number
     readonly countOf: (managers: RawRead['managers']) => number
   },
-  place: UniswapV3Place,
+  asked: Asked,
 ): Promise<RawList> {
   const { wallet, wholeMax, countOf } = request
-  const subject = subjectOf(place)
+  const subject = subjectOf(asked)
   const pages = await readPages<RawList>({
     ...paging,
     pageSize: PAGE_SIZES[way],
@@ -158,7 +160,7 @@ export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<
   return {
     key: `scan:${wallet.toLowerCase()}`,
     async read({ way, call, at, pin, observeBlock }) {
-      const subject = subjectOf(asked.place)
+      const subject = subjectOf(asked)
       const pinned = await pin()
       const pages = await readPagesAt<DigestedPage>(pinned, {
         pageSize: BRIEF_PAGE_SIZES[way],
@@ -190,9 +192,9 @@ export function someQuestion(picked: Picked, asked: Asked): Question<ChainRead> 
   const { owner, picks, block } = picked
   const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
   return {
-    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
+    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}:${asked.isPriced}`,
     async read(lens) {
-      const read = await inTurns(interpret(await readPicked(lens, picked, asked.place), optionsOf(asked, 'included')))
+      const read = await inTurns(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
       const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
       if (picks.every(({ tokenId }) => found.has(tokenId))) return read
       throw new UpstreamError('The endpoint answers about other positions than were asked for')
@@ -204,9 +206,9 @@ export function someQuestion(picked: Picked, asked: Asked): Question<ChainRead> 
 export async function readPicked(
   { way, call }: Pick<LensAccess, 'way' | 'call'>,
   { owner, picks, block: pinned }: Picked,
-  place: UniswapV3Place,
+  asked: Asked,
 ): Promise<RawRead> {
-  const subject = subjectOf(place)
+  const subject = subjectOf(asked)
   const pages = await readPagesAt<RawRead>(pinned, {
     pageSize: PAGE_SIZES[way],
     countMin: picks.length,
@@ -225,9 +227,9 @@ export async function readPicked(
 /** The positions of one id on every manager that knows it, in one call. */
 export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
   return {
-    key: `one:${tokenId}`,
+    key: `one:${tokenId}:${asked.isPriced}`,
     async read({ call, at, observeBlock }) {
-      const data = encodeOne(subjectOf(asked.place), tokenId)
+      const data = encodeOne(subjectOf(asked), tokenId)
       const raw = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
       observeBlock(raw.block)
       checkManagers(raw.managers, asked.place.deployments, 'manager_address')
@@ -237,12 +239,12 @@ export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> 
 }
 
 /** How the answer to a question is interpreted. */
-export function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
-  return { chain: place.client.chain, deployments: place.deployments, judge, spam }
+export function optionsOf<const Spam>({ place, judge, isPriced }: Asked, spam: Spam) {
+  return { chain: place.client.chain, deployments: place.deployments, judge, isPriced, spam }
 }
 
-function subjectOf({ client, deployments }: UniswapV3Place): LensSubject {
-  return { deployments, prices: priceSourcesOf(client.chain) }
+function subjectOf({ place: { client, deployments }, isPriced }: Asked): LensSubject {
+  return { deployments, prices: isPriced ? priceSourcesOf(client.chain) : NO_PRICE_SOURCES }
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */

@@ -15,6 +15,7 @@ import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
+  type Asked,
   LENS,
   oneQuestion,
   type Question,
@@ -60,6 +61,8 @@ interface ReadPlaces extends PositionReadOptions {
 
 export interface PositionReadOptions {
   readonly places: readonly UniswapV3Place[]
+  /** False for the state alone, without what prices its tokens. @default {true} */
+  readonly isPriced?: boolean
   readonly signal: AbortSignal
 }
 
@@ -67,6 +70,8 @@ interface CompleteRequest {
   /** The list as it was read. */
   readonly reads: readonly ChainRead<BriefPosition>[]
   readonly positions: readonly BriefPosition[]
+  /** As the list was read. @default {true} */
+  readonly isPriced?: boolean
   readonly signal: AbortSignal
 }
 
@@ -104,8 +109,8 @@ export function createPositionReader(options: {
     })
   }
 
-  function readList(wallet: Address, place: UniswapV3Place, signal: AbortSignal) {
-    const asked = { place, judge }
+  function readList(wallet: Address, asked: Asked, signal: AbortSignal) {
+    const { place } = asked
     const whole = walletQuestion({ wallet, wholeMax }, asked)
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
       (await ask(whole, place, shared)) ?? (await ask(scanQuestion(wallet, asked), place, shared))
@@ -124,13 +129,13 @@ export function createPositionReader(options: {
   return {
     places,
     past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
-    readWallet(wallet, { places, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared))
+    readWallet(wallet, { places, isPriced = true, signal }) {
+      const tasks = places.map((place) => (shared: AbortSignal) => readList(wallet, { place, judge, isPriced }, shared))
       return together(tasks, signal)
     },
-    readOne(tokenId, { places, signal }) {
+    readOne(tokenId, { places, isPriced = true, signal }) {
       const tasks = places.map((place) => {
-        const question = oneQuestion(tokenId, { place, judge })
+        const question = oneQuestion(tokenId, { place, judge, isPriced })
         return (shared: AbortSignal) => readSingle(question, place, shared)
       })
       return together(tasks, signal)
@@ -146,7 +151,7 @@ export function createPositionReader(options: {
       const priced = (await together(tasks, signal)).flat()
       return positions.map((position) => priced.find(isSameAs(position)) ?? position)
     },
-    async complete(wallet, { reads, positions, signal }) {
+    async complete(wallet, { reads, positions, isPriced = true, signal }) {
       const tasks = reads.flatMap(({ block }) => {
         const place = places.get(block.chainId)
         const brief = positions.filter((each) => each.chainId === block.chainId && !isListed(each))
@@ -158,7 +163,7 @@ export function createPositionReader(options: {
         const { hash } = block
         if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
         const pinned = { ...place, block: { ...block, hash } }
-        const question = someQuestion({ owner: wallet, picks, block: pinned.block }, { place: pinned, judge })
+        const question = someQuestion({ owner: wallet, picks, block: pinned.block }, { place: pinned, judge, isPriced })
         return [(shared: AbortSignal) => readSingle(question, pinned, shared)]
       })
       const completed = await together(tasks, signal)

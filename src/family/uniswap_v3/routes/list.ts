@@ -47,12 +47,17 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
-        const reads = await reader.readWallet(wallet, { places, signal }).catch((error: unknown) => {
+        const reads = await reader.readWallet(wallet, { places, isPriced: full, signal }).catch((error: unknown) => {
           throw refused(error, places)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = pageOf(matching, { page, limit })
-        const { positions: items, unreadable } = await reader.complete(wallet, { reads, positions, signal })
+        const { positions: items, unreadable } = await reader.complete(wallet, {
+          reads,
+          positions,
+          isPriced: full,
+          signal,
+        })
         return { places, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
       if (!full) return { ...list, pnls: undefined }

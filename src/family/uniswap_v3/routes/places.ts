@@ -23,12 +23,17 @@ export interface AskedPlaces extends Moment {
 /** The positions of an id at a moment, and the places at it. Throws as `PositionReader.readOne` and `readAt`. */
 export async function readOneAt(
   reader: PositionReader,
-  asked: { readonly id: bigint; readonly places: readonly UniswapV3Place[]; readonly moment: Moment },
+  asked: {
+    readonly id: bigint
+    readonly places: readonly UniswapV3Place[]
+    readonly moment: Moment
+    readonly isPriced?: boolean
+  },
   signal: AbortSignal,
 ) {
   return await readAt({ ...asked, past: reader.past, signal }, async (places) => ({
     places,
-    reads: await reader.readOne(asked.id, { places, signal }),
+    reads: await reader.readOne(asked.id, { places, isPriced: asked.isPriced ?? true, signal }),
   }))
 }
 

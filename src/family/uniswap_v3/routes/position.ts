@@ -39,7 +39,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const reader = connected()
       const { places, reads } = await readOneAt(
         reader,
-        { id, places: placesToAsk(reader, asked), moment: asked },
+        { id, places: placesToAsk(reader, asked), moment: asked, isPriced: full },
         signal,
       )
       const position = onlyPositionOf(reads, id)

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, untilNext } from '../../place.ts'
@@ -23,8 +24,10 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       manager_address: managerAddress,
       full: isFull,
       ...moment,
+      ...receipt,
     }),
     momentRule(),
+    v.check(({ receipt, full }) => !(full && receipt !== undefined), NO_RECEIPT_OF_PNL),
   )
   return route({
     method: 'GET',

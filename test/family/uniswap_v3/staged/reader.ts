@@ -28,7 +28,7 @@ export function createStagedReader(
     const attempt = (endpoint: Endpoint, within: AbortSignal) =>
       reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })
-    return { ...(await inTurns(interpret(raw, { chain, deployments, judge, spam }))), untilMs: 0 }
+    return { ...(await inTurns(interpret(raw, { chain, deployments, judge, isPriced: true, spam }))), untilMs: 0 }
   }
 
   return {

@@ -94,7 +94,7 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     })),
     broken: [],
   }
-  const options = { chain: CHAIN, deployments: [DEPLOYMENT], spam: 'apart' } as const
+  const options = { chain: CHAIN, deployments: [DEPLOYMENT], isPriced: true, spam: 'apart' } as const
   let turns = 0
   let counting = true
   const count = () => {

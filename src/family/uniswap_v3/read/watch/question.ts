@@ -21,7 +21,7 @@ export function pickedQuestion(
 ): (lens: LensAccess) => Promise<PickedRead> {
   const { deployments } = asked.place
   return async (lens) => {
-    const raw = await readPicked(lens, { owner: zeroAddress, picks, block }, asked.place)
+    const raw = await readPicked(lens, { owner: zeroAddress, picks, block }, asked)
     const { positions } = await inTurns(interpret(raw, optionsOf(asked, 'included')))
     const gone = raw.broken.filter(
       ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,

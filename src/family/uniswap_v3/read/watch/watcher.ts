@@ -48,7 +48,7 @@ export function createWatcher(
   ): Promise<PickedRead> {
     const place = placeOf(at)
     const picks = named.map(({ deployment, tokenId }) => ({ manager: place.deployments.indexOf(deployment), tokenId }))
-    const question = pickedQuestion({ picks, block: at.block }, { place, judge })
+    const question = pickedQuestion({ picks, block: at.block }, { place, judge, isPriced: true })
     const lens = { ...LENS, chainId: at.client.chain.id, at: at.block, clock, read: question }
     if (picks.length === 0) return { positions: new Map(), gone: new Set() }
     return await at.client.read((endpoint, within) => readByLens(endpoint, lens, within), {
