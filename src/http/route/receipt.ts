@@ -9,8 +9,8 @@ export type ReceiptKind = 'true' | 'proof'
 /** What a receipt adds to a route's own price, once for an answer. */
 const CREDITS: Readonly<Record<ReceiptKind, number>> = { true: 2, proof: 25 }
 
-const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more.`
-const PROVEN = `${SIGNED} \`proof\`, for ${CREDITS.proof}, proves the state that was read.`
+const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more`
+const PROVEN = `${SIGNED}; \`proof\`, for ${CREDITS.proof}, proves what was read.`
 
 /** How long an answer with a proof may take, milliseconds. */
 const PROOF_BUDGET_MS = 30_000
@@ -28,7 +28,7 @@ export const receipt = {
 /** The same where the chain keeps no state that could be proven. */
 export const signedReceipt = {
   receipt: v.optional(
-    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: SIGNED })),
+    v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: `${SIGNED}.` })),
   ),
 }
 
