@@ -21,18 +21,18 @@ import type { Probes } from './page/probes.ts'
 import { createOperatorPages, createPublicPages } from './page/public.ts'
 import { FILES_PATH } from './page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from './plane/plane.ts'
-import { findAt, findGateway, type Port } from './port.ts'
-import { bodyFault, readJson } from './request/body.ts'
+import { findAt, findGateway, inputOf, type Port } from './port.ts'
+import { bodyFault } from './request/body.ts'
 import { createClientAddress } from './request/client_address.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from './request/key.ts'
-import { readParameters } from './request/parameters.ts'
 import { isRead, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Notary } from './route/receipt.ts'
-import type { Route, RouteRequest } from './route/route.ts'
-import { createRouteTable, type Found } from './route/route_table.ts'
+import type { Route } from './route/route.ts'
+import { createRouteTable } from './route/route_table.ts'
+import { sheetOf } from './route/sheet.ts'
 
 interface AppOptions {
   readonly routes: readonly Route[]
@@ -165,6 +165,9 @@ export function createApp(options: AppOptions): App {
     const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
     const client = clientOf(context)
     const holder = key === undefined ? undefined : port.holder(key, client)
+    const sheet =
+      found.kind === 'endpoint' ? sheetOf(found.endpoint.route, { query, accept: headers.get('accept') }) : undefined
+    const rest = sheet === undefined ? query : sheet.query
     const isGateway = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
     // One request may hold several messages.
     const holdsMessages = isGateway && idempotencyKey === null
@@ -175,12 +178,13 @@ export function createApp(options: AppOptions): App {
       startedMs,
       method,
       idempotencyKey: idempotencyKey ?? undefined,
+      sheet,
       path,
-      query,
+      query: rest,
       base,
       found,
-      asked: found.kind === 'endpoint' ? () => inputOf(request, found, query) : emptyInput,
-      fault: isGateway && !holdsMessages ? takesNoKey() : fault,
+      asked: found.kind === 'endpoint' ? () => inputOf(request, found, rest) : emptyInput,
+      fault: isGateway && !holdsMessages ? takesNoKey() : (fault ?? sheet?.fault),
       signal: request.signal,
       client,
     }
@@ -268,19 +272,6 @@ function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (found.kind === 'page') return path.startsWith(`${FILES_PATH}/`) ? FILES_PATH : path
   if (logged !== undefined) return `${method} ${logged}`
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
-}
-
-/** What an endpoint is asked over HTTP. */
-function inputOf(
-  request: Request,
-  { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
-  query: string,
-): RouteRequest {
-  return {
-    byAddress: true,
-    parameters: () => readParameters(endpoint.route.input, { params, query }),
-    body: () => readJson(request),
-  }
 }
 
 /**

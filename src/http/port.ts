@@ -6,8 +6,11 @@ import type { Pages } from './page/page.ts'
 import { PUBLIC_METHODS } from './page/public.ts'
 import { FILES_PATH } from './page/static.ts'
 import type { Plane } from './plane/plane.ts'
+import { readJson } from './request/body.ts'
 import { nearestPath } from './request/nearest_path.ts'
+import { readParameters } from './request/parameters.ts'
 import { isRead } from './request/target.ts'
+import type { RouteRequest } from './route/route.ts'
 import type { Found, RouteTable } from './route/route_table.ts'
 
 /** What a port serves, and to whom. */
@@ -58,4 +61,17 @@ function unknownPath(path: string, { pages, planes, templates }: Port): Found {
   const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${FILES_PATH}/`))
   const near = nearestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
   return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
+}
+
+/** What an endpoint is asked over HTTP. */
+export function inputOf(
+  request: Request,
+  { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
+  query: string,
+): RouteRequest {
+  return {
+    byAddress: true,
+    parameters: () => readParameters(endpoint.route.input, { params, query }),
+    body: () => readJson(request),
+  }
 }

@@ -286,6 +286,10 @@ async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
 }
 
 function bodyComplaints({ template, method }: Shot, { status, headers, body }: RawAnswer, requestId: string): string[] {
+  if (headers['content-type']?.startsWith('text/csv') === true) {
+    const isTable = status === 200 && body.endsWith('\r\n') && headers['x-credits-charged'] !== undefined
+    return isTable ? [] : ['table']
+  }
   if (headers['content-type'] !== 'application/json; charset=utf-8') return ['content type']
   const value = JSON.parse(body)
   const operation = document.paths[template ?? '']?.[method.toLowerCase()]

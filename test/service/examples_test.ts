@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test'
 import type { Example } from '../../src/http/openapi/example.ts'
+import { endpointOf } from '../../src/http/route/route_table.ts'
+import { isList, sheetOf } from '../../src/http/route/sheet.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
-import { describeServices } from '../../src/service/routes.ts'
+import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
 import { mismatches } from '../support/json_schema.ts'
 
 interface Operation {
@@ -17,13 +19,10 @@ interface Operation {
   }[]
 }
 
-const document = JSON.parse(
-  describeServices(
-    readConfig({}, () => {
-      throw new Error('Expected no file')
-    }),
-  ),
-)
+const config = readConfig({}, () => {
+  throw new Error('Expected no file')
+})
+const document = JSON.parse(describeServices(config))
 
 test('every parameter is described and has an example, which its schema takes', () => {
   for (const [path, methods] of Object.entries<Record<string, Operation>>(document.paths)) {
@@ -53,6 +52,29 @@ test('operations have names as a person writes them', () => {
   for (const id of ids) expect(id).toMatch(/^[a-z]+([A-Z][a-z0-9]+)+$/)
   for (const id of ['listUniswapPositions', 'getUniswapPnl', 'batchAavePositions', 'listUsageLogs']) {
     expect(ids).toContain(id)
+  }
+})
+
+/** Places of a row's values: `position_state.pool.id`. */
+function placesOf(value: unknown, place: readonly string[] = []): string[] {
+  if (value === null) return []
+  if (typeof value !== 'object' || Array.isArray(value)) return [place.join('.')]
+  return Object.entries(value).flatMap(([name, each]) => placesOf(each, [...place, name]))
+}
+
+test('the CSV of every list has a column for each of its figures', () => {
+  const lists = routesOf(config, neverConnect).filter(isList)
+  expect(lists.length).toBeGreaterThan(10)
+  for (const route of lists) {
+    const { name } = endpointOf(route)
+    const answer = (examples as Readonly<Record<string, Example>>)[name]?.answer as { data: readonly object[] }
+    const sheet = sheetOf(route, { query: 'format=csv', accept: null })
+    const { body } = sheet?.write(JSON.stringify(answer).slice(0, -1)) ?? { body: '' }
+    const [head = ''] = body.split('\r\n')
+    const columns = new Set(head.split(','))
+    const places = new Set(answer.data.flatMap((row) => placesOf(row)))
+    expect({ name, missing: [...places].filter((place) => !columns.has(place)) }).toEqual({ name, missing: [] })
+    expect({ name, lines: body.split('\r\n').length }).toEqual({ name, lines: answer.data.length + 2 })
   }
 })
 

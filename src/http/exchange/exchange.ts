@@ -7,6 +7,7 @@ import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
 import { type Notary, takesReceipt } from '../route/receipt.ts'
 import type { Accepted, Call, RouteRequest } from '../route/route.ts'
 import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
+import { FORMAT, type Sheet } from '../route/sheet.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Caller, Gate, Principal, SessionAsked, Settled, Settlement } from './gate.ts'
 import { claimOf, keptOf, replayOf, superseded } from './idempotency.ts'
@@ -43,6 +44,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly method: string
   /** The header that lets it be repeated, if it has one. */
   readonly idempotencyKey?: string | undefined
+  /** How a list is written, if not as JSON. */
+  readonly sheet?: Sheet | undefined
   /** Canonical, not decoded. */
   readonly path: string
   /** What absolute links start with: scheme and host, and the public address's own path. */
@@ -162,7 +165,7 @@ function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
 async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<PreparedAnswer> {
-  const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal } = exchange
+  const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal, sheet } = exchange
   const { gate, openings, slots, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId } = caller
@@ -176,7 +179,8 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   const accepting = endpoint.route.accept(asked)
   const accepted = accepting instanceof Promise ? await accepting : accepting
   if (idempotencyKey !== undefined) {
-    const once = { method: endpoint.route.method, path, query, body: accepted.bytes }
+    const asTable = sheet === undefined ? query : `${query}&${FORMAT}`
+    const once = { method: endpoint.route.method, path, query: asTable, body: accepted.bytes }
     const replay = replayOf(await gate.claim(claimOf(idempotencyKey, once, { organizationId, settlementId })))
     if (replay !== undefined) return replay
   }
@@ -199,7 +203,12 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
     }
   } else opening = call
   const { text, headers, credits } = opening
-  const body = `${text},"request_id":${JSON.stringify(requestId)}}`
+  const made = `${text},"request_id":${JSON.stringify(requestId)}`
+  if (sheet !== undefined && !signal.aborted) {
+    const table = sheet.write(made)
+    return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
+  }
+  const body = `${made}}`
   // Checked last: an answer to a closed connection is not charged.
   return signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers }
 }

@@ -2,9 +2,17 @@ import { priceSentence } from '../route/charge.ts'
 import { takesReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
+import { isList } from '../route/sheet.ts'
 import { codesOf } from './codes.ts'
 import { askedNear, type Example } from './example.ts'
-import { ACCOUNT_HEADERS, HEADERS, headerRefs, IDEMPOTENCY_KEY_PARAMETER, ownHeaders } from './headers.ts'
+import {
+  ACCOUNT_HEADERS,
+  FORMAT_PARAMETER,
+  HEADERS,
+  headerRefs,
+  IDEMPOTENCY_KEY_PARAMETER,
+  ownHeaders,
+} from './headers.ts'
 import { introductionText } from './introduction.ts'
 import { type JsonSchema, jsonSchema } from './json_schema.ts'
 import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
@@ -69,7 +77,7 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
     'x-charge': route.charge,
-    ...withIdempotencyKey(askedOf({ ...route, example, near: askedNear(path, examples) })),
+    ...withCommon(askedOf({ ...route, example, near: askedNear(path, examples) }), isList(route)),
     responses: {
       200: {
         description: `Answered. Credits: ${price}`,
@@ -90,8 +98,9 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
   }
 }
 
-function withIdempotencyKey(asked: ReturnType<typeof askedOf>): Readonly<Record<string, unknown>> {
-  return { ...asked, parameters: [...asked.parameters, IDEMPOTENCY_KEY_PARAMETER] }
+function withCommon(asked: ReturnType<typeof askedOf>, isTable: boolean): Readonly<Record<string, unknown>> {
+  const parameters = [...asked.parameters, ...(isTable ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER]
+  return { ...asked, parameters }
 }
 
 function bodyOf({ input, output }: Route): JsonSchema {

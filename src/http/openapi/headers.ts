@@ -20,6 +20,18 @@ export const HEADERS = {
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
+/** Of lists. The table is no media type of the document: generated clients would have to tell text from JSON. */
+export const FORMAT_PARAMETER = {
+  name: 'format',
+  in: 'query',
+  required: false,
+  description:
+    'How the list is written: `csv` (or the header `Accept: text/csv`) is a table of the same rows at the same price, ' +
+    'with `X-Total-Count` and `Link` in place of the pagination.',
+  ...shownExample('csv', { isAsked: false }),
+  schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
+}
+
 /** Header of requests that may be repeated. */
 export const IDEMPOTENCY_KEY_PARAMETER = {
   name: 'Idempotency-Key',

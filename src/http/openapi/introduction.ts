@@ -15,7 +15,7 @@ export function introductionText({
 - **Price**: each operation says its own in credits; only a 2xx is charged, \`X-Credits-Charged\` and \`X-Credits-Remaining\` tell how much.
 - **Errors**: \`{ "error": { "code", "message", "request_id" } }\`; the message says what to change. Parameters and fields that an operation does not list are refused.
 - **Retry** 429 and 503 after \`Retry-After\`, 502 and 504 after a short wait, nothing else. With an \`Idempotency-Key\` a repeated call is charged once.
-- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null.
+- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too: \`format=csv\`.
 - **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
 - **Figures** are decimal text, never floats. Bodies above 1 kB are sent packed by zstd or gzip to whoever accepts that.
 - **Clients**: \`walletscope openapi --client\` prints a typed one; generators take this document. **Agents** call the same at \`/mcp\`.

@@ -11,6 +11,8 @@ const EXPOSED = [
   'x-as-of',
   'x-snapshots-from',
   'idempotency-replayed',
+  'link',
+  'x-total-count',
   'retry-after',
   'mcp-session-id',
 ].join(', ')

@@ -73,7 +73,8 @@ function operationText(
   shared: Readonly<Record<string, ResponseObject>>,
 ): string {
   const parts = ['path', 'query'].flatMap((place) => {
-    const own = parameters.filter((parameter) => parameter.in === place)
+    // The client reads JSON.
+    const own = parameters.filter(({ name, in: where }) => where === place && name !== 'format')
     if (own.length === 0) return []
     const optional = own.every(({ required }) => !required)
     const fields = own.map(({ description, ...each }) => {
