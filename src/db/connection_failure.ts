@@ -11,6 +11,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no socket',
   EACCES: 'this user may not use the socket',
   CLOSED: 'the server closed the connection',
+  STANDBY: 'the server is a standby',
   NO_TLS: 'the server does not offer TLS: see DATABASE_TLS',
   CONNECT_TIMEOUT: 'no session was opened in time',
   CONNECTION_CLOSED: 'the connection was lost',

@@ -5,8 +5,8 @@ import { SqlError } from './database.ts'
 
 /** What a failed statement means for its sender. */
 export type DatabaseFailure =
-  /** The server cannot be reached, or cannot work now. */
-  | { readonly kind: 'away'; readonly reason: string }
+  /** The server cannot be reached, or cannot work now. `unsent`: it has certainly not got the statement. */
+  | { readonly kind: 'away'; readonly reason: string; readonly unsent?: boolean }
   /** A pooler stands before the server and refuses settings of sessions; nothing was sent to the server. */
   | { readonly kind: 'pooler'; readonly reason: string }
   /** Rolled back in favour of another statement; sending it again is safe. */
@@ -16,6 +16,10 @@ export type DatabaseFailure =
 
 const READ_ONLY = '25006'
 const QUERY_CANCELED = '57014'
+/** A server that starts, stops or recovers refuses the session. */
+const CANNOT_CONNECT_NOW = '57P03'
+/** There never was a connection, or it was to a standby, which got nothing. */
+const UNCONNECTED = ['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'STANDBY']
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -30,10 +34,12 @@ export function failureFrom(error: unknown): DatabaseFailure {
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
   const message = error instanceof Error ? error.message : code
-  if (!isOfServer(error)) return { kind: 'away', reason: connectionFailure(code, message) }
+  if (!isOfServer(error)) {
+    return { kind: 'away', reason: connectionFailure(code, message), unsent: UNCONNECTED.includes(code) }
+  }
   const reason = `${message} (${code})`
   if (isPoolerRefusal(error)) return { kind: 'pooler', reason }
-  if (isAway(code)) return { kind: 'away', reason }
+  if (isAway(code)) return { kind: 'away', reason, unsent: code === CANNOT_CONNECT_NOW }
   if (code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED) return { kind: 'retry', reason }
   return { kind: 'refused', error: new SqlError(message, { code, constraint: field(error, 'constraint_name') }) }
 }

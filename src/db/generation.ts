@@ -37,6 +37,7 @@ export function createGeneration(options: GenerationOptions) {
   const { pooled = false } = options
   const sockets = new Set<Socket>()
   let usable = true
+  let isStandby = false
   let worked = false
   let inFlight = 0
   let destroyed = false
@@ -44,6 +45,9 @@ export function createGeneration(options: GenerationOptions) {
 
   const sql = postgres({
     ...driverOptions(options),
+    onparameter: (name: string, value: string) => {
+      if (name === 'in_hot_standby') isStandby = value === 'on'
+    },
     // The driver uses our sockets, so that all can be destroyed here.
     socket: () => {
       const socket = connect(options.listener, { tls: options.address.tls })
@@ -58,6 +62,12 @@ export function createGeneration(options: GenerationOptions) {
       return socket
     },
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>)
+
+  /** The driver leaves a standby before it sends anything, and says only that the connection is gone. */
+  function toldOf(error: unknown): never {
+    const leftStandby = isStandby && !worked && options.address.listeners.length > 1
+    throw leftStandby ? Object.assign(new Error('The server is a standby'), { code: 'STANDBY' }) : error
+  }
 
   const generation = {
     /** False after a loss, `retire()` or `destroy()`: send nothing more. */
@@ -77,7 +87,7 @@ export function createGeneration(options: GenerationOptions) {
       const rows: Promise<readonly object[]> = statement.then((result) => {
         worked = true
         return [...result] as object[]
-      })
+      }, toldOf)
       return {
         rows,
         done(): void {

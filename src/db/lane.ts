@@ -154,9 +154,15 @@ export function createLane(options: LaneOptions): Lane {
     if (slot === undefined) throw unavailable('Too many requests wait for the database', 'no free connection')
     let reason = ''
     try {
+      let listenersLeft = address.listeners.length - 1
       for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
         const outcome = await attempt(slot, text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
         if ('kind' in outcome && outcome.kind === 'away') {
+          // The next listener may be the primary now.
+          if (outcome.unsent && listenersLeft-- > 0) {
+            attempts--
+            continue
+          }
           lost(outcome.reason)
           throw unavailable('The database does not answer', outcome.reason)
         }

@@ -268,7 +268,6 @@ test('run() turns to the next host when the first is away', async () => {
   const url = new URL(database.url)
   url.searchParams.set('host', `/nowhere,${url.searchParams.get('host') ?? url.host}`)
   const db = open(url.href)
-  expect(await db.run('select 1 as one', []).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
 })
 

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
+import { until } from '../support/until.ts'
+import { runJson } from './accounts.ts'
+import { ask } from './http.ts'
+import { type Program, type Service, sourceProgram, startService } from './program.ts'
+
+const ROUNDS = process.env['SEEDS'] === 'full' ? 20 : 3
+const GRANTED = 10_000_000
+const CLIENTS = 6
+
+describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 of Debian)', () => {
+  let pair: ReplicatedPair
+  let program: Program
+  let service: Service
+  let organizationId = ''
+  let key = ''
+
+  beforeAll(async () => {
+    pair = await startReplicatedPair()
+    program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: pair.url })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+    await runJson(program, ['migrate'])
+    organizationId = (await runJson(program, ['org', 'create', 'Replicated'])).id
+    await runJson(program, ['org', 'limit', organizationId, '100000'])
+    await runJson(program, ['credits', 'grant', organizationId, String(GRANTED), '--reason', 'load'])
+    key = (await runJson(program, ['key', 'create', organizationId])).key
+    service = await startService(program)
+  }, 120_000)
+  afterAll(async () => {
+    await service.stop()
+    await pair.close()
+    program.remove()
+  }, 60_000)
+
+  test('a standby takes over under load: each answer is charged once, and no refusal is', async () => {
+    const outcomes: { readonly status: number; readonly atMs: number }[] = []
+    let running = true
+    const client = async () => {
+      const headers = { Authorization: `Bearer ${key}` }
+      while (running) {
+        const { status } = await ask(service.port, { method: 'GET', target: '/v1/usage/logs?limit=1', headers })
+        outcomes.push({ status, atMs: performance.now() })
+        // As clients do, which are told to come again.
+        if (status !== 200) await Bun.sleep(20)
+      }
+    }
+    const answered = () => outcomes.filter(({ status }) => status === 200).length
+    const more = (n: number) => {
+      const from = answered()
+      return until(`${n} more answers`, () => answered() >= from + n, 30_000)
+    }
+    const clients = Array.from({ length: CLIENTS }, client)
+    const table: object[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      await more(100)
+      const how = round % 2 === 0 ? 'killed' : 'stopped'
+      const { endedMs, promotedMs } = await pair.takeOver(how)
+      await more(100)
+      const refused = outcomes.filter(({ status, atMs }) => status !== 200 && atMs >= endedMs)
+      const last = refused.at(-1)?.atMs ?? promotedMs
+      table.push({
+        round,
+        primary: how,
+        'takeover ms': Math.round(promotedMs - endedMs),
+        'refused after it, ms': Math.max(0, Math.round(last - promotedMs)),
+        refused: refused.length,
+      })
+      await pair.rebuild()
+    }
+    running = false
+    await Promise.all(clients)
+    console.table(table)
+
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, 503]))
+    await until('unknown outcomes to be taken back', async () => {
+      const { body } = await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })
+      return body.includes('\nwalletscope_gate_voids_waiting 0\n')
+    })
+    const shown = await runJson(program, ['credits', 'show', organizationId])
+    expect(Number(shown.balance)).toBe(GRANTED - answered())
+    const headers = { Authorization: `Bearer ${key}` }
+    const { body } = await ask(service.port, {
+      method: 'GET',
+      target: '/v1/usage/logs?limit=1&status_code=200',
+      headers,
+    })
+    expect(JSON.parse(body).pagination.total).toBe(answered())
+  }, 900_000)
+
+  test('the first statement finds the primary, also behind a standby that is named first', async () => {
+    for (const url of [pair.url, reversed(pair.url)]) {
+      const db = openDatabase({ url, clock: systemClock, log: silentLog })
+      expect(await db.run<object>('select pg_is_in_recovery() as standby', [])).toEqual([{ standby: false }])
+      await db.close()
+    }
+  })
+})
+
+/** The same hosts in the other order. */
+function reversed(url: string): string {
+  return url.replace(/@([^,]+),([^/]+)/, '@$2,$1')
+}

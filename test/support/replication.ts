@@ -1,0 +1,145 @@
+import { appendFileSync, chmodSync, existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { temporaryDirectory } from './database.ts'
+import { until } from './until.ts'
+
+/** Of Debian's PostgreSQL 15; the embedded one has no `pg_basebackup`. */
+const PROGRAMS = '/usr/lib/postgresql/15/bin'
+/** PostgreSQL refuses to run as root. */
+const AS_NOBODY = process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
+
+/** False if PostgreSQL 15 of Debian is not installed. */
+export function hasReplication(): boolean {
+  return existsSync(join(PROGRAMS, 'pg_basebackup'))
+}
+
+interface Node {
+  readonly name: string
+  readonly port: number
+  readonly data: string
+}
+
+/** A primary with one synchronous standby by streaming replication. */
+export interface ReplicatedPair {
+  /** `DATABASE_URL` with both hosts, always in the same order. */
+  readonly url: string
+  /**
+   * Ends the primary, by `kill -9` of all its processes or in order, and promotes the standby. Gives the moments of the
+   * end and of the promotion, by `performance.now()`.
+   */
+  takeOver(how: 'killed' | 'stopped'): Promise<{ readonly endedMs: number; readonly promotedMs: number }>
+  /** Makes the old primary the standby of the new one, synchronous again. */
+  rebuild(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts both servers. */
+export async function startReplicatedPair(): Promise<ReplicatedPair> {
+  const directory = temporaryDirectory()
+  chmodSync(directory, 0o777)
+  const [one, two] = ['one', 'two'].map((name) => ({ name, port: freePort(), data: join(directory, name) }))
+  if (one === undefined || two === undefined) throw new Error('No nodes')
+  let [primary, standby]: readonly [Node, Node] = [one, two]
+
+  const run = async (words: readonly string[]): Promise<void> => {
+    const child = Bun.spawn([...AS_NOBODY, ...words], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+    const said = await new Response(child.stderr).text()
+    if ((await child.exited) !== 0) throw new Error(`Cannot run ${words.join(' ')}: ${said}`)
+  }
+  const control = (node: Node, ...words: readonly string[]) =>
+    run([join(PROGRAMS, 'pg_ctl'), '-D', node.data, '-w', '-s', ...words])
+  const start = (node: Node) =>
+    control(
+      node,
+      'start',
+      '-l',
+      `${node.data}.log`,
+      '-o',
+      `-c listen_addresses=127.0.0.1 -c port=${node.port} -k ${directory}`,
+    )
+  const ask = async <Row extends object>(node: Node, text: string): Promise<readonly Row[]> => {
+    const db = openDatabase({ url: urlOf(node), clock: systemClock, log: silentLog, max: 1 })
+    return await db.run<Row>(text, []).finally(() => db.close())
+  }
+  const follow = async () => {
+    const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=${standby.name}`
+    rmSync(standby.data, { recursive: true, force: true })
+    await run([join(PROGRAMS, 'pg_basebackup'), '-d', source, '-D', standby.data, '-R', '-X', 'stream', '-c', 'fast'])
+    await start(standby)
+    await ask(primary, "alter system set synchronous_standby_names = '*'")
+    await ask(primary, 'select pg_reload_conf()')
+    await until('the standby to be synchronous', async () => {
+      const [row] = await ask<{ n: number }>(
+        primary,
+        "select count(*)::int4 as n from pg_stat_replication where sync_state = 'sync' and state = 'streaming'",
+      )
+      return row?.n === 1
+    })
+  }
+
+  await run([
+    join(PROGRAMS, 'initdb'),
+    '-D',
+    primary.data,
+    '-U',
+    'postgres',
+    '--auth=trust',
+    '--encoding=UTF8',
+    '--no-locale',
+  ])
+  await start(primary)
+  await follow()
+
+  return {
+    url: `postgres://postgres@127.0.0.1:${one.port},127.0.0.1:${two.port}/postgres`,
+    async takeOver(how) {
+      // A standby that has none of its own would wait for one.
+      appendFileSync(join(standby.data, 'postgresql.auto.conf'), "synchronous_standby_names = ''\n")
+      await control(standby, 'reload')
+      const endedMs = performance.now()
+      if (how === 'killed') killAll(primary)
+      else await control(primary, 'stop', '-m', 'fast')
+      await control(standby, 'promote')
+      const promotedMs = performance.now()
+      ;[primary, standby] = [standby, primary]
+      return { endedMs, promotedMs }
+    },
+    rebuild: follow,
+    async close() {
+      for (const node of [primary, standby]) killAll(node)
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+function urlOf({ port }: Node): string {
+  return `postgres://postgres@127.0.0.1:${port}/postgres`
+}
+
+/** The postmaster and all its processes. */
+function killAll({ data }: Node): void {
+  const { stdout } = Bun.spawnSync(['head', '-n', '1', join(data, 'postmaster.pid')])
+  const postmaster = Number.parseInt(stdout.toString(), 10)
+  if (!(postmaster > 1)) return
+  const children = Bun.spawnSync(['ps', '-o', 'pid=', '--ppid', String(postmaster)])
+    .stdout.toString()
+    .trim()
+    .split(/\s+/)
+  for (const pid of [postmaster, ...children.map(Number)]) {
+    try {
+      if (pid > 1) process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+}
+
+function freePort(): number {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const { port } = server
+  server.stop(true)
+  return port
+}
