@@ -32,8 +32,11 @@ export interface TriggersOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly jobs: JobOptions
+  /** How long a process that died still has what it evaluated. @default {15} */
+  readonly leaseSec?: number
 }
 
+const LEASE_SEC = 15
 /** How often it is looked which lines have triggers. */
 const LOOK_MS = 2_000
 const HOUR_MS = 3_600_000
@@ -54,17 +57,17 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
   const chainIds = [...clients.keys(), ...(solanaChainId === undefined ? [] : [solanaChainId])].map(String)
 
   function jobOf(chainId: number, finality: HeadName, shard: number): Job | undefined {
-    const { holder } = options
+    const { holder, leaseSec = LEASE_SEC } = options
     const client = clients.get(chainId)
     const own = { db, holder, recorder, clock, log }
     if (client === undefined) {
-      const line: Line = { chainId, chainName: 'Solana', finality, shard, blindAfterSec: SOLANA_BLIND_SEC }
+      const line: Line = { chainId, chainName: 'Solana', finality, shard, blindAfterSec: SOLANA_BLIND_SEC, leaseSec }
       const { accounts: watchers } = readers()
       return finality === 'latest' ? slotsJob({ ...own, line, telling: telling(line), watchers }) : undefined
     }
     const { chain } = client
     const blindAfterSec = Math.ceil(finality === 'latest' ? blockAgeMaxSec(chain) : finalAgeMaxSec(chain))
-    const line: Line = { chainId, chainName: chain.name, finality, shard, blindAfterSec }
+    const line: Line = { chainId, chainName: chain.name, finality, shard, blindAfterSec, leaseSec }
     return lineJob({ ...own, line, telling: telling(line), client, watchers: readers().blocks })
   }
 

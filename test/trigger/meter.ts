@@ -1,7 +1,9 @@
+import * as v from 'valibot'
 import { type Address, type Hex, keccak256, pad, toHex } from 'viem'
 import type { PinnedBlock } from '../../src/chain/block.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import type { Watched } from '../../src/family/family.ts'
 import type { Confirmed, FigureValue, Happening, Watcher, WatchPlace, WatchSubject } from '../../src/family/watch.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -80,7 +82,8 @@ export async function startMeter(): Promise<Meter> {
   }
 }
 
-function clientOf(url: string, overrides: Partial<FinanceChain>): FinanceClient {
+/** A client of the chain. */
+export function clientOf(url: string, overrides: Partial<FinanceChain> = {}): FinanceClient {
   const chain: FinanceChain = {
     id: METER_CHAIN_ID,
     name: 'Meter',
@@ -171,5 +174,18 @@ export function meterWatcher(
         })
       },
     },
+  }
+}
+
+/** The family as configuration would have it. */
+export function meterFamily(): Watched {
+  return {
+    family: 'meter',
+    chainIds: [METER_CHAIN_ID],
+    subject: () => v.strictObject({ account: v.string() }),
+    figures: { level: 'number' },
+    events: ['Set'],
+    answerPath: ({ account }, _, blockNumber) => `/v1/meter?account=${account}&at_block=${blockNumber}`,
+    watcher: () => meterWatcher(),
   }
 }

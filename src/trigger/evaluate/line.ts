@@ -12,6 +12,8 @@ export interface Line {
   readonly shard: number
   /** Triggers that were not evaluated for so long are blind. */
   readonly blindAfterSec: number
+  /** How long a process has the line without committing anything. */
+  readonly leaseSec: number
 }
 
 /** A block that was evaluated. The hash is empty on Solana, where slots are read that are never taken back. */
@@ -54,8 +56,6 @@ export interface BlockCommit {
   readonly changes: readonly TriggerChange[]
 }
 
-/** How long a process has a line without committing anything. */
-export const LEASE_SEC = 15
 /** What a message about a change costs. */
 const MESSAGE_CREDITS = 2
 const CHARGED: readonly string[] = ['trigger.fired', 'trigger.cleared']
@@ -63,8 +63,8 @@ const COMMIT_DEADLINE_MS = 10_000
 
 /** Takes a line, or keeps it. Undefined if another process has it. Throws as `Database.run`. */
 export async function takeLine(db: Database, line: Line, holder: string): Promise<Tenure | undefined> {
-  const { chainId, finality, shard } = line
-  const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec: LEASE_SEC })
+  const { chainId, finality, shard, leaseSec: sec } = line
+  const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec })
   if (row === undefined) return undefined
   const mark = { number: BigInt(row.block), hash: hexOf(row.block_hash), timestampSec: BigInt(row.block_sec) }
   const at = mark.number < 0n ? null : mark
@@ -78,7 +78,7 @@ export async function takeLine(db: Database, line: Line, holder: string): Promis
  */
 export async function commitBlock(db: Database, commit: BlockCommit): Promise<readonly TriggerChange[] | undefined> {
   const { line, tenure, block, fork, final, families, nowMs, changes } = commit
-  const { chainId, chainName, finality, shard, blindAfterSec } = line
+  const { chainId, chainName, finality, shard, blindAfterSec, leaseSec } = line
   const numbered = changes.map((each, index) => ({ ...each, no: index + 1 }))
   const messages = numbered.flatMap(({ no, messages }) => messages.map((each) => ({ ...each, no })))
   const told = numbered.flatMap(({ no, told, reverted }) => [
@@ -93,7 +93,7 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       finality,
       shard,
       epoch: tenure.epoch,
-      leaseSec: LEASE_SEC,
+      leaseSec,
       limitSec: blindAfterSec,
       before: String(tenure.at?.number ?? -1n),
       beforeHash: digitsOf(tenure.at?.hash ?? ''),

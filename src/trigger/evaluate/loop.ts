@@ -6,7 +6,7 @@ import type { Log } from '../../lib/log.ts'
 import { settled } from '../step.ts'
 import { evaluateBlock, undo } from './evaluate.ts'
 import { readNextBlocks } from './heads.ts'
-import { type BlockMark, commitBlock, LEASE_SEC, type Line, type Tenure, takeLine, tellBlind } from './line.ts'
+import { type BlockMark, commitBlock, type Line, type Tenure, takeLine, tellBlind } from './line.ts'
 import type { LineRecorder } from './metrics.ts'
 import { createPace } from './pace.ts'
 import type { Telling } from './tell.ts'
@@ -29,9 +29,7 @@ export interface LoopOptions {
 /** Blocks that may be replaced, at most. */
 const REPLACEABLE = 256n
 /** How often it is looked whether the process that evaluates is gone. */
-const AWAIT_MS = 3_000
-/** How often the lease is prolonged while nothing is committed. */
-const PROLONG_MS = (LEASE_SEC * 1_000) / 3
+const AWAIT_MS = 1_000
 /** How often it is looked who has to be told that nothing can be seen. */
 const BLIND_EVERY_MS = 5_000
 /** How often it is looked for triggers if all are paused. */
@@ -53,12 +51,14 @@ interface Held {
 export function lineJob(options: LoopOptions): Job {
   const { line, client, watchers, db, holder, telling, recorder, clock, log } = options
   const pace = createPace(client.chain.blockTimeMs)
+  // While nothing is committed.
+  const prolongMs = (line.leaseSec * 1_000) / 3
   let held: Held | undefined
   let blindMs = Number.NEGATIVE_INFINITY
 
   async function hold(): Promise<Held | undefined> {
     const nowMs = clock.monotonicMs()
-    if (held !== undefined && nowMs - held.prolongedMs < PROLONG_MS) return held
+    if (held !== undefined && nowMs - held.prolongedMs < prolongMs) return held
     const tenure = await takeLine(db, line, holder)
     if (tenure === undefined) {
       release()

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type News, step } from '../step.ts'
 import { undo } from './evaluate.ts'
-import { commitBlock, LEASE_SEC, type Line, type Tenure, takeLine, tellBlind } from './line.ts'
+import { commitBlock, type Line, type Tenure, takeLine, tellBlind } from './line.ts'
 import type { LineRecorder } from './metrics.ts'
 import { type Telling, type ToldBlock, tellChange } from './tell.ts'
 import { createWatchlist, type Entry, type WatchedSubject, type Watchlist } from './watchlist.ts'
@@ -22,12 +22,11 @@ export interface SlotLoopOptions {
   readonly log: Log
 }
 
-const AWAIT_MS = 3_000
+const AWAIT_MS = 1_000
 /** Between two readings: public endpoints allow few. */
 const READ_EVERY_MS = 2_000
 const BLIND_EVERY_MS = 5_000
 const RETRY_MS = { least: 500, most: 5_000 }
-const SHORTEST_LEASE_MS = (LEASE_SEC * 1_000) / 3
 
 interface Held {
   tenure: Tenure
@@ -43,13 +42,15 @@ interface Held {
  */
 export function slotsJob(options: SlotLoopOptions): Job {
   const { line, watchers, db, holder, recorder, clock, log } = options
+  // While nothing is committed.
+  const prolongMs = (line.leaseSec * 1_000) / 3
   let held: Held | undefined
   let seenMs = Number.NEGATIVE_INFINITY
   let blindMs = Number.NEGATIVE_INFINITY
 
   async function hold(): Promise<Held | undefined> {
     const nowMs = clock.monotonicMs()
-    if (held !== undefined && nowMs - held.prolongedMs < SHORTEST_LEASE_MS) return held
+    if (held !== undefined && nowMs - held.prolongedMs < prolongMs) return held
     const tenure = await takeLine(db, line, holder)
     if (tenure === undefined) {
       held = undefined

@@ -35,7 +35,14 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
   const { credits = 100, ...others } = options
   const account = await createAccount(db, { credits })
   const { organizationId, apiKeyId } = account.caller
-  const line: Line = { chainId: 900_000 + lines++, chainName: 'Test', finality: 'latest', shard: 0, blindAfterSec: 60 }
+  const line: Line = {
+    chainId: 900_000 + lines++,
+    chainName: 'Test',
+    finality: 'latest',
+    shard: 0,
+    blindAfterSec: 60,
+    leaseSec: 15,
+  }
   if (options.webhookId !== undefined) {
     await db.run('insert into webhook (organization_id, id, url, name) values ($1, $2, $3, $2)', [
       organizationId,

@@ -71,7 +71,7 @@ interface Options {
 /** Starts a loop as one process does, which looks for blocks all the time. */
 function start(options: Options = {}): MeterAsked {
   const { holder = `process ${lines++}`, blindAfterSec = 60, finality = 'latest', chain = {}, screen = true } = options
-  const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard: 0, blindAfterSec }
+  const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard: 0, blindAfterSec, leaseSec: 15 }
   const asked = { confirmed: 0, shared: 0 }
   const job = lineJob({
     line,
