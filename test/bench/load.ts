@@ -1,6 +1,9 @@
 import type { Socket } from 'bun'
 
-/** One burst of closed-loop load: every connection sends its next request when the answer to the last has come. */
+/**
+ * One burst of load. In a closed loop every connection sends its next request when the answer to the last has come; in an
+ * open one requests come when they come, and wait for a connection that is free.
+ */
 export interface LoadJob {
   readonly port: number
   readonly path: string
@@ -10,9 +13,11 @@ export interface LoadJob {
   readonly keys: readonly string[]
   readonly connections: number
   readonly durationMs: number
+  /** Requests of an open loop a second, as a Poisson process; absent: a closed loop. */
+  readonly perSecond?: number
 }
 
-/** What one burst saw. Latencies in milliseconds, to 10 µs. */
+/** What one burst saw. Latencies in milliseconds, to 10 µs, in an open loop from when a request came. */
 export interface LoadResult {
   /** Answers within the duration, and the milliseconds that it really took. */
   readonly answers: number
@@ -49,8 +54,12 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   let stopped = false
   const { promise: drained, resolve: drain } = Promise.withResolvers<void>()
 
-  const send = (socket: Socket<Connection>) => {
-    socket.data.sentAtUs = nowUs()
+  const { perSecond } = job
+  const free: Socket<Connection>[] = []
+  /** When requests came that wait. */
+  const came: number[] = []
+  const send = (socket: Socket<Connection>, cameAtUs = nowUs()) => {
+    socket.data.sentAtUs = cameAtUs
     turn = (turn + 1) % requests.length
     const request = requests[turn]
     if (request !== undefined) socket.write(request)
@@ -76,7 +85,11 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
       const bin = Math.min(BINS - 1, Math.floor((nowUs() - socket.data.sentAtUs) / BIN_US))
       bins[bin] = (bins[bin] ?? 0) + 1
       answers += 1
-      send(socket)
+      if (perSecond === undefined) return send(socket)
+      const cameAtUs = came.shift()
+      if (cameAtUs !== undefined) return send(socket, cameAtUs)
+      socket.data.sentAtUs = 0
+      free.push(socket)
     },
     close(socket: Socket<Connection>) {
       if (socket.data.sentAtUs === 0) return
@@ -99,9 +112,19 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   )
   open = sockets.length
   const startUs = nowUs()
-  for (const socket of sockets) send(socket)
-  await Bun.sleep(job.durationMs)
+  if (perSecond === undefined) for (const socket of sockets) send(socket)
+  else free.push(...sockets)
+  const endUs = startUs + job.durationMs * 1000
+  for (let nextUs = startUs; nowUs() < endUs; ) {
+    for (; perSecond !== undefined && nextUs <= nowUs(); nextUs -= (Math.log(1 - Math.random()) / perSecond) * 1e6) {
+      const socket = free.pop()
+      if (socket === undefined) came.push(nextUs)
+      else send(socket, nextUs)
+    }
+    await Bun.sleep(perSecond === undefined ? job.durationMs : 1)
+  }
   stopped = true
+  for (const socket of free) close(socket)
   const elapsedMs = (nowUs() - startUs) / 1000
   await Promise.race([drained, Bun.sleep(DRAIN_MS)])
   for (const socket of sockets) if (socket.data.sentAtUs !== 0) socket.terminate()

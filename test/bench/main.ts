@@ -11,6 +11,7 @@ import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
+import { benchOpenLoop } from './open_loop.ts'
 import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchReceipts } from './receipts/receipts.ts'
@@ -36,6 +37,7 @@ const PARTS: readonly Part[] = [
   { name: 'metered', run: benchMetered },
   { name: 'rpc', run: benchRpc },
   { name: 'answers', run: onlyShown(benchAnswers) },
+  { name: 'open_loop', run: onlyShown(benchOpenLoop) },
   { name: 'history', run: onlyShown(benchHistory) },
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
   { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
