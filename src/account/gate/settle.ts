@@ -262,7 +262,9 @@ function dailyOf({ period }: SpendingLimit): number {
 
 /** The request id as the log stores it: empty if we made it. */
 function storedRequestId({ requestId, settlementId }: Settlement): string {
-  return requestId === OWN_PREFIX + settlementId ? '' : requestId
+  // Compared in two parts, or a text would be made for each request.
+  const isOwn = requestId.startsWith(OWN_PREFIX) && requestId.endsWith(settlementId)
+  return isOwn && requestId.length === OWN_PREFIX.length + settlementId.length ? '' : requestId
 }
 
 /** The path under which a request is counted. */

@@ -1,3 +1,5 @@
+import { onceEach } from '../../lib/once_each.ts'
+
 /** A schema of valibot as far as its fields are looked at. */
 interface Fielded {
   readonly type: string
@@ -15,13 +17,15 @@ interface Step {
 }
 
 /** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
-export function namesIn({ entries = {} }: Fielded): {
-  readonly taken: readonly string[]
-  readonly refused: readonly string[]
-} {
+export const namesIn = onceEach(({ entries = {} }: Fielded): Names => {
   const refused = (name: string) => isRefused(entries[name])
   const names = Object.keys(entries)
   return { taken: names.filter((name) => !refused(name)), refused: names.filter(refused) }
+})
+
+interface Names {
+  readonly taken: readonly string[]
+  readonly refused: readonly string[]
 }
 
 /** True for a field that is made by `refused` of `input.ts`: nobody may send it. */

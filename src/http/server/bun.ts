@@ -1,3 +1,4 @@
+import type { AdapterRequestContext } from '@hattip/core'
 import type { App } from '../app.ts'
 import { isAltered, segmentPatterns } from './bun_target.ts'
 import { type ListeningServer, urlOf } from './listening.ts'
@@ -21,16 +22,7 @@ export function serveBun(
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
     // The app refuses an empty URL: a target that normalization has changed must not reach another path.
     if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
-    return app.handler({
-      request,
-      get ip() {
-        return server.requestIP(request)?.address ?? ''
-      },
-      platform: { name: 'bun' },
-      env: () => undefined,
-      passThrough: () => {},
-      waitUntil: () => {},
-    })
+    return app.handler(new BunContext(request, server))
   }
 
   const server = Bun.serve({
@@ -48,4 +40,30 @@ export function serveBun(
   })
   const port = server.port ?? options.port
   return { port, url: urlOf(options.host, port), stop: () => server.stop() }
+}
+
+const PLATFORM = { name: 'bun' }
+
+/** A request as Hattip wants it. A class, because a literal would make five functions for each request. */
+class BunContext implements AdapterRequestContext {
+  readonly request: Request
+  readonly platform = PLATFORM
+  readonly #server: Bun.Server<undefined>
+
+  constructor(request: Request, server: Bun.Server<undefined>) {
+    this.request = request
+    this.#server = server
+  }
+
+  get ip(): string {
+    return this.#server.requestIP(this.request)?.address ?? ''
+  }
+
+  env(): undefined {
+    return undefined
+  }
+
+  passThrough(): void {}
+
+  waitUntil(): void {}
 }
