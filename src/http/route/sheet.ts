@@ -82,8 +82,13 @@ function leavesOf(schema: JsonSchema, path: Column = []): readonly Column[] {
   return [...new Map(leaves.map((leaf) => [leaf.join('.'), leaf])).values()]
 }
 
-/** Fields of the object that a schema describes, or of each kind of it; none if it may be something else. */
-function objectsOf({ properties, anyOf }: JsonSchema): readonly Readonly<Record<string, JsonSchema>>[] {
+/** Fields of the object that a schema describes, or of each kind of it; none if it may have or be something else. */
+function objectsOf({
+  properties,
+  additionalProperties,
+  anyOf,
+}: JsonSchema): readonly Readonly<Record<string, JsonSchema>>[] {
+  if (typeof additionalProperties === 'object') return []
   if (properties !== undefined) return [properties as Readonly<Record<string, JsonSchema>>]
   if (!Array.isArray(anyOf)) return []
   const kinds = anyOf.filter(({ type }: JsonSchema) => type !== 'null').map(objectsOf)
@@ -111,7 +116,7 @@ function valueIn(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
-/** A value as text, with every digit. Lists inside a row are JSON. */
+/** A value as text, with every digit. Lists inside a row, and objects with fields of any name, are JSON. */
 function cellOf(value: unknown): string {
   if (value === undefined || value === null) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
