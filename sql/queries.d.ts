@@ -349,6 +349,14 @@ declare module '*/queries/organization_find.sql' {
   export default text
 }
 
+declare module '*/queries/organization_find_named.sql' {
+  const text: SqlText<
+    [name: string, max: string | number],
+    { id: string }
+  >
+  export default text
+}
+
 declare module '*/queries/organization_insert.sql' {
   const text: SqlText<
     [id: string, name: string, rate_limit: number, actor: string, session_id: string | null],

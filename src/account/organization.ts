@@ -1,6 +1,7 @@
 import { organizationCreateFirst } from '../../sql/functions.ts'
 import countSql from '../../sql/queries/organization_count.sql' with { type: 'text' }
 import findSql from '../../sql/queries/organization_find.sql' with { type: 'text' }
+import findNamedSql from '../../sql/queries/organization_find_named.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/organization_insert.sql' with { type: 'text' }
 import listSql from '../../sql/queries/organization_list.sql' with { type: 'text' }
 import updateSql from '../../sql/queries/organization_update.sql' with { type: 'text' }
@@ -15,6 +16,7 @@ import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value
 
 const count = query(countSql, 'read')
 const find = query(findSql, 'read')
+const findNamed = query(findNamedSql, 'read')
 const insert = query(insertSql, 'read')
 const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
@@ -68,6 +70,23 @@ export async function readOrganization(db: Database, id: string): Promise<Organi
   const [row] = await find(db, [id])
   if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
   return row
+}
+
+/** Organizations of one name that an error lists. */
+const NAMESAKES_MAX = 5
+const ORGANIZATION_ID = /^org_[0-9A-Za-z]+$/
+
+/**
+ * The id that is meant by an id, which is not looked up, or by a name. Throws `CodedError` ORGANIZATION_NOT_FOUND, and
+ * INVALID_PARAMETER with the ids if several have the name.
+ */
+export async function organizationIdOf(db: Database, text: string): Promise<string> {
+  if (ORGANIZATION_ID.test(text)) return text
+  const [only, ...others] = await findNamed(db, [text, NAMESAKES_MAX])
+  if (only === undefined) throw organizationNotFound(text)
+  if (others.length === 0) return only.id
+  const ids = [only, ...others].map(({ id }) => id).join(', ')
+  throw new CodedError('INVALID_PARAMETER', `Several organizations are called "${text}": give the id, one of ${ids}`)
 }
 
 /** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */

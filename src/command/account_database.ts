@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { organizationIdOf } from '../account/organization.ts'
 import type { DatabaseTls } from '../db/address.ts'
 import type { Database } from '../db/database.ts'
 import { hasEmbedded, startEmbedded } from '../db/embedded/embedded.ts'
@@ -21,6 +22,15 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
     else await checkServable(db)
     return work(db)
   })
+}
+
+/** The same for work on an organization, given by its id or its name. */
+export function withOrganization<T>(
+  io: CommandIo,
+  text: string,
+  work: (db: Database, organizationId: string) => Promise<T>,
+): Promise<T> {
+  return withAccountDatabase(io, async (db) => work(db, await organizationIdOf(db, text)))
 }
 
 /** Work on a database: `own` if this command started it; `at`, a secret, is for further connections. */

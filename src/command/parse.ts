@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
+import { nearestName } from '../lib/text/nearest.ts'
 import { type Command, type CommandArgs, UsageError } from './command.ts'
 
 /** A parsed command line. */
@@ -7,10 +8,12 @@ type Invocation =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'run'; readonly command: Command; readonly args: CommandArgs }
 
+const VERSION = ['--version', '-v', 'version']
+
 /** Finds the command that `argv` names and checks its arguments. No argument at all means `serve`. Throws `UsageError`. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
   const words = argv.length === 0 ? ['serve'] : argv
-  if (words.length === 1 && words[0] === '--version')
+  if (words.length === 1 && VERSION.includes(words[0] ?? ''))
     return { kind: 'help', text: `walletscope ${packageJson.version}` }
   const command = commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
   if (command === undefined) {
@@ -18,8 +21,9 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     if (words.some((word) => word === '--help' || word === '-h' || word === 'help')) {
       return { kind: 'help', text: overview(group.length > 0 ? group : commands) }
     }
-    const known = (group.length > 0 ? group : commands).map(({ name }) => name).join(', ')
-    throw new UsageError(`Cannot find command "${words.slice(0, 2).join(' ')}": expected one of ${known}`)
+    const known = group.length > 0 ? group : commands
+    const asked = words.slice(0, 2).join(' ')
+    throw new UsageError(`Cannot find command "${asked}": ${meant(words, known)}`)
   }
   const rest = words.slice(command.name.split(' ').length)
   const { positionals, values } = parseRest(rest, command)
@@ -42,6 +46,23 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   return { kind: 'run', command, args }
 }
 
+/** The nearest command, of one word or two, else all of them. */
+function meant([first = '', second = '']: readonly string[], commands: readonly Command[]): string {
+  const names = commands.map(({ name }) => name)
+  const near = nearestName(`${first} ${second}`.trim(), names) ?? nearestName(first, names)
+  return near === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${near}"?`
+}
+
+/** The nearest option of a command, if one was misspelled. */
+function meantOption(reason: string, { options, lists, flags }: Command): string {
+  const [, word] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
+  const near =
+    word === undefined
+      ? undefined
+      : nearestName(word, Object.keys({ ...options, ...lists, ...flags, json: '', help: '' }))
+  return near === undefined ? '' : `, did you mean "--${near}"?`
+}
+
 function parseRest(
   rest: readonly string[],
   command: Command,
@@ -60,7 +81,9 @@ function parseRest(
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
-    throw new UsageError(`Cannot run "${command.name}": ${reason}; expected ${usage(command)}`)
+    throw new UsageError(
+      `Cannot run "${command.name}": ${reason}${meantOption(reason ?? '', command)}; expected ${usage(command)}`,
+    )
   }
 }
 

@@ -53,8 +53,19 @@ describe('parseCommandLine()', () => {
     expect(text(['openapi'], [openapiCommand])).toContain('--json  changes nothing')
   })
 
-  test('says its version', () => {
-    expect(parseCommandLine(['--version'], COMMANDS)).toMatchObject({
+  test.each([
+    [['serv'], 'did you mean "serve"?'],
+    [['org', 'creat', 'x'], 'did you mean "org create"?'],
+    [['ogr', 'list'], 'did you mean "org list"?'],
+    [['org', 'list', '--jso'], 'did you mean "--json"?'],
+    [['org', 'create', 'x', '--rate-limt', '5'], 'did you mean "--rate-limit"?'],
+    [['something'], 'expected one of serve, org create, org list'],
+  ])('names what %p was probably meant to be', (argv, said) => {
+    expect(() => parseCommandLine(argv, COMMANDS)).toThrow(said)
+  })
+
+  test.each([['--version'], ['-v'], ['version']])('says its version for %s', (word) => {
+    expect(parseCommandLine([word], COMMANDS)).toMatchObject({
       kind: 'help',
       text: expect.stringMatching(/^walletscope \d+\.\d+\.\d+$/),
     })

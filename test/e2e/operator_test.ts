@@ -156,6 +156,25 @@ test('a service that others can reach warns if links follow the Host of each req
   for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(await warned({ ...base, HOST })).toBe(false)
 }, 60_000)
 
+test('one command makes an organization with credits and a key, and commands take its name', async () => {
+  const { operated, close } = await programOn('Bun')
+  const { id, key, credits } = await runJson(operated, ['org', 'create', 'Shop, Ltd', '--credits', '1_000', '--key'])
+  expect([key, credits]).toEqual([expect.stringMatching(KEY), 1_000])
+  const [listed] = await runJson(operated, ['key', 'list', 'Shop, Ltd'])
+  expect(listed.last4).toBe(key.slice(-4))
+  expect(await runJson(operated, ['credits', 'show', 'Shop, Ltd'])).toMatchObject({ balance: '1000' })
+  expect(await runJson(operated, ['org', 'limit', 'Shop, Ltd', '7'])).toMatchObject({ id, rate_limit: 7 })
+  const refusal = async (...words: readonly string[]) => (await runCommand(operated, words)).stderr
+  expect(await refusal('credits', 'show', 'Shopp')).toContain('Shopp')
+  const other = await runJson(operated, ['org', 'create', 'Shop, Ltd'])
+  expect(await refusal('org', 'delete', 'Shop, Ltd')).toBe(
+    `walletscope: Several organizations are called "Shop, Ltd": give the id, one of ${id}, ${other.id}\n`,
+  )
+  await runJson(operated, ['org', 'delete', other.id])
+  expect(await runJson(operated, ['org', 'suspend', 'Shop, Ltd'])).toMatchObject({ id })
+  await close()
+}, 60_000)
+
 test('credits are taken back by a number below zero, never below what is left', async () => {
   const { operated, close } = await programOn('Bun')
   const { id } = await runJson(operated, ['org', 'create', 'Acme'])

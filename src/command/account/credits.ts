@@ -1,6 +1,6 @@
 import { CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
-import { withAccountDatabase } from '../account_database.ts'
+import { withOrganization } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'
 
@@ -11,30 +11,30 @@ const GRANTS_SHOWN_MAX = 100
 export const creditCommands: readonly Command[] = [
   {
     name: 'credits grant',
-    positionals: ['organization id', 'credits'],
+    positionals: ['organization', 'credits'],
     options: { reason: 'why, kept with the grant; required' },
     summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero',
     run: async (args, io) => {
-      const [organizationId = '', amount = ''] = args.positionals
+      const [organization = '', amount = ''] = args.positionals
       const credits = parseWhole(amount, { what: 'credits', min: -GRANT_MAX, max: GRANT_MAX })
       if (credits === 0) throw new UsageError('Cannot read credits "0": expected another number')
       const given = args.options['reason']
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
-      const { grant, ...after } = await withAccountDatabase(io, (db) =>
+      const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
-      const text = `Organization ${organizationId} has ${after.balance} credits`
+      const text = `Organization ${organization} has ${after.balance} credits`
       print(after, { args, io, text })
     },
   },
   {
     name: 'credits show',
-    positionals: ['organization id'],
+    positionals: ['organization'],
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
-      const [organizationId = ''] = args.positionals
-      const { grants, ...found } = await withAccountDatabase(io, async (db) => {
+      const [organization = ''] = args.positionals
+      const { grants, ...found } = await withOrganization(io, organization, async (db, organizationId) => {
         const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
         return { ...(await readCredits(db, organizationId)), grants: items }
       })

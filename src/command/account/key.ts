@@ -14,18 +14,18 @@ import { CLI } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
-import { withAccountDatabase } from '../account_database.ts'
+import { withOrganization } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
 
 const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
-const KEY_POSITIONALS = ['organization id', 'key id'] as const
+const KEY_POSITIONALS = ['organization', 'key id'] as const
 
 /** `key create|list|revoke|reroll`. */
 export const keyCommands: readonly Command[] = [
   {
     name: 'key create',
-    positionals: ['organization id'],
+    positionals: ['organization'],
     options: {
       name: 'what the log calls it, "default" unless given',
       expires: 'ISO 8601 time from which it is refused; without it never',
@@ -36,12 +36,12 @@ export const keyCommands: readonly Command[] = [
     },
     summary: 'Create a key; it is shown this once',
     run: async (args, io) => {
-      const [organizationId = ''] = args.positionals
+      const [organization = ''] = args.positionals
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = limitsFrom(args, switchboardOf(io.config()))
-      const made = await withAccountDatabase(io, (db) =>
+      const made = await withOrganization(io, organization, (db, organizationId) =>
         createKey(db, { organizationId, name, expiresAt, limits, by: CLI }),
       )
       printNew(made, { args, io, did: 'Created' })
@@ -49,14 +49,14 @@ export const keyCommands: readonly Command[] = [
   },
   {
     name: 'key list',
-    positionals: ['organization id'],
+    positionals: ['organization'],
     summary: 'List the keys of an organization by their last four characters',
     run: async (args, io) => {
-      const [organizationId = ''] = args.positionals
-      const { items } = await withAccountDatabase(io, (db) =>
+      const [organization = ''] = args.positionals
+      const { items } = await withOrganization(io, organization, (db, organizationId) =>
         listKeys(db, { organizationId, page: 1, limit: LIST_MAX }),
       )
-      printRows(items.map(row), { args, io, none: 'No key yet: walletscope key create <organization id>' })
+      printRows(items.map(row), { args, io, none: 'No key yet: walletscope key create <organization>' })
     },
   },
   {
@@ -64,7 +64,10 @@ export const keyCommands: readonly Command[] = [
     positionals: KEY_POSITIONALS,
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
-      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))
+      const [organization = '', keyId = ''] = args.positionals
+      const revoked = await withOrganization(io, organization, (db, organizationId) =>
+        revokeKey(db, { organizationId, keyId, by: CLI }),
+      )
       print(revoked, { args, io, text: `Revoked key ${revoked.id}` })
     },
   },
@@ -76,7 +79,10 @@ export const keyCommands: readonly Command[] = [
     run: async (args, io) => {
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
-      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...keyOf(args), graceSec, by: CLI }))
+      const [organization = '', keyId = ''] = args.positionals
+      const made = await withOrganization(io, organization, (db, organizationId) =>
+        rerollKey(db, { organizationId, keyId, graceSec, by: CLI }),
+      )
       printNew(made, { args, io, did: 'Replaced it by' })
     },
   },
@@ -102,11 +108,6 @@ function splitList(text: string): string[] {
 /** A key as one line of a table; with --json its lists stay lists. */
 function row({ allowed_networks: networks, allowed_endpoints: endpoints, ...rest }: ApiKey) {
   return { ...rest, allowed_networks: networks?.join(',') ?? null, allowed_endpoints: endpoints?.join(',') ?? null }
-}
-
-function keyOf(args: CommandArgs): { readonly organizationId: string; readonly keyId: string } {
-  const [organizationId = '', keyId = ''] = args.positionals
-  return { organizationId, keyId }
 }
 
 function printNew(

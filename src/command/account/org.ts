@@ -1,4 +1,6 @@
+import { createKey } from '../../account/api_key.ts'
 import { CLI } from '../../account/audit.ts'
+import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
   createOrganization,
   deleteOrganization,
@@ -9,7 +11,7 @@ import {
   suspendOrganization,
   updateOrganization,
 } from '../../account/organization.ts'
-import { withAccountDatabase } from '../account_database.ts'
+import { withAccountDatabase, withOrganization } from '../account_database.ts'
 import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
 
@@ -20,14 +22,31 @@ export const organizationCommands: readonly Command[] = [
   {
     name: 'org create',
     positionals: ['name'],
-    options: { 'rate-limit': `requests admitted in any one second, ${RATE_LIMIT_DEFAULT} unless given` },
-    summary: 'Create an organization without credits or keys',
+    options: {
+      'rate-limit': `requests admitted in any one second, ${RATE_LIMIT_DEFAULT} unless given`,
+      credits: 'credits that it is granted, none unless given',
+    },
+    flags: { key: 'create a key for it, too, which is shown this once' },
+    summary: 'Create an organization, with credits and a key if asked for',
     run: async (args, io) => {
       const limit = args.options['rate-limit']
       const name = parseLabel(first(args), 'name')
       const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
-      const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit, by: CLI }))
-      print(made, { args, io, text: `Created organization ${made.id}` })
+      const given = args.options['credits']
+      const credits = given === undefined ? 0 : parseWhole(given, { what: 'credits', min: 1, max: GRANT_MAX })
+      const made = await withAccountDatabase(io, async (db) => {
+        const organization = await createOrganization(db, { name, rateLimit, by: CLI })
+        const of = { organizationId: organization.id, by: CLI } as const
+        if (credits > 0) await grantCredits(db, { ...of, credits, reason: 'created with them' })
+        const key = args.flags.has('key') ? await createKey(db, { ...of, name: 'default' }) : undefined
+        return { ...organization, ...(credits > 0 ? { credits } : {}), ...(key === undefined ? {} : { key: key.key }) }
+      })
+      const lines = [
+        `Created organization ${made.id}`,
+        ...(credits > 0 ? [`It has ${credits} credits`] : []),
+        ...(made.key === undefined ? [] : [`Its key, shown this once:\n\n  ${made.key}\n`]),
+      ]
+      print(made, { args, io, text: lines.join('\n') })
     },
   },
   {
@@ -56,22 +75,22 @@ export const organizationCommands: readonly Command[] = [
   }),
   {
     name: 'org rename',
-    positionals: ['organization id', 'name'],
+    positionals: ['organization', 'name'],
     summary: 'Give an organization another name',
     run: async (args, io) => {
       const name = parseLabel(args.positionals[1] ?? '', 'name')
-      const changed = await withAccountDatabase(io, (db) => updateOrganization(db, { id: first(args), name, by: CLI }))
+      const changed = await withOrganization(io, first(args), (db, id) => updateOrganization(db, { id, name, by: CLI }))
       print(changed, { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
     },
   },
   {
     name: 'org limit',
-    positionals: ['organization id', 'requests per second'],
+    positionals: ['organization', 'requests per second'],
     summary: 'Set how many requests of an organization are admitted in any one second',
     run: async (args, io) => {
       const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
-      const changed = await withAccountDatabase(io, (db) =>
-        updateOrganization(db, { id: first(args), rateLimit, by: CLI }),
+      const changed = await withOrganization(io, first(args), (db, id) =>
+        updateOrganization(db, { id, rateLimit, by: CLI }),
       )
       print(changed, {
         args,
@@ -92,10 +111,10 @@ function change(
 ): Command {
   return {
     name: `org ${verb}`,
-    positionals: ['organization id'],
+    positionals: ['organization'],
     summary: options.summary,
     run: async (args, io) => {
-      const changed = await withAccountDatabase(io, (db) => options.act(db, { id: first(args), by: CLI }))
+      const changed = await withOrganization(io, first(args), (db, id) => options.act(db, { id, by: CLI }))
       print(changed, { args, io, text: `${options.did} organization ${changed.id}` })
     },
   }
