@@ -88,7 +88,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
   }
 
   await evaluated()
-  for (const percent of [90, 80, 70, 95, 100]) {
+  for (const percent of [40, 250, 60, 400, 100]) {
     await devnet.send([setPriceCall('wsteth', (361_248_371_902n * BigInt(percent)) / 100n)])
     await evaluated()
   }
@@ -99,7 +99,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
     const { data } = JSON.parse(body)
     const target = new URL(data.answer_url, 'http://scope.test')
     const { reply } = await askRoute(route, { query: target.search.slice(1) }, patient)
-    expect(JSON.stringify(reply)).toContain(`"health_factor":"${data.value}"`)
+    expect(JSON.stringify(reply.data)).toContain(`"healthFactor":"${data.value}"`)
     expect(data.citation[0]).toMatchObject({ chain_id: devnet.chainId, block_number: data.block.number })
   }
   // And now everybody's state is what the route says, read anew.

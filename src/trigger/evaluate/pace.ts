@@ -15,6 +15,8 @@ const LOOK_MS = { least: 100, most: 500 }
 const BLOCK_MS = 1_000
 /** Share of a new observation in what is learned. */
 const LEARN = 0.2
+/** Chains of which nobody knows the time between blocks may rest for hours, and clocks be wrong. */
+const PAUSE_MS_MAX = 12_000
 /** It looks a little before the block is usually there. */
 const EARLY = 0.9
 
@@ -30,7 +32,7 @@ export function createPace(usualMs: number | undefined): BlockPace {
       if (last !== undefined && number > last.number) {
         const perBlock = (atMs - last.atMs) / Number(number - last.number)
         if (usualMs === undefined) blockMs = blockMs === undefined ? perBlock : blockMs + LEARN * (perBlock - blockMs)
-        lateMs += LEARN * (Math.max(0, nowMs - atMs) - lateMs)
+        lateMs += LEARN * (Math.min(PAUSE_MS_MAX, Math.max(0, nowMs - atMs)) - lateMs)
       } else if (last === undefined) lateMs = 0
       last = { number, atMs }
     },
@@ -38,7 +40,8 @@ export function createPace(usualMs: number | undefined): BlockPace {
       const each = blockMs ?? BLOCK_MS
       const look = Math.min(LOOK_MS.most, Math.max(LOOK_MS.least, each / LOOK_SHARE))
       if (last === undefined) return look
-      return Math.max(look, last.atMs + each + EARLY * lateMs - nowMs)
+      const dueMs = last.atMs + each + EARLY * lateMs - nowMs
+      return Math.max(look, Math.min(dueMs, each, PAUSE_MS_MAX))
     },
   }
 }
