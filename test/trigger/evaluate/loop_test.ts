@@ -308,3 +308,27 @@ test('another process takes over after the lease, and tells nothing twice', asyn
     ['trigger.cleared', 2, '1.20'],
   ])
 })
+
+test('a log that an endpoint drops delays a change by at most the sweep, and invents none', async () => {
+  const account = await createAccount(db)
+  await meter.units('dropped', 110)
+  await meter.units('steady', 110)
+  await watch(account, 'dropped', BELOW)
+  await watch(account, 'steady', BELOW)
+  const asked = start()
+  await evaluated(await meter.mine())
+  rpc.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'result', result: [] } : undefined))
+  const changed = await meter.units('dropped', 100)
+  await evaluated(changed)
+  expect(await told(account)).toEqual([])
+  expect(asked.confirmed).toBe(2)
+  for (let block = 0; block < 300; block += 5) {
+    for (let each = 0; each < 4; each++) await meter.mine()
+    await evaluated(await meter.mine())
+  }
+  const messages = await messagesOf(account)
+  expect(messages.map(({ type, data }) => [type, data['value'], data['subject']])).toEqual([
+    ['trigger.fired', '1.00', { account: 'dropped' }],
+  ])
+  expect(asked.confirmed).toBe(4)
+}, 60_000)
