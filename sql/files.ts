@@ -61,7 +61,9 @@ import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
 import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
+import watchCreate from './functions/watch_create.sql' with { type: 'text' }
 import watchStamp from './functions/watch_stamp.sql' with { type: 'text' }
+import webhookCreate from './functions/webhook_create.sql' with { type: 'text' }
 import type { Migration, SqlFunction } from '../src/db/schema.ts'
 
 /** Every migration, in order. */
@@ -131,5 +133,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_hour', text: triggerHour },
   { name: 'trigger_take', text: triggerTake },
   { name: 'wallet_entry_store', text: walletEntryStore },
+  { name: 'watch_create', text: watchCreate },
   { name: 'watch_stamp', text: watchStamp },
+  { name: 'webhook_create', text: webhookCreate },
 ]

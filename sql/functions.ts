@@ -174,3 +174,15 @@ export const walletEntryStore = callValue<
   { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; entries: readonly string[]; blocks: readonly string[] | readonly number[]; epoch: string | number },
   boolean
 >('background', { name: 'wallet_entry_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'entries', 'blocks', 'epoch'] })
+
+/** Makes a trigger. */
+export const watchCreate = callValue<
+  { organization: string; id: string; chainId: string | number; family: string; subject: string; clause: string; clear: string; forBlocks: number; finality: string; webhook: string; name: string; apiKey: string; expiresMs: string | number },
+  string
+>('read', { name: 'watch_create', params: ['organization', 'id', 'chainId', 'family', 'subject', 'clause', 'clear', 'forBlocks', 'finality', 'webhook', 'name', 'apiKey', 'expiresMs'] })
+
+/** Makes a webhook, unless the organization has p_most. */
+export const webhookCreate = callValue<
+  { organization: string; id: string; url: string; name: string; most: number },
+  boolean
+>('read', { name: 'webhook_create', params: ['organization', 'id', 'url', 'name', 'most'] })

@@ -213,6 +213,14 @@ declare module '*/queries/instance_key_list.sql' {
   export default text
 }
 
+declare module '*/queries/instance_secret_insert.sql' {
+  const text: SqlText<
+    [secret: string],
+    { secret: Uint8Array }
+  >
+  export default text
+}
+
 declare module '*/queries/lease_delete_expired.sql' {
   const text: SqlText<
     [days: number],
@@ -277,6 +285,14 @@ declare module '*/queries/login_link_insert.sql' {
   export default text
 }
 
+declare module '*/queries/message_count_list.sql' {
+  const text: SqlText<
+    [organization_ids: readonly string[]],
+    { organization_id: string; count: string }
+  >
+  export default text
+}
+
 declare module '*/queries/message_delete_old.sql' {
   const text: SqlText<
     [days: number, each: string | number],
@@ -293,10 +309,50 @@ declare module '*/queries/message_due_find.sql' {
   export default text
 }
 
+declare module '*/queries/message_find.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string | null],
+    { no: string | null; oldest: string | null; count: string }
+  >
+  export default text
+}
+
+declare module '*/queries/message_list_after.sql' {
+  const text: SqlText<
+    [organization_id: string, no: string | number, max: string | number],
+    { id: string; no: string | null; body: string }
+  >
+  export default text
+}
+
+declare module '*/queries/message_list_watch.sql' {
+  const text: SqlText<
+    [organization_id: string, watch_id: string, max: string | number, skip: string | number],
+    { id: string; type: string; change: string | null; created_at: Date; webhook_id: string | null; due_at: Date | null; outcome: string | null; total: string; tries: string }
+  >
+  export default text
+}
+
+declare module '*/queries/message_redeliver.sql' {
+  const text: SqlText<
+    [organization_id: string, webhook_id: string, ids: readonly string[] | null, from: Date | string | null, to: Date | string | null, max: string | number],
+    { redelivered: number }
+  >
+  export default text
+}
+
 declare module '*/queries/message_release.sql' {
   const text: SqlText<
     [organizations: readonly string[], nos: readonly string[] | readonly number[]],
     Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/message_test.sql' {
+  const text: SqlText<
+    [organization_id: string, watch_id: string, webhook_id: string, body: string, most: string | number],
+    { id: string }
   >
   export default text
 }
@@ -557,6 +613,14 @@ declare module '*/queries/watch_block_list.sql' {
   export default text
 }
 
+declare module '*/queries/watch_delete.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string],
+    { id: string }
+  >
+  export default text
+}
+
 declare module '*/queries/watch_line_list.sql' {
   const text: SqlText<
     [chain_ids: readonly string[]],
@@ -565,10 +629,58 @@ declare module '*/queries/watch_line_list.sql' {
   export default text
 }
 
+declare module '*/queries/watch_list.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string | null, chain_id: string | number | null, family: string | null, wallet: string | null, state: string | null, max: string | number, skip: string | number],
+    { id: string; chain_id: string; family: string; subject: string; clause: string; clear: string | null; for_blocks: number; finality: string; webhook_id: string | null; name: string | null; paused_for: string | null; expires_at: Date | null; created_at: Date; value: string | null; changes: string; since_block: string | null; state: string; total: string }
+  >
+  export default text
+}
+
 declare module '*/queries/watch_list_changed.sql' {
   const text: SqlText<
     [chain_id: string | number, finality: string, shard: number, seen: string, after_organization: string, after_id: string, max: string | number],
     { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
+  >
+  export default text
+}
+
+declare module '*/queries/watch_update.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string, clause: string | null, sets_clear: boolean, clear: string | null, for_blocks: number | null, finality: string | null, sets_webhook: boolean, webhook_id: string | null, sets_name: boolean, name: string | null, sets_expiry: boolean, expires_at: Date | string | null, pauses: boolean | null, arms: boolean],
+    { id: string }
+  >
+  export default text
+}
+
+declare module '*/queries/webhook_delete.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string],
+    { triggers: number }
+  >
+  export default text
+}
+
+declare module '*/queries/webhook_list.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string | null],
+    { id: string; url: string; name: string; status: string; generation: number; overlap_until: Date | null; failing_since: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/webhook_rotate.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string, overlap_sec: number],
+    { id: string }
+  >
+  export default text
+}
+
+declare module '*/queries/webhook_update.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string, url: string | null, name: string | null, starts: boolean],
+    { id: string }
   >
   export default text
 }

@@ -1,11 +1,13 @@
 import insertSql from '../../sql/queries/instance_key_insert.sql' with { type: 'text' }
 import listSql from '../../sql/queries/instance_key_list.sql' with { type: 'text' }
+import secretSql from '../../sql/queries/instance_secret_insert.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Actor } from './audit.ts'
 
 const list = query(listSql, 'read')
 const insert = query(insertSql, 'read')
+const insertSecret = query(secretSql, 'read')
 
 /** A key with which the instance signs, or once did. */
 export interface InstanceKey {
@@ -47,4 +49,12 @@ export async function insertInstanceKey(
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
   const rows = await insert(db, [id, hex(publicKey), privateKey && hex(privateKey), replaced, by.kind])
   return rows.length > 0
+}
+
+/** The secret of the instance that others are derived from: the given one if there is none yet. 32 bytes. */
+export async function keepInstanceSecret(db: Database, fresh: Uint8Array): Promise<Uint8Array> {
+  for (;;) {
+    const [row] = await insertSecret(db, [Buffer.from(fresh).toString('hex')])
+    if (row !== undefined) return row.secret
+  }
 }

@@ -13,7 +13,8 @@ export const SERVER_INFO = { name: 'walletscope', version: DOCUMENT_VERSION }
 
 /** What an agent should know before it calls a tool. */
 export const INSTRUCTIONS = [
-  'Positions of wallets on chain: what they hold, earn, owe and risk. Every tool only reads.',
+  'Positions of wallets on chain: what they hold, earn, owe and risk.',
+  'Tools only read, but for those that make and delete triggers, which go on costing credits by the hour.',
   'Amounts are text with all their digits: do not round them, and give large whole numbers as text.',
   'A call costs credits as its description says; only a success is charged.',
   'An error begins with its code and says how to mend the call.',
@@ -47,7 +48,7 @@ function toolOf(name: string, route: Route): Tool {
       title: route.summary,
       description: `${route.summary} Credits: ${priceSentence(route.charge)}`,
       inputSchema: inputSchema(route),
-      annotations: { readOnlyHint: true, openWorldHint: true },
+      annotations: annotationsOf(route),
     },
     invocation(given) {
       const fields = Object.entries(given)
@@ -67,6 +68,11 @@ function toolOf(name: string, route: Route): Tool {
       }
     },
   }
+}
+
+function annotationsOf({ method, changes }: Route): ListedTool['annotations'] {
+  if (changes !== true) return { readOnlyHint: true, openWorldHint: true }
+  return { readOnlyHint: false, destructiveHint: method === 'DELETE', openWorldHint: true }
 }
 
 /** Fields of path, query and body as one object. */

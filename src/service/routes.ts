@@ -1,4 +1,5 @@
 import { usageRoutes } from '../account/routes.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { FamilyServices, FollowedHistory, Watched, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { GATEWAY_PATH, loggedTemplateOf } from '../http/exchange/gateway.ts'
@@ -7,17 +8,24 @@ import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
+import { messagingRoutes } from '../trigger/routes/mod.ts'
+import type { TriggerServices } from '../trigger/routes/route_parts.ts'
 import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
-/** All routes of this configuration. They call `connect` when they first read. */
-export function routesOf(config: Config, connect: () => FamilyServices): readonly Route[] {
+/** All routes of this configuration. They call `connect` and `messaging` when they first read. */
+export function routesOf(
+  config: Config,
+  connect: () => FamilyServices,
+  messaging: () => TriggerServices = neverConnect,
+): readonly Route[] {
   const { families } = config
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
-  const routes = [...families.flatMap((family) => family.routes(setup)), ...portfolio, ...usage]
+  const triggers = messagingRoutes(messaging, { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID })
+  const routes = [...families.flatMap((family) => family.routes(setup)), ...portfolio, ...triggers, ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
 }

@@ -28,6 +28,7 @@ import { historyProbe } from '../operator/report/progress.ts'
 import { hostNames } from './address/host_names.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
+import { startDeliveries } from './deliveries.ts'
 import { createFaces } from './faces.ts'
 import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
 import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
@@ -161,9 +162,15 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.stop(),
     limitMs: STOP_LIMITS_MS.instant,
   })
-  const routes = routesOf(config, connect)
-  const openapi = openapiText(routes, config)
   const signing = createSigning({ db, clock, pem: config.instanceKey })
+  const deliveries = await life.start({
+    name: 'deliveries',
+    start: () => startDeliveries(config, { db, signing, clock, log, metrics, jobs }),
+    stop: (started) => started.stop(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, connect, () => deliveries.services)
+  const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
   const app = await life.start({
@@ -203,7 +210,11 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: finishRequests,
     limitMs: STOP_LIMITS_MS.requests,
   })
-  return { app, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+  const drain = () => {
+    app.drain()
+    deliveries.drain()
+  }
+  return { app: { ...app, drain }, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
 }
 
 /** Work of a family as a job. */

@@ -8,16 +8,22 @@ export const HEAD_NAMES = ['latest', 'safe', 'finalized'] as const
 export type HeadName = (typeof HEAD_NAMES)[number]
 
 /** A threshold: digits, at most one point with digits on both sides, no sign. */
-const threshold = v.pipe(v.string(), v.regex(/^\d{1,18}(\.\d{1,18})?$/, 'expected a decimal number such as "1.05"'))
+export const threshold = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,18}(\.\d{1,18})?$/, 'expected a decimal number such as "1.05"'),
+)
 const figure = v.string()
 
 /** When a trigger fires, as `when` of a request says it and as the database keeps it. Names are not checked here. */
-export const clauseSchema = v.union([
-  v.strictObject({ figure, below: threshold }),
-  v.strictObject({ figure, above: threshold }),
-  v.strictObject({ figure, is: v.boolean() }),
-  v.strictObject({ event: v.pipe(v.array(v.string()), v.minLength(1)) }),
-])
+export const clauseSchema = v.union(
+  [
+    v.strictObject({ figure, below: threshold }),
+    v.strictObject({ figure, above: threshold }),
+    v.strictObject({ figure, is: v.boolean() }),
+    v.strictObject({ event: v.pipe(v.array(v.string()), v.minLength(1)) }),
+  ],
+  'expected { figure, below }, { figure, above }, { figure, is } or { event: [types] }, thresholds as decimal text',
+)
 export type Clause = v.InferOutput<typeof clauseSchema>
 
 /** A trigger as the loops know it. */

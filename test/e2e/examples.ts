@@ -17,9 +17,19 @@ import { startSolanaDouble } from '../support/solana.ts'
 /** Real requests and answers by operation: `GET /v1/usage/logs`. */
 export type Examples = Readonly<Record<string, Example>>
 
-/** What is asked for each operation: path and query, and the body of a POST. */
+/**
+ * What is asked for each operation: path and query, and the body if it takes one. `<POST /v1/triggers>` stands for the id
+ * of what that operation made before.
+ */
 export interface Question {
   readonly operation: string
+  readonly target: string
+  readonly body?: object
+}
+
+/** A question as it is sent. */
+interface Asked {
+  readonly method: string
   readonly target: string
   readonly body?: object
 }
@@ -42,13 +52,39 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
   const solana = startSolanaDouble({ accounts: () => ({ ...scene(), ...orcaScene() }), slot: SLOT })
   return {
     questions: await questionsOf(devnet),
-    env: { CHAINS: '1', PUBLIC_URL: 'https://walletscope.example', SOLANA_RPC_URL: solana.url },
+    env: {
+      CHAINS: '1',
+      PUBLIC_URL: 'https://walletscope.example',
+      SOLANA_RPC_URL: solana.url,
+      // A network of documentation, where nobody is.
+      WEBHOOK_ALLOWED_CIDRS: '203.0.113.0/24',
+    },
     chainsFile: chainsFileOf(devnet.rpcUrl),
     async stop() {
       solana.stop()
       await devnet.stop()
     },
   }
+}
+
+/** Asks the questions in their order, each until it is answered. */
+export async function askInTurn(
+  questions: readonly Question[],
+  ask: (asked: Asked) => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
+): Promise<Examples> {
+  const examples: Record<string, Example> = {}
+  const filled = (text: string) => text.replace(/<(.*?)>/g, (_, operation) => idIn(examples[operation]?.answer))
+  for (const { operation, ...question } of questions) {
+    const [method = ''] = operation.split(' ')
+    const target = filled(question.target)
+    const body = question.body === undefined ? {} : { body: JSON.parse(filled(JSON.stringify(question.body))) }
+    examples[operation] = { target, ...body, answer: await answered(() => ask({ method, target, ...body })) }
+  }
+  return examples
+}
+
+function idIn(answer: unknown): string {
+  return (answer as { readonly data: { readonly id: string } }).data.id
 }
 
 /** Asks a service one question for each operation. */
@@ -70,18 +106,17 @@ export async function askExamples(): Promise<Examples> {
     const { app } = await createServices(config, { log, life })
     const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
     const call = createClient(app.handler)
-    const examples: Record<string, Example> = {}
-    for (const { operation, target, body } of world.questions) {
-      const answer = await answered(() =>
-        call(target, {
-          key,
-          headers: { 'x-request-id': 'req_example', 'content-type': 'application/json' },
-          ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-        }),
-      )
-      examples[operation] = { target, ...(body === undefined ? {} : { body }), answer: shortened(answer) }
-    }
-    return examples
+    const examples = await askInTurn(world.questions, ({ method, target, body }) =>
+      call(target, {
+        key,
+        method,
+        headers: { 'x-request-id': 'req_example', 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    )
+    return Object.fromEntries(
+      Object.entries(examples).map(([operation, each]) => [operation, { ...each, answer: shortened(each.answer) }]),
+    )
   } finally {
     await life.stop()
     await world.stop()
@@ -141,7 +176,43 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
     get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
     get('/v1/portfolio/snapshots', `/v1/portfolio/snapshots?wallet=${everywhere}&chain_id=1&max_snapshots=2`),
+    ...triggerQuestions(borrower),
     get('/v1/usage/logs', '/v1/usage/logs?limit=1'),
+  ]
+}
+
+/** Makes what it asks about, and deletes it at the end. */
+function triggerQuestions(wallet: string): readonly Question[] {
+  const [trigger, webhook] = ['/v1/triggers/<POST /v1/triggers>', '/v1/webhooks/<POST /v1/webhooks>']
+  const own = (operation: string, target: string, body?: object): Question => ({
+    operation,
+    target,
+    ...(body === undefined ? {} : { body }),
+  })
+  return [
+    own('POST /v1/webhooks', '/v1/webhooks', { url: 'https://203.0.113.7/walletscope', name: 'Chat bridge' }),
+    own('GET /v1/webhooks', '/v1/webhooks'),
+    own('GET /v1/webhooks/{id}', webhook),
+    own('PATCH /v1/webhooks/{id}', webhook, { name: 'Bridge to the chat' }),
+    own('POST /v1/webhooks/{id}/rotate', `${webhook}/rotate`, { overlap_sec: 3_600 }),
+    own('POST /v1/webhooks/{id}/test', `${webhook}/test`),
+    own('POST /v1/webhooks/{id}/redeliver', `${webhook}/redeliver`, { from: '2026-01-01', to: '2026-01-02' }),
+    own('POST /v1/triggers', '/v1/triggers', {
+      chain_id: 1,
+      family: 'aave-v3',
+      subject: { wallet },
+      when: { figure: 'health_factor', below: '1.05' },
+      webhook_id: '<POST /v1/webhooks>',
+      name: 'Main vault',
+    }),
+    own('GET /v1/triggers', '/v1/triggers?state=armed'),
+    own('GET /v1/triggers/{id}', trigger),
+    own('PATCH /v1/triggers/{id}', trigger, { for_blocks: 2 }),
+    own('POST /v1/triggers/{id}/test', `${trigger}/test`),
+    own('GET /v1/triggers/{id}/deliveries', `${trigger}/deliveries`),
+    own('GET /v1/events', '/v1/events?limit=1'),
+    own('DELETE /v1/triggers/{id}', trigger),
+    own('DELETE /v1/webhooks/{id}', webhook),
   ]
 }
 

@@ -29,6 +29,7 @@ const READING = {
   signal: new AbortController().signal,
   untilMs: Number.POSITIVE_INFINITY,
   organizationId: 'organization',
+  apiKeyId: 'key',
   requestedAtMs: 0,
 }
 

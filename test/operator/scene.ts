@@ -11,7 +11,9 @@ import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
 import type { ChainReport } from '../../src/operator/admin/chain_routes.ts'
 import { readConfig } from '../../src/service/config/config.ts'
+import { startDeliveries } from '../../src/service/deliveries.ts'
 import { createPlanes } from '../../src/service/planes.ts'
+import { createSigning } from '../../src/service/receipt/signing.ts'
 import { routesOf } from '../../src/service/routes.ts'
 import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
 import { temporaryDirectory } from '../support/database.ts'
@@ -29,6 +31,8 @@ export interface Process {
   readonly ask: (path: string, request?: ClientRequest) => Promise<Answer>
   /** The same over the operator's port. */
   readonly askOperator: (path: string, request?: ClientRequest) => Promise<Answer>
+  /** Begins to stop, as the service does. */
+  drain(): void
   close(): Promise<void>
 }
 
@@ -44,7 +48,14 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
   const shared = { db, clock: systemClock, log: silentLog }
   const none = { clients: new Map(), solana: undefined, history: NO_HISTORY }
-  const routes = routesOf(config, () => ({ ...shared, ...none, holder: 'test' }))
+  const metrics = createMetrics()
+  const signing = createSigning({ db, clock: systemClock })
+  const deliveries = startDeliveries(config, { ...shared, signing, metrics, jobs: { random: Math.random } })
+  const routes = routesOf(
+    config,
+    () => ({ ...shared, ...none, holder: 'test' }),
+    () => deliveries.services,
+  )
   const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
   const app = createApp({
     routes,
@@ -56,7 +67,7 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     publicUrl: config.publicUrl,
     clock: systemClock,
     log: silentLog,
-    metrics: createMetrics(),
+    metrics,
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
     planes: createPlanes(config, { ...shared, routes, readChains: async () => [DEAD_CHAIN] }),
@@ -66,7 +77,14 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     app,
     ask: createClient(app.handler),
     askOperator: createClient(app.operator),
-    close: () => gate.close(2_000),
+    drain() {
+      app.drain()
+      deliveries.drain()
+    },
+    async close() {
+      await deliveries.stop()
+      await gate.close(2_000)
+    },
   }
 }
 

@@ -16,9 +16,10 @@ afterEach(() => {
   CHARGES.pnl.credits = credits
 })
 
-/** README's table of routes; that only a success costs is said below it. */
+/** README's table of routes that cost something; that only a success costs is said below it. */
 function priceTable(): string {
-  const rows = routes.map((route) => {
+  const priced = routes.filter((route) => route.charge.credits > 0)
+  const rows = priced.map((route) => {
     const price = priceSentence(route.charge).slice(0, -1).replace(` per ${CALL}`, '')
     return `| \`${endpointOf(route).name}\` | ${price} |`
   })

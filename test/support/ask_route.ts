@@ -37,6 +37,7 @@ export async function askRoute(
     signal,
     untilMs: performance.now() + budgetMs,
     organizationId: 'organization',
+    apiKeyId: 'key',
     requestedAtMs: 0,
   })
   const url = new URL(`https://api.example.org${route.path}${query === '' ? '' : `?${query}`}`)

@@ -109,6 +109,7 @@ class Queue {
 /** One read under way. Its signal, which follows the caller's, is made only when it asks: reads from memory do not. */
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
+  readonly apiKeyId: string
   readonly requestedAtMs: number
   readonly untilMs: number
   readonly #callerSignal: AbortSignal
@@ -116,10 +117,11 @@ class Run implements ReadContext, EventListenerObject {
   #controller: AbortController | undefined
 
   constructor(
-    { callerSignal, organizationId, requestedAtMs }: Reader,
+    { callerSignal, organizationId, apiKeyId, requestedAtMs }: Reader,
     { untilMs, reject }: { readonly untilMs: number; readonly reject: (reason: Error) => void },
   ) {
     this.organizationId = organizationId
+    this.apiKeyId = apiKeyId
     this.requestedAtMs = requestedAtMs
     this.untilMs = untilMs
     this.#callerSignal = callerSignal

@@ -168,7 +168,7 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal, sheet } = exchange
   const { gate, openings, slots, deadlines } = services
   const { caller, requestedAtMs } = admission
-  const { organizationId } = caller
+  const { organizationId, apiKeyId } = caller
   if (fault !== undefined) throw fault
   if (admission.kind === 'refused') throw refusal(admission)
   if (found.kind === 'page') throw new Error('Cannot charge for a page')
@@ -194,7 +194,7 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   let opening: Opening
   if ('read' in call) {
     const made = witnessed(call, { exchange, accepted, services })
-    const reader = { callerSignal: signal, organizationId, requestedAtMs }
+    const reader = { callerSignal: signal, organizationId, apiKeyId, requestedAtMs }
     slots.take(organizationId)
     try {
       opening = openings.make(sent, { answer: await deadlines.read(made, reader), creditsMin })

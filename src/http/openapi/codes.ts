@@ -13,6 +13,7 @@ export function codesOf(route: Route): Codes {
   const needs = [...fieldsOf(route.input), ...fieldsOf(route.body)]
   const errors = route.errors ?? []
   const mayMiss = needs.some(({ required }) => required) || errors.includes('MISSING_PARAMETER')
+  const mayLackChain = route.asOf !== false || errors.includes('API_ENDPOINT_NOT_CONFIGURED')
   const codes: readonly (readonly [status: number, codes: readonly ErrorCode[]])[] = [
     [400, ['INVALID_REQUEST', ...given('INVALID_PARAMETER', needs.length > 0), ...given('MISSING_PARAMETER', mayMiss)]],
     [401, ['INVALID_API_KEY']],
@@ -21,7 +22,7 @@ export function codesOf(route: Route): Codes {
     [404, [...given('NOT_FOUND', errors.includes(404)), 'ORGANIZATION_NOT_FOUND']],
     ...(route.body === undefined ? [] : [408, 413, 415].map((status) => [status, ['INVALID_REQUEST']] as const)),
     [429, ['RATE_LIMIT_EXCEEDED']],
-    [500, [...given('API_ENDPOINT_NOT_CONFIGURED', route.asOf !== false), 'INTERNAL_ERROR']],
+    [500, [...given('API_ENDPOINT_NOT_CONFIGURED', mayLackChain), 'INTERNAL_ERROR']],
     ...(errors.includes(502) ? [[502, ['UPSTREAM_ERROR']] as const] : []),
     [503, ['SERVICE_UNAVAILABLE']],
     ...(errors.includes(504) ? [[504, ['GATEWAY_TIMEOUT']] as const] : []),

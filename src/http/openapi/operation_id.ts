@@ -6,10 +6,11 @@ const BATCH = 'batch'
 
 /**
  * Name of a route's operation as a person would write it, from that of its tool and from what it answers:
- * `listAavePositions`, `getUniswapPnl`, `batchAavePositions`. Routes without a tool are named by their method and path.
+ * `listAavePositions`, `getUniswapPnl`, `batchAavePositions`. Routes without a tool, and those that change something, are
+ * named by their method and path.
  */
-export function operationId({ tool, method, path }: Route, body: JsonSchema): string {
-  if (tool === undefined) {
+export function operationId({ tool, method, path, changes }: Route, body: JsonSchema): string {
+  if (tool === undefined || changes === true) {
     const words = path.split(/[/:_-]+/).filter((word) => word !== '' && word !== 'v1')
     return camel([method.toLowerCase(), ...words])
   }

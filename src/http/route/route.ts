@@ -10,6 +10,8 @@ export interface ReadContext {
   /** When that budget is spent, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly organizationId: string
+  /** Of the key that asks, or the name of a job. */
+  readonly apiKeyId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number
 }
@@ -79,16 +81,18 @@ interface RouteFacts {
 
 /** What is known besides about a route that callers pay for. */
 interface ChargedFacts extends RouteFacts {
-  readonly method: 'GET' | 'POST'
   /** What a success costs. */
   readonly charge: Charge
   /**
    * What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503.
-   * MISSING_PARAMETER: an optional parameter may turn out to be needed.
+   * MISSING_PARAMETER: an optional parameter may turn out to be needed. API_ENDPOINT_NOT_CONFIGURED: although no chain is
+   * read.
    */
-  readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER')[]
+  readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
   /** Its name as a tool of agents, unique: `aave_events`; without one it is no tool. */
   readonly tool?: string
+  /** True if it changes something, so that agents ask before they call it. @default false */
+  readonly changes?: true
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
   /** What a caller should know besides, for OpenAPI. */

@@ -7,7 +7,7 @@ import { type ListeningServer, urlOf } from './listening.ts'
  * Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. Bun counts those in
  * which an answer is being made, so it is more than the longest budget of a route.
  */
-const IDLE_TIMEOUT_SEC = 20
+const IDLE_TIMEOUT_SEC = 35
 /**
  * Bun's own limit answers with an empty 413, so it is set out of reach. The app refuses larger bodies before they are
  * read, its answer closes the connection, and Bun stops receiving.

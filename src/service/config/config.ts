@@ -43,6 +43,8 @@ export interface Config extends ServedChains {
   readonly historyRequestsPerSecond: number
   /** Proxies whose word on the address of a client is taken. */
   readonly trustedProxies: readonly Network[]
+  /** Private networks that webhooks may reach. */
+  readonly webhookNetworks: readonly Network[]
   readonly corsOrigins: readonly string[]
   /** How long requests are still taken after readiness has gone, milliseconds. */
   readonly drainMs: number
@@ -125,6 +127,7 @@ export function readConfig(
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
     trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
+    webhookNetworks: checked('WEBHOOK_ALLOWED_CIDRS', parseNetworks, NETWORKS_EXPECTED) ?? [],
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? DRAIN_SECONDS) * 1_000),
     pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',

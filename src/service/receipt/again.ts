@@ -87,6 +87,7 @@ function contextOf(clock: Clock): ReadContext {
     signal: new AbortController().signal,
     untilMs: clock.monotonicMs() + BUDGET_MS,
     organizationId: '',
+    apiKeyId: '',
     requestedAtMs: clock.now(),
   }
 }

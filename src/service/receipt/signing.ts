@@ -1,6 +1,18 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { type Actor, FIRST_START } from '../../account/audit.ts'
-import { type InstanceKey, insertInstanceKey, listInstanceKeys } from '../../account/instance_key.ts'
+import {
+  type InstanceKey,
+  insertInstanceKey,
+  keepInstanceSecret,
+  listInstanceKeys,
+} from '../../account/instance_key.ts'
 import { keyIdOf, type Signer, signerOf } from '../../chain/receipt/envelope.ts'
 import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -41,9 +53,16 @@ export function createSigning({
     return known.signer
   }
 
+  let master: Uint8Array | undefined
+
   return {
     /** Who signs. Throws `UnavailableError` while the database is away. */
     signer,
+    /** What secrets of webhooks are derived from, 32 bytes; it stays when the key is rotated. Throws as `signer`. */
+    async master(): Promise<Uint8Array> {
+      master ??= pem === undefined ? await keepInstanceSecret(db, randomBytes(MASTER_BYTES)) : masterOf(pem)
+      return master
+    },
     /** Every key that ever signed, and the one that will. */
     async published(): Promise<readonly PublishedKey[]> {
       await signer()
@@ -80,6 +99,18 @@ export function isSigningKey(pem: string): boolean {
     return false
   }
 }
+
+/**
+ * From the last key of the file. Of several the first signs, so whoever puts a new key before the old one keeps the
+ * secrets of webhooks.
+ */
+function masterOf(pem: string): Uint8Array {
+  const last = createPrivateKey(pem.slice(pem.lastIndexOf('-----BEGIN')))
+  const bytes = last.export({ format: 'der', type: 'pkcs8' })
+  return new Uint8Array(hkdfSync('sha256', bytes, '', 'master secret', MASTER_BYTES))
+}
+
+const MASTER_BYTES = 32
 
 function newKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey

@@ -3,7 +3,12 @@ import { createDeadlines } from '../../../src/http/exchange/deadline.ts'
 import type { Call } from '../../../src/http/route/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
-const reader = () => ({ callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 })
+const reader = () => ({
+  callerSignal: new AbortController().signal,
+  organizationId: 'organization',
+  apiKeyId: '',
+  requestedAtMs: 0,
+})
 
 /** A read that never ends by itself. */
 function endless(budgetMs?: number): Call {

@@ -100,7 +100,12 @@ function start(
     async budgeted() {
       const parameters = () => readParameters(route.input, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
       const accepted = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
-      const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
+      const reader = {
+        callerSignal: new AbortController().signal,
+        organizationId: 'organization',
+        apiKeyId: '',
+        requestedAtMs: 0,
+      }
       return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(accepted.call(), reader)
     },
   }

@@ -89,7 +89,12 @@ function start({ db }: TestDatabase) {
     async budgeted(): Promise<unknown> {
       const parameters = () => readParameters(route.input, input)
       const accepted = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
-      const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
+      const reader = {
+        callerSignal: new AbortController().signal,
+        organizationId: 'organization',
+        apiKeyId: '',
+        requestedAtMs: 0,
+      }
       return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(accepted.call(), reader)
     },
   }

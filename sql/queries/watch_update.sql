@@ -1,0 +1,34 @@
+-- Changes a trigger, and arms it anew if asked to: what was found for it before counts no more.
+-- $1 organization_id text
+-- $2 id text
+-- $3 clause jsonb | null
+-- $4 sets_clear boolean
+-- $5 clear numeric | null
+-- $6 for_blocks smallint | null
+-- $7 finality text | null
+-- $8 sets_webhook boolean
+-- $9 webhook_id text | null
+-- $10 sets_name boolean
+-- $11 name text | null
+-- $12 sets_expiry boolean
+-- $13 expires_at timestamptz | null
+-- $14 pauses boolean | null, false lets it go on, unless its organization cannot pay
+-- $15 arms boolean
+with changed as (
+  update watch w
+  set clause = coalesce($3, w.clause), clear = case when $4 then $5 else w.clear end,
+    for_blocks = coalesce($6, w.for_blocks), finality = coalesce($7, w.finality),
+    webhook_id = case when $8 then $9 else w.webhook_id end, name = case when $10 then $11 else w.name end,
+    expires_at = case when $12 then $13 else w.expires_at end,
+    paused_for = case when $14 then 'owner' when not $14 and w.paused_for = 'owner' then null else w.paused_for end,
+    active_at = case when not $14 and w.paused_for = 'owner' then now() else w.active_at end
+  where w.organization_id = $1 and w.id = $2
+  returning w.organization_id, w.id
+),
+armed as (
+  update watch_state s
+  set edition = s.edition + 1, phase = 'armed', held_blocks = 0, since_block = null
+  from changed c
+  where $15 and s.organization_id = c.organization_id and s.id = c.id
+)
+select c.id from changed c

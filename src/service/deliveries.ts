@@ -1,0 +1,58 @@
+import type { Database } from '../db/database.ts'
+import { type JobOptions, startJob } from '../job/job.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { createNameResolver } from '../trigger/address.ts'
+import { createDeliverer } from '../trigger/deliver/deliver.ts'
+import { createDeliveryMetrics } from '../trigger/deliver/metrics.ts'
+import { createPost } from '../trigger/deliver/post.ts'
+import { messageRetentionJob } from '../trigger/deliver/retention.ts'
+import { createFeed } from '../trigger/feed.ts'
+import type { TriggerServices } from '../trigger/routes/route_parts.ts'
+import type { Config } from './config/config.ts'
+import type { createSigning } from './receipt/signing.ts'
+
+/** What posts messages of triggers, and what their routes work with. */
+export function startDeliveries(
+  config: Config,
+  options: {
+    readonly db: Database
+    readonly signing: ReturnType<typeof createSigning>
+    readonly clock: Clock
+    readonly log: Log
+    readonly metrics: Metrics
+    readonly jobs: Required<Pick<JobOptions, 'random'>> & JobOptions
+  },
+) {
+  const { db, signing, clock, log, jobs } = options
+  const { webhookNetworks: allowed } = config
+  const rules = { allowed, resolve: createNameResolver(allowed) }
+  const feed = createFeed({ db, log })
+  const metrics = createDeliveryMetrics(options.metrics, { db, log })
+  const post = createPost({ rules, clock })
+  const keys = async () => ({ master: await signing.master(), key: (await signing.signer()).key })
+  const deliverer = createDeliverer({ db, post, keys, clock, log, random: jobs.random, tried: metrics.tried })
+  const own = config.featuresOff.includes('triggers')
+    ? []
+    : [deliverer.job, metrics.job, messageRetentionJob({ db, log })]
+  const [delivering, ...others] = own.map((job) => startJob(job, jobs))
+  deliverer.wakeBy(() => delivering?.wake())
+  const services: TriggerServices = { db, keys, rules, feed }
+
+  return {
+    services,
+    /** Answers all who wait for messages, and takes nothing more to post: what is under way may still be noted. */
+    drain(): void {
+      feed.close()
+      deliverer.stop()
+    },
+    /** Ends: what is still under way is given back. */
+    async stop(): Promise<void> {
+      for (const job of [delivering, ...others]) job?.stop()
+      feed.close()
+      post.close()
+      await deliverer.abandon()
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import type { Database } from '../../db/database.ts'
+import type { Job } from '../../job/job.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Metrics } from '../../lib/metrics.ts'
+import type { TryRecorder } from './deliver.ts'
+import { countDue, type DueReport } from './queue.ts'
+
+const EVERY_MS = 15_000
+
+/** Registers the metrics of deliveries; those of what waits are as of the last round of `job`. */
+export function createDeliveryMetrics(
+  metrics: Metrics,
+  { db, log }: { readonly db: Database; readonly log: Log },
+): { readonly tried: TryRecorder; readonly job: Job } {
+  let report: DueReport = { due: 0, oldestSec: 0 }
+  const tries = metrics.counter({
+    name: 'walletscope_message_tries_total',
+    help: 'Tries to post messages of triggers, by outcome: delivered, refused by the receiver, or why no answer came.',
+    labels: ['outcome'],
+  })
+  metrics.gauge({
+    name: 'walletscope_messages_due',
+    help: 'Messages that are due and not delivered yet, of all processes.',
+    read: () => report.due,
+  })
+  metrics.gauge({
+    name: 'walletscope_message_due_oldest_seconds',
+    help: 'How long the first of them has been due.',
+    read: () => report.oldestSec,
+  })
+  return {
+    tried: (outcome) => tries(outcome).add(1),
+    job: {
+      name: 'deliveries due',
+      everyMs: EVERY_MS,
+      retryMs: { least: EVERY_MS, most: EVERY_MS },
+      async round() {
+        report = await countDue(db)
+        return undefined
+      },
+      failed: (error) => log.error({ msg: 'Could not count messages that are due', error }),
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import * as v from 'valibot'
+import { listOf, moment, one } from '../../http/request/schema.ts'
+import type { Reply } from '../../http/route/route.ts'
+import { pagination, whole } from '../../lib/text/schema.ts'
+import { MESSAGE_TYPES } from '../message.ts'
+import { TRIGGER_STATES } from '../stored.ts'
+import { clauseSchema, HEAD_NAMES } from '../trigger.ts'
+
+/* What answers about triggers hold. */
+
+const webhookEntries = {
+  id: v.string(),
+  url: v.string(),
+  name: v.string(),
+  // It checks signatures `v1a`.
+  public_key: v.string(),
+  status: v.picklist(['active', 'failing', 'stopped']),
+  failing_since: v.nullable(moment),
+  // Until then messages are signed with the secret before, too.
+  overlap_until: v.nullable(moment),
+  created_at: moment,
+}
+export const webhookOutput = one(v.strictObject(webhookEntries))
+export const webhooksOutput = v.strictObject({ data: v.array(v.strictObject(webhookEntries)) })
+// The secret is shown once.
+export const secretOutput = one(v.strictObject({ ...webhookEntries, secret: v.string() }))
+export const idOutput = one(v.strictObject({ id: v.string() }))
+// More: so many that the rest has to be asked for again.
+export const redeliveredOutput = one(v.strictObject({ redelivered: whole, more: v.boolean() }))
+
+const triggerSchema = v.strictObject({
+  id: v.string(),
+  name: v.nullable(v.string()),
+  chain_id: whole,
+  family: v.string(),
+  subject: v.record(v.string(), v.string()),
+  when: clauseSchema,
+  clear: v.nullable(v.string()),
+  for_blocks: whole,
+  finality: v.picklist(HEAD_NAMES),
+  webhook_id: v.nullable(v.string()),
+  state: v.picklist(TRIGGER_STATES),
+  paused_for: v.nullable(v.picklist(['owner', 'credits'])),
+  // The figure at the last change.
+  value: v.nullable(v.string()),
+  changes: whole,
+  since_block: v.nullable(whole),
+  expires_at: v.nullable(moment),
+  created_at: moment,
+})
+export const triggerOutput = one(triggerSchema)
+export const triggersOutput = listOf(triggerSchema)
+
+export const deliveriesOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      id: v.string(),
+      type: v.picklist(MESSAGE_TYPES),
+      change: v.nullable(whole),
+      created_at: moment,
+      webhook_id: v.nullable(v.string()),
+      // Feed: it was posted to nobody.
+      status: v.picklist(['due', 'delivered', 'dead', 'feed']),
+      next_try_at: v.nullable(moment),
+      tries: v.array(
+        v.strictObject({
+          at: moment,
+          status_code: v.nullable(whole),
+          failure: v.nullable(v.string()),
+          latency_ms: whole,
+        }),
+      ),
+    }),
+  ),
+  pagination,
+})
+
+export const eventsOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      id: v.string(),
+      type: v.picklist(MESSAGE_TYPES),
+      timestamp: v.string(),
+      text: v.string(),
+      data: v.record(v.string(), v.unknown()),
+    }),
+  ),
+})
+
+/** ISO 8601; null for none. */
+export function isoOf(date: Date | null): string | null {
+  return date?.toISOString() ?? null
+}
+
+/** For answers that cost something only if there is something in them. */
+export function anyIn({ data }: Reply): number {
+  return Array.isArray(data) && data.length === 0 ? 0 : 1
+}

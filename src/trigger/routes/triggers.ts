@@ -1,0 +1,241 @@
+import * as v from 'valibot'
+import type { Watched } from '../../family/family.ts'
+import {
+  choice,
+  documented,
+  evmAddress,
+  instantTo,
+  limit,
+  page,
+  solanaAddress,
+  wholeNumber,
+} from '../../http/request/input.ts'
+import { pagination } from '../../http/request/page.ts'
+import { id, label, wholeFrom } from '../../http/request/schema.ts'
+import { type Route, route } from '../../http/route/route.ts'
+import { listDeliveries } from '../deliveries.ts'
+import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES, updateTrigger } from '../stored.ts'
+import { clauseSchema, HEAD_NAMES, threshold } from '../trigger.ts'
+import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, familyOf, subjectOf } from './choice.ts'
+import { presentDelivery, presentTrigger } from './present.ts'
+import { CHANGE, CONTENT, FEATURE, type TriggerServices } from './route_parts.ts'
+import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
+import { sendTest } from './send_test.ts'
+
+const NAME_LENGTH_MAX = 100
+const FOR_BLOCKS_MAX = 100
+
+const triggerId = v.pipe(id, v.description('Id of the trigger.'))
+const one = v.object({ id: triggerId })
+const settings = {
+  when: clauseSchema,
+  clear: threshold,
+  for_blocks: wholeFrom(1, FOR_BLOCKS_MAX),
+  finality: choice(HEAD_NAMES),
+  webhook_id: v.nullable(id),
+  name: v.nullable(label(NAME_LENGTH_MAX)),
+  expires_at: v.nullable(instantTo),
+}
+const EXPECTED_CHANGE =
+  'Cannot change the trigger: expected when, clear, for_blocks, finality, webhook_id, name, paused or expires_at'
+const changeBody = v.pipe(
+  v.strictObject({
+    ...v.partial(v.strictObject(settings)).entries,
+    paused: v.optional(v.boolean('expected true or false')),
+  }),
+  v.check((body) => Object.keys(body).length > 0, EXPECTED_CHANGE),
+)
+
+const listInput = v.object({
+  chain_id: v.optional(
+    v.pipe(
+      wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      documented({ type: 'integer', minimum: 1, examples: [1], description: 'Only triggers on this chain.' }),
+    ),
+  ),
+  family: v.optional(
+    v.pipe(id, documented({ type: 'string', examples: ['aave-v3'], description: 'Only triggers of this family.' })),
+  ),
+  wallet: v.optional(
+    v.pipe(
+      v.union([evmAddress, solanaAddress], 'expected an address'),
+      documented({
+        type: 'string',
+        examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
+        description: 'Only triggers about this wallet.',
+      }),
+    ),
+  ),
+  state: v.optional(v.pipe(choice(TRIGGER_STATES), v.description('Only triggers in this state.'))),
+  page,
+  limit,
+})
+
+/** What organizations want to be told. `families`: what can be watched; `solanaChainId` is evaluated by slots. */
+export function triggerRoutes(
+  services: () => TriggerServices,
+  { families, solanaChainId }: { readonly families: readonly Watched[]; readonly solanaChainId: number },
+): readonly Route[] {
+  const shown = async (key: { readonly organizationId: string; readonly id: string }) => ({
+    data: presentTrigger(await findTrigger(services().db, key)),
+  })
+  const parts = { ...FEATURE, input: one, errors: [404] } as const
+  const base = '/v1/triggers'
+  const names = families.map(({ family }) => family)
+  const createBody = v.strictObject({
+    chain_id: wholeFrom(1, Number.MAX_SAFE_INTEGER),
+    family: v.picklist(names, `expected one of ${names.join(', ')}`),
+    subject: v.record(v.string(), v.unknown(), 'expected an object'),
+    ...settings,
+    clear: v.optional(threshold),
+    for_blocks: v.optional(settings.for_blocks, 1),
+    finality: v.optional(settings.finality, 'latest'),
+    webhook_id: v.optional(settings.webhook_id, null),
+    name: v.optional(settings.name, null),
+    expires_at: v.optional(settings.expires_at, null),
+  })
+
+  return [
+    route({
+      ...FEATURE,
+      method: 'POST',
+      path: base,
+      tool: 'trigger_create',
+      changes: true,
+      summary: 'Makes a trigger: a message at the block where a figure of a position crosses a threshold.',
+      description:
+        'A trigger that holds when it is made fires at once. Further hours cost 1 each, fired and cleared messages 2 each.',
+      input: v.object({}),
+      body: createBody,
+      output: triggerOutput,
+      errors: ['API_ENDPOINT_NOT_CONFIGURED'],
+      charge: { credits: 1, per: 'trigger, for its first hour' },
+      async read(asked, { organizationId, apiKeyId, requestedAtMs }) {
+        const { chain_id: chainId, family, finality, name } = asked
+        const watched = familyOf(families, family, chainId)
+        const subject = subjectOf(watched, chainId, asked.subject)
+        const chosen = choiceOf(watched, asked)
+        checkForBlocks(chosen.clause, asked.for_blocks)
+        checkFinality(finality, chainId === solanaChainId)
+        checkExpiry(asked.expires_at, requestedAtMs)
+        const others = { forBlocks: asked.for_blocks, webhookId: asked.webhook_id, expiresAt: asked.expires_at }
+        const made = { organizationId, apiKeyId, chainId, family, subject, finality, name, ...chosen, ...others }
+        return await shown({ organizationId, id: await createTrigger(services().db, made) })
+      },
+      present: (reply) => reply,
+    }),
+    route({
+      ...FEATURE,
+      ...CONTENT,
+      method: 'GET',
+      path: base,
+      tool: 'triggers',
+      summary: 'Lists the triggers with their states, newest first.',
+      input: listInput,
+      output: triggersOutput,
+      read: ({ chain_id: chainId, ...filter }, { organizationId }) =>
+        listTriggers(services().db, organizationId, { chainId, ...filter }),
+      count: ({ triggers }) => (triggers.length === 0 ? 0 : 1),
+      present: ({ triggers, total }, asked, { url }) => ({
+        data: triggers.map(presentTrigger),
+        pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
+      }),
+    }),
+    route({
+      ...parts,
+      ...CONTENT,
+      method: 'GET',
+      path: `${base}/:id`,
+      summary: 'One trigger with its state.',
+      output: triggerOutput,
+      read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
+      present: (reply) => reply,
+    }),
+    route({
+      ...parts,
+      ...CHANGE,
+      method: 'PATCH',
+      path: `${base}/:id`,
+      summary: 'Changes a trigger, pauses it or lets it go on. Whatever decides when it fires arms it anew.',
+      body: changeBody,
+      output: triggerOutput,
+      async read(asked, { organizationId, requestedAtMs }) {
+        const key = { organizationId, id: asked.id }
+        const known = await findTrigger(services().db, key)
+        const chosen = changedChoice(known, asked, families)
+        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks)
+        checkFinality(asked.finality, known.chainId === solanaChainId)
+        checkExpiry(asked.expires_at, requestedAtMs)
+        await updateTrigger(services().db, key, {
+          ...chosen,
+          forBlocks: asked.for_blocks,
+          finality: asked.finality,
+          webhookId: asked.webhook_id,
+          name: asked.name,
+          expiresAt: asked.expires_at,
+          pauses: asked.paused,
+        })
+        return await shown(key)
+      },
+      present: (reply) => reply,
+    }),
+    route({
+      ...parts,
+      ...CHANGE,
+      method: 'DELETE',
+      path: `${base}/:id`,
+      tool: 'trigger_delete',
+      summary: 'Deletes a trigger. What was said about it stays in the feed.',
+      output: idOutput,
+      async read(asked, { organizationId }) {
+        await deleteTrigger(services().db, { organizationId, id: asked.id })
+        return { data: { id: asked.id } }
+      },
+      present: (reply) => reply,
+    }),
+    route({
+      ...parts,
+      ...CHANGE,
+      method: 'POST',
+      path: `${base}/:id/test`,
+      summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
+      output: idOutput,
+      async read(asked, { organizationId, requestedAtMs }) {
+        const { db } = services()
+        const trigger = await findTrigger(db, { organizationId, id: asked.id })
+        const { chain_id, family, subject, when, name } = presentTrigger(trigger)
+        const sent = await sendTest(db, {
+          organizationId,
+          triggerId: trigger.id,
+          webhookId: trigger.webhookId,
+          atMs: requestedAtMs,
+          text: `This is a test message about the trigger ${name ?? trigger.id}: nothing has happened.`,
+          data: { trigger_id: trigger.id, name, chain_id, family, subject, when },
+        })
+        return { data: { id: sent } }
+      },
+      present: (reply) => reply,
+    }),
+    route({
+      ...FEATURE,
+      ...CONTENT,
+      method: 'GET',
+      path: `${base}/:id/deliveries`,
+      summary: 'Messages about a trigger, newest first, with each try to post them.',
+      description: 'Of an answer of the receiver only its status is kept.',
+      input: v.object({ id: triggerId, page, limit }),
+      output: deliveriesOutput,
+      errors: [404],
+      async read(asked, { organizationId }) {
+        const { db } = services()
+        await findTrigger(db, { organizationId, id: asked.id })
+        return await listDeliveries(db, { organizationId, triggerId: asked.id, page: asked.page, limit: asked.limit })
+      },
+      count: ({ deliveries }) => (deliveries.length === 0 ? 0 : 1),
+      present: ({ deliveries, total }, asked, { url }) => ({
+        data: deliveries.map(presentDelivery),
+        pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
+      }),
+    }),
+  ]
+}

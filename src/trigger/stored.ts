@@ -1,0 +1,194 @@
+import { watchCreate } from '../../sql/functions.ts'
+import deleteSql from '../../sql/queries/watch_delete.sql' with { type: 'text' }
+import listSql from '../../sql/queries/watch_list.sql' with { type: 'text' }
+import updateSql from '../../sql/queries/watch_update.sql' with { type: 'text' }
+import { type Database, SqlError } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import type { WatchSubject } from '../family/watch.ts'
+import { CodedError } from '../lib/error.ts'
+import { randomBase62 } from '../lib/text/base62.ts'
+import type { Clause, HeadName } from './trigger.ts'
+
+const list = query(listSql, 'read')
+const update = query(updateSql, 'read')
+const remove = query(deleteSql, 'read')
+
+/** In which state a trigger is, as callers see it. */
+export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
+export type TriggerStateName = (typeof TRIGGER_STATES)[number]
+
+/** What an organization may choose of a trigger, besides what it is about. */
+export interface TriggerSettings {
+  readonly clause: Clause
+  /** Decimal; null if the clause needs no level. */
+  readonly clear: string | null
+  readonly forBlocks: number
+  readonly finality: HeadName
+  readonly webhookId: string | null
+  readonly name: string | null
+  readonly expiresAt: Date | null
+}
+
+/** A trigger with its state. */
+export interface StoredTrigger extends TriggerSettings {
+  readonly id: string
+  readonly chainId: number
+  readonly family: string
+  readonly subject: WatchSubject
+  readonly state: TriggerStateName
+  readonly pausedFor: 'owner' | 'credits' | null
+  /** The figure as it was told last. */
+  readonly value: string | null
+  readonly changes: number
+  readonly sinceBlock: bigint | null
+  readonly createdAt: Date
+}
+
+/** What is to be changed of it; undefined: it stays. */
+type TriggerChange = { readonly [Name in keyof TriggerSettings]?: TriggerSettings[Name] | undefined } & {
+  /** False lets a trigger go on that its owner paused. */
+  readonly pauses?: boolean | undefined
+}
+
+interface TriggerKey {
+  readonly organizationId: string
+  readonly id: string
+}
+
+/** Which triggers of an organization; what is undefined chooses nothing. */
+export interface TriggerFilter {
+  readonly chainId?: number | undefined
+  readonly family?: string | undefined
+  /** As subjects have it. */
+  readonly wallet?: string | undefined
+  readonly state?: TriggerStateName | undefined
+  readonly page: number
+  readonly limit: number
+}
+
+const RANDOM_LENGTH = 20
+const FOREIGN_KEY_VIOLATION = '23503'
+
+/** A page of an organization's triggers, newest first. */
+export async function listTriggers(
+  db: Database,
+  organizationId: string,
+  { chainId, family, wallet, state, page, limit }: TriggerFilter,
+): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
+  const filter = [chainId ?? null, family ?? null, wallet ?? null, state ?? null] as const
+  const rows = await list(db, [organizationId, null, ...filter, String(limit), String((page - 1) * limit)])
+  if (rows.length === 0 && page > 1) {
+    const { total } = await listTriggers(db, organizationId, { chainId, family, wallet, state, page: 1, limit: 1 })
+    return { triggers: [], total }
+  }
+  return { triggers: rows.map(storedOf), total: Number(rows[0]?.total ?? 0) }
+}
+
+/** Throws `CodedError` NOT_FOUND. */
+export async function findTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<StoredTrigger> {
+  const [row] = await list(db, [organizationId, id, null, null, null, null, '1', '0'])
+  if (row === undefined) throw unknown(id)
+  return storedOf(row)
+}
+
+/** Makes a trigger; gives its id. Throws `CodedError` if the organization has too many, or no such webhook. */
+export async function createTrigger(
+  db: Database,
+  trigger: Pick<StoredTrigger, 'chainId' | 'family' | 'subject'> &
+    TriggerSettings & { readonly organizationId: string; readonly apiKeyId: string },
+): Promise<string> {
+  const id = `trg_${randomBase62(RANDOM_LENGTH)}`
+  const outcome = await watchCreate(db, {
+    organization: trigger.organizationId,
+    id,
+    chainId: trigger.chainId,
+    family: trigger.family,
+    subject: JSON.stringify(trigger.subject),
+    clause: JSON.stringify(trigger.clause),
+    clear: trigger.clear ?? '',
+    forBlocks: trigger.forBlocks,
+    finality: trigger.finality,
+    webhook: trigger.webhookId ?? '',
+    name: trigger.name ?? '',
+    apiKey: trigger.apiKeyId,
+    expiresMs: trigger.expiresAt?.getTime() ?? 0,
+  })
+  if (outcome === 'limit') {
+    throw new CodedError('INVALID_REQUEST', 'Cannot make the trigger: the organization has as many as it may')
+  }
+  if (outcome === 'webhook') throw noWebhook()
+  return id
+}
+
+/**
+ * Changes what is defined. Whatever decides when it fires arms it anew. Throws `CodedError` NOT_FOUND, or as `createTrigger` does.
+ */
+export async function updateTrigger(
+  db: Database,
+  { organizationId, id }: TriggerKey,
+  change: TriggerChange,
+): Promise<void> {
+  const { clause, clear, forBlocks, finality, webhookId, name, expiresAt, pauses } = change
+  const arms = [clause, clear, forBlocks, finality, pauses].some((each) => each !== undefined)
+  try {
+    const [row] = await update(db, [
+      organizationId,
+      id,
+      clause === undefined ? null : JSON.stringify(clause),
+      clear !== undefined,
+      clear ?? null,
+      forBlocks ?? null,
+      finality ?? null,
+      webhookId !== undefined,
+      webhookId ?? null,
+      name !== undefined,
+      name ?? null,
+      expiresAt !== undefined,
+      expiresAt ?? null,
+      pauses ?? null,
+      arms,
+    ])
+    if (row === undefined) throw unknown(id)
+  } catch (error) {
+    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? noWebhook() : error
+  }
+}
+
+/** Throws `CodedError` NOT_FOUND. */
+export async function deleteTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<void> {
+  const [row] = await remove(db, [organizationId, id])
+  if (row === undefined) throw unknown(id)
+}
+
+function unknown(id: string): CodedError {
+  return new CodedError('NOT_FOUND', `Cannot find trigger "${id}"`)
+}
+
+function noWebhook(): CodedError {
+  return new CodedError(
+    'INVALID_PARAMETER',
+    'Cannot read parameter "webhook_id": expected the id of a webhook, or null',
+  )
+}
+
+function storedOf(row: Awaited<ReturnType<typeof list>>[number]): StoredTrigger {
+  return {
+    id: row.id,
+    chainId: Number(row.chain_id),
+    family: row.family,
+    subject: JSON.parse(row.subject),
+    clause: JSON.parse(row.clause),
+    clear: row.clear,
+    forBlocks: row.for_blocks,
+    finality: row.finality as HeadName,
+    webhookId: row.webhook_id,
+    name: row.name,
+    expiresAt: row.expires_at,
+    state: row.state as TriggerStateName,
+    pausedFor: row.paused_for as StoredTrigger['pausedFor'],
+    value: row.value,
+    changes: Number(row.changes),
+    sinceBlock: row.since_block === null ? null : BigInt(row.since_block),
+    createdAt: row.created_at,
+  }
+}

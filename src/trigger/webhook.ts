@@ -1,0 +1,104 @@
+import { webhookCreate } from '../../sql/functions.ts'
+import deleteSql from '../../sql/queries/webhook_delete.sql' with { type: 'text' }
+import listSql from '../../sql/queries/webhook_list.sql' with { type: 'text' }
+import rotateSql from '../../sql/queries/webhook_rotate.sql' with { type: 'text' }
+import updateSql from '../../sql/queries/webhook_update.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { CodedError } from '../lib/error.ts'
+import { randomBase62 } from '../lib/text/base62.ts'
+
+const list = query(listSql, 'read')
+const update = query(updateSql, 'read')
+const rotate = query(rotateSql, 'read')
+const remove = query(deleteSql, 'read')
+
+/** Where an organization wants messages to be posted. */
+export interface Webhook {
+  readonly id: string
+  readonly url: string
+  readonly name: string
+  readonly status: 'active' | 'failing' | 'stopped'
+  readonly generation: number
+  /** Until then the secret before is valid, too; null if it never was. */
+  readonly overlapUntil: Date | null
+  readonly failingSince: Date | null
+  readonly createdAt: Date
+}
+
+/** Which webhook of whom. */
+export interface WebhookKey {
+  readonly organizationId: string
+  readonly id: string
+}
+
+export const WEBHOOKS_MAX = 20
+const RANDOM_LENGTH = 20
+
+/** Those of an organization, oldest first. */
+export async function listWebhooks(db: Database, organizationId: string): Promise<readonly Webhook[]> {
+  return (await list(db, [organizationId, null])).map(webhookOf)
+}
+
+/** Throws `CodedError` NOT_FOUND. */
+export async function findWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<Webhook> {
+  const [row] = await list(db, [organizationId, id])
+  if (row === undefined) throw unknown(id)
+  return webhookOf(row)
+}
+
+/** Makes a webhook; gives its id. The URL was looked at. Throws `CodedError` if the organization has too many. */
+export async function createWebhook(
+  db: Database,
+  { organizationId, url, name }: { readonly organizationId: string; readonly url: string; readonly name: string },
+): Promise<string> {
+  const id = `whk_${randomBase62(RANDOM_LENGTH)}`
+  const isMade = await webhookCreate(db, { organization: organizationId, id, url, name, most: WEBHOOKS_MAX })
+  if (isMade) return id
+  throw new CodedError('INVALID_REQUEST', `Cannot make the webhook: the organization has ${WEBHOOKS_MAX} already`)
+}
+
+/** Changes a webhook. Throws `CodedError` NOT_FOUND. */
+export async function updateWebhook(
+  db: Database,
+  { organizationId, id }: WebhookKey,
+  change: { readonly url: string | undefined; readonly name: string | undefined; readonly starts: boolean },
+): Promise<void> {
+  const [row] = await update(db, [organizationId, id, change.url ?? null, change.name ?? null, change.starts])
+  if (row === undefined) throw unknown(id)
+}
+
+/** Gives a webhook its next secret; the one before stays valid for so long. Throws `CodedError` NOT_FOUND. */
+export async function rotateWebhook(
+  db: Database,
+  { organizationId, id, overlapSec }: WebhookKey & { readonly overlapSec: number },
+): Promise<void> {
+  const [row] = await rotate(db, [organizationId, id, overlapSec])
+  if (row === undefined) throw unknown(id)
+}
+
+/** Throws `CodedError` NOT_FOUND, or INVALID_REQUEST if triggers post to it: they would fall silent. */
+export async function deleteWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<void> {
+  const [row] = await remove(db, [organizationId, id])
+  if (row === undefined) throw unknown(id)
+  if (row.triggers === 0) return
+  const users = row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`
+  throw new CodedError('INVALID_REQUEST', `Cannot delete webhook "${id}": ${users} to it, change or delete them first`)
+}
+
+function unknown(id: string): CodedError {
+  return new CodedError('NOT_FOUND', `Cannot find webhook "${id}"`)
+}
+
+function webhookOf(row: Awaited<ReturnType<typeof list>>[number]): Webhook {
+  return {
+    id: row.id,
+    url: row.url,
+    name: row.name,
+    status: row.status as Webhook['status'],
+    generation: row.generation,
+    overlapUntil: row.overlap_until,
+    failingSince: row.failing_since,
+    createdAt: row.created_at,
+  }
+}
