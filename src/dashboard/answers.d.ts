@@ -2,6 +2,16 @@
 
 /** Bodies of successes by operation. */
 export interface Answers {
+  'GET /v1/events': {
+    data: ({
+      id: string
+      type: 'trigger.fired' | 'trigger.cleared' | 'trigger.reverted' | 'trigger.paused' | 'trigger.blind' | 'trigger.sighted' | 'webhook.test'
+      timestamp: string
+      text: string
+      data: Record<string, unknown>
+    })[]
+    request_id: string
+  }
   'GET /v1/lending/aave-v3': {
     data: {
       chain_id: number
@@ -1421,6 +1431,182 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/triggers': {
+    data: ({
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /v1/triggers': {
+    data: {
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'DELETE /v1/triggers/{id}': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'GET /v1/triggers/{id}': {
+    data: {
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'PATCH /v1/triggers/{id}': {
+    data: {
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'GET /v1/triggers/{id}/deliveries': {
+    data: ({
+      id: string
+      type: 'trigger.fired' | 'trigger.cleared' | 'trigger.reverted' | 'trigger.paused' | 'trigger.blind' | 'trigger.sighted' | 'webhook.test'
+      change: number | null
+      created_at: string
+      webhook_id: string | null
+      status: 'due' | 'delivered' | 'dead' | 'feed'
+      next_try_at: string | null
+      tries: ({
+        at: string
+        status_code: number | null
+        failure: string | null
+        latency_ms: number
+      })[]
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /v1/triggers/{id}/test': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
   'GET /v1/usage/logs': {
     data: {
       method: string
@@ -1438,6 +1624,92 @@ export interface Answers {
       total: number
       next_page: string | null
       prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/webhooks': {
+    data: ({
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    })[]
+    request_id: string
+  }
+  'POST /v1/webhooks': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+      secret: string
+    }
+    request_id: string
+  }
+  'DELETE /v1/webhooks/{id}': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'GET /v1/webhooks/{id}': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'PATCH /v1/webhooks/{id}': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'POST /v1/webhooks/{id}/redeliver': {
+    data: {
+      redelivered: number
+      more: boolean
+    }
+    request_id: string
+  }
+  'POST /v1/webhooks/{id}/rotate': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+      secret: string
+    }
+    request_id: string
+  }
+  'POST /v1/webhooks/{id}/test': {
+    data: {
+      id: string
     }
     request_id: string
   }

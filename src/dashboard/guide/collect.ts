@@ -11,7 +11,7 @@ interface Guide {
 }
 
 /** In the order in which they are listed: what a newcomer asks first stands first. */
-const NAMES = ['chains', 'history', 'figures', 'receipts', 'agents', 'operating', 'backup', 'measured']
+const NAMES = ['chains', 'history', 'figures', 'receipts', 'triggers', 'agents', 'operating', 'backup', 'measured']
 
 /**
  * All guides. For a macro: it runs when the module that calls it is compiled, so Bun's Markdown serves Node, too. Throws

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { documented, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route/route.ts'
-import { CONTENT, FEATURE, type TriggerServices } from './route_parts.ts'
+import { FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, eventsOutput } from './schema.ts'
 
 const WAIT_SEC_MAX = 25
@@ -44,7 +44,7 @@ const input = v.object({
 export function eventsRoute(services: () => TriggerServices): Route {
   return route({
     ...FEATURE,
-    ...CONTENT,
+    ...LIST,
     method: 'GET',
     path: '/v1/events',
     tool: 'trigger_events',

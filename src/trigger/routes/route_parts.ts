@@ -16,9 +16,11 @@ export interface TriggerServices {
 export const FEATURE = { feature: 'triggers', asOf: false } as const
 
 const FREE: Charge = { credits: 0, per: CALL }
-const SOMETHING: Charge = { credits: 1, per: 'answer with something in it' }
+const LISTED: Charge = { credits: 1, per: CALL, terms: 'nothing if empty' }
 
 /** Of a route that changes something, which costs nothing. */
 export const CHANGE = { charge: FREE, changes: true } as const
-/** Of a route that reads. */
-export const CONTENT = { charge: SOMETHING } as const
+/** Of a route that reads one thing. */
+export const CONTENT = { charge: { credits: 1, per: CALL } } as const
+/** Of a route that reads a list. */
+export const LIST = { charge: LISTED } as const

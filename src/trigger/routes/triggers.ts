@@ -18,7 +18,7 @@ import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES
 import { clauseSchema, HEAD_NAMES, threshold } from '../trigger.ts'
 import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, familyOf, subjectOf } from './choice.ts'
 import { presentDelivery, presentTrigger } from './present.ts'
-import { CHANGE, CONTENT, FEATURE, type TriggerServices } from './route_parts.ts'
+import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
 import { sendTest } from './send_test.ts'
 
@@ -109,7 +109,7 @@ export function triggerRoutes(
       body: createBody,
       output: triggerOutput,
       errors: ['API_ENDPOINT_NOT_CONFIGURED'],
-      charge: { credits: 1, per: 'trigger, for its first hour' },
+      charge: { credits: 1, per: 'trigger and hour' },
       async read(asked, { organizationId, apiKeyId, requestedAtMs }) {
         const { chain_id: chainId, family, finality, name } = asked
         const watched = familyOf(families, family, chainId)
@@ -126,7 +126,7 @@ export function triggerRoutes(
     }),
     route({
       ...FEATURE,
-      ...CONTENT,
+      ...LIST,
       method: 'GET',
       path: base,
       tool: 'triggers',
@@ -218,7 +218,7 @@ export function triggerRoutes(
     }),
     route({
       ...FEATURE,
-      ...CONTENT,
+      ...LIST,
       method: 'GET',
       path: `${base}/:id/deliveries`,
       summary: 'Messages about a trigger, newest first, with each try to post them.',

@@ -17,7 +17,7 @@ import {
   type Webhook,
   type WebhookKey,
 } from '../webhook.ts'
-import { CHANGE, CONTENT, FEATURE, type TriggerServices } from './route_parts.ts'
+import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, idOutput, isoOf, redeliveredOutput, secretOutput, webhookOutput, webhooksOutput } from './schema.ts'
 import { sendTest } from './send_test.ts'
 
@@ -98,7 +98,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     route({
       ...FEATURE,
-      ...CONTENT,
+      ...LIST,
       method: 'GET',
       path: base,
       summary: 'Lists the webhooks, oldest first.',
