@@ -178,8 +178,8 @@ test('the log holds each of these answers once, with its status, and the books b
 
 test('nothing of keys and addresses of upstreams is in the log or the metrics', async () => {
   const { body } = await ask(server.port, { method: 'GET', target: '/metrics', headers: {} })
-  expect(body).toMatch(/^walletscope_rpc_requests_total\{chain_id="1",outcome="ok"\} [1-9]/m)
-  expect(body).toMatch(/^walletscope_rpc_requests_total\{chain_id="101",outcome="failed"\} [1-9]/m)
+  expect(body).toMatch(/^walletscope_rpc_requests_total\{chain_id="1",endpoint="1",outcome="ok"\} [1-9]/m)
+  expect(body).toMatch(/^walletscope_rpc_requests_total\{chain_id="101",endpoint="1",outcome="failed"\} [1-9]/m)
   expect(body).toMatch(/^walletscope_gate_batch_requests_count\{step="settle"\} [1-9]/m)
   expect(body).toMatch(/^walletscope_gate_voids_waiting 0$/m)
   expect(lines.length).toBeGreaterThan(100)
