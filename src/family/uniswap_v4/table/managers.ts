@@ -3,8 +3,9 @@ import type { UniswapV4Deployment } from './deployments.ts'
 
 /**
  * Uniswap's own deployments by chain id. Source: `@uniswap/sdk-core` 7.19.4, checked by
- * `test/family/uniswap_v4/deployments_test.ts`. Blocks, of the pool manager: DefiLlama's adapter (`projects/uniswap-v4`),
- * and for 1 and 56 `networks.json` of Uniswap's `v4-subgraph`, which says the same; 0 if neither knows it.
+ * `test/family/uniswap_v4/deployments_test.ts`. Blocks, of the manager that stood first: DefiLlama's adapter
+ * (`projects/uniswap-v4`), and for 196, 42220 and 59144 `networks.json` of Uniswap's `v4-subgraph` (fc74dfc), which has
+ * no earlier block for any chain.
  */
 export const UNISWAP_V4_DEPLOYMENTS: ReadonlyMap<number, UniswapV4Deployment> = byChain({
   1: {
@@ -40,7 +41,7 @@ export const UNISWAP_V4_DEPLOYMENTS: ReadonlyMap<number, UniswapV4Deployment> = 
   196: {
     positionManager: '0xcF1EAFC6928dC385A342E7C6491d371d2871458b',
     poolManager: '0x360E68faCcca8cA495c1B759Fd9EEe466db9FB32',
-    startBlock: 0,
+    startBlock: 46_106_401,
   },
   480: {
     positionManager: '0xC585E0f504613b5fBf874F21Af14c65260fB41fA',
@@ -85,7 +86,7 @@ export const UNISWAP_V4_DEPLOYMENTS: ReadonlyMap<number, UniswapV4Deployment> = 
   42220: {
     positionManager: '0xf7965f3981e4D5BC383BfBCb61501763e9068CA9',
     poolManager: '0x288dc841A52FCA2707c6947B3A777c5E56cd87BC',
-    startBlock: 0,
+    startBlock: 43_985_160,
   },
   43114: {
     positionManager: '0xB74b1F14d2754AcfcbBe1a221023a5cf50Ab8ACD',
@@ -100,7 +101,7 @@ export const UNISWAP_V4_DEPLOYMENTS: ReadonlyMap<number, UniswapV4Deployment> = 
   59144: {
     positionManager: '0xdDCAD5775B2816a87495f207731b3571D7EE3c76',
     poolManager: '0x248083Fb965359d82b06C1F5322480Dcfc1AD857',
-    startBlock: 0,
+    startBlock: 28_974_969,
   },
   81457: {
     positionManager: '0x4AD2F4CcA2682cBB5B950d660dD458a1D3f1bAaD',
