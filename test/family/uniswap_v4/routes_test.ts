@@ -193,8 +193,10 @@ describe('GET /v1/positions/uniswap-v4', () => {
     requests.length = 0
     const none = await askRoute(list, { query: `wallet=${walletOf('v4 nobody')}` })
     expect([idsIn(none), none.credits, requests]).toEqual([[], 0, ['eth_call']])
-    const zero = await askRoute(list, { query: `wallet=${zeroAddress}` })
-    expect([idsIn(zero), zero.credits]).toEqual([[], 0])
+    for (const wallet of [zeroAddress, UNISWAP_V4.poolManager, UNISWAP_V4.positionManager]) {
+      const holder = await askRoute(list, { query: `wallet=${wallet}` })
+      expect([wallet, idsIn(holder), holder.credits]).toEqual([wallet, [], 0])
+    }
   })
 
   test('is never short: if an id is missing, it is 503 and names the check', async () => {
@@ -249,7 +251,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
   })
 
   test('refuses what cannot be meant', async () => {
-    const { list } = setUp()
+    const { list, one } = setUp()
     for (const [query, code, words] of [
       ['', 'MISSING_PARAMETER', 'wallet'],
       ['wallet=0x12', 'INVALID_PARAMETER', 'wallet'],
@@ -266,6 +268,8 @@ describe('GET /v1/positions/uniswap-v4', () => {
     // Served, without this family.
     const elsewhere = await askRoute(list, { query: `wallet=${OWNER}&chain_id=5` })
     expect([idsIn(elsewhere), elsewhere.credits]).toEqual([[], 0])
+    const single = await refused(askRoute(one, { query: 'chain_id=5', params: { id: String(ids.get('plain')) } }))
+    expect(single.code).toBe('NOT_FOUND')
   })
 
   test('says the same by an endpoint that ignores state overrides, and by one that refuses them', async () => {

@@ -3,6 +3,7 @@ import { type Address, type Hex, toEventSelector } from 'viem'
 import { CHANGE_TOPIC } from '../../../../src/family/uniswap_v4/event/log.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
 import { forgetHistory } from '../../../../src/history/coverage.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
 import { walletOf } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { rangeAround } from '../../../devnet/ticks.ts'
@@ -235,6 +236,28 @@ test('a node that keeps a change to itself is found out by the state, be it one 
     expect(told?.flows.map(({ row }) => row.block)).toContain(block)
   }
 }, 120_000)
+
+test('profit and loss and events refuse what is no id, and know none that was never minted or is not there', async () => {
+  const life = await mint()
+  const { pnl, events } = await processes.start()
+  const codeOf = (route: Route, id: string, query: string) =>
+    askRoute(route, { params: { id }, query }).then(
+      () => 'none',
+      ({ code }: { readonly code: string }) => code,
+    )
+  for (const route of [pnl, events]) {
+    for (const id of ['-1', '0x1f', String(2n ** 256n), '1.5', 'abc', '']) {
+      expect([id, await codeOf(route, id, 'chain_id=1')]).toEqual([id, 'INVALID_PARAMETER'])
+    }
+    for (const id of ['0', '99999999', String(2n ** 256n - 1n)]) {
+      for (const query of ['', 'chain_id=1']) expect([id, await codeOf(route, id, query)]).toEqual([id, 'NOT_FOUND'])
+    }
+    const id = String(life.tokenId)
+    expect(await codeOf(route, id, 'chain_id=7')).toBe('INVALID_PARAMETER')
+    expect(await codeOf(route, id, `manager_address=${walletOf('v4 other manager')}`)).toBe('INVALID_PARAMETER')
+    expect(await codeOf(route, id, 'chain_id=1')).toBe('none')
+  }
+}, 60_000)
 
 test('a life is read again from nothing after the history was forgotten, and kept amounts go with it', async () => {
   const life = await mint('native')
