@@ -21,6 +21,8 @@ import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '..
 import type { FarCommand, FarCounts } from '../answers/far.ts'
 import { startChild } from '../child.ts'
 import { median, printNote, printTable } from '../table.ts'
+import { benchLife } from './life.ts'
+import { benchServed } from './served.ts'
 
 const AWAY_MS = 50
 const MANY = 300
@@ -56,6 +58,8 @@ export async function benchUniswapV4({ quick }: { readonly quick: boolean }): Pr
     const faulty = await startFaultyRpc(devnet.rpcUrl)
     const bench: Bench = { devnet, v4: await devnet.uniswapV4(), faulty, quick }
     printTable(['Uniswap V4', 'measured', 'goal'], [...(await known(bench)), ...(await withdrawals(bench))])
+    await benchLife(devnet, { faulty, awayMs: AWAY_MS })
+    await benchServed(devnet, { quick, awayMs: AWAY_MS, mint: (wallet, count) => mintMany(bench, wallet, count) })
     printTable(['first contact', 'requests', 'depth', 's', 'goal'], await firstContact(bench))
     printNote(
       `read by the family's reader, without HTTP; endpoint ${AWAY_MS} ms away; ${BASE}; load average ${loadavg()
