@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import { createGate } from '../../../src/account/gate/gate.ts'
+import type { Database } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -10,7 +11,13 @@ import { settlement } from '../scene.ts'
  * with a text of its own, and says for each key what it has been told.
  */
 const [url = '', journalDir = '', name = ''] = process.argv.slice(2)
-const db = openDatabase({ url, clock: systemClock, log: silentLog })
+const pool = openDatabase({ url, clock: systemClock, log: silentLog })
+// Claims are held up until the other process has asked too, on a busy machine for longer than a caller would wait.
+const db: Database = {
+  run: (text, params, options = {}) =>
+    pool.run(text, params, options.lane === 'read' ? { ...options, deadlineMs: 10_000 } : options),
+  close: () => pool.close(),
+}
 const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir })
 process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) {

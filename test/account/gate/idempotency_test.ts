@@ -4,6 +4,7 @@ import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { voidBatch } from '../../../src/account/gate/settle.ts'
 import { retentionJob } from '../../../src/account/retention.ts'
 import type { Database } from '../../../src/db/database.ts'
+import { openSession } from '../../../src/db/session.ts'
 import type { IdempotencyClaim } from '../../../src/http/exchange/idempotency.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
@@ -160,10 +161,21 @@ test('an organization whose answers take up too much gets no further key, until 
   expect(await gate.claim(claim(account, 'young', 'again'))).toMatchObject({ kind: 'answered' })
 }, 20_000)
 
-/** A process of its own, see `idempotency_child.ts`. */
+/** Of these names, those whose connections wait for a lock. */
+async function waitingOf(names: readonly string[]): Promise<number> {
+  const rows = await db.run(
+    `select distinct application_name from pg_stat_activity
+     where application_name = any ($1) and wait_event_type = 'Lock' and datname = current_database()`,
+    [names],
+  )
+  return rows.length
+}
+
+/** A process of its own, see `idempotency_child.ts`; its connections have its name. */
 async function startChild(name: string) {
   const program = join(import.meta.dir, 'idempotency_child.ts')
-  const child = Bun.spawn([process.execPath, program, database.url, temporaryDirectory(), name], {
+  const url = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=${name}`
+  const child = Bun.spawn([process.execPath, program, url, temporaryDirectory(), name], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
@@ -189,17 +201,22 @@ async function startChild(name: string) {
 
 test('of two processes that ask the same at once, each key is answered and charged by one', async () => {
   const account = await createAccount(db, { credits: 100_000 })
-  const processes = await Promise.all(['a', 'b'].map(startChild))
+  const names = ['claimer_a', 'claimer_b']
+  const processes = await Promise.all(names.map(startChild))
+  const holder = await openSession({ url: database.url, applicationName: 'holder' })
   const keys = Array.from({ length: 300 }, (_, index) => `key${index}`)
   const order = { keys, caller: account.caller }
-  const rounds = await Promise.all(processes.map((each) => each.ask(order)))
+  await holder.run('begin', [])
+  await holder.run('lock table idempotency_record in exclusive mode', [])
+  const asked = Promise.all(processes.map((each) => each.ask(order)))
+  await until('both to claim the first keys', async () => (await waitingOf(names)) === names.length)
+  await holder.run('commit', [])
+  const rounds = await asked
   for (const [index, key] of keys.entries()) {
     const told = rounds.flatMap((round) => round[index] ?? [])
     expect({ key, made: told.filter(({ kind }) => kind === 'made').length }).toEqual({ key, made: 1 })
     expect(told.every(({ kind }) => ['made', 'busy', 'answered'].includes(kind))).toBe(true)
   }
-  // Both took part, or nothing was tried.
-  for (const round of rounds) expect(round.some(({ kind }) => kind === 'made')).toBe(true)
   const again = await Promise.all(processes.map((each) => each.ask(order)))
   const bodies = again.map((round) => round.map(({ kept }) => kept?.body))
   expect(bodies[1]).toEqual(bodies[0] ?? [])
@@ -207,5 +224,6 @@ test('of two processes that ask the same at once, each key is answered and charg
   expect(new Set(bodies[0])).toEqual(new Set(made))
   const { charged, logged } = await readBooks(db, account.organizationId)
   expect({ charged, logged }).toEqual({ charged: 3 * keys.length, logged: keys.length })
+  await holder.close()
   await Promise.all(processes.map((each) => each.stop()))
 }, 60_000)
