@@ -18,6 +18,7 @@ export interface ModelOptions {
   /** A connection of its own, which no fault hits. */
   readonly admin: Database
   readonly seed: number
+  /** The run goes on for longer, up to `EXTRA_MS`, until each kind of answer has come `EACH_MIN` times. */
   readonly durationMs: number
   readonly gates: number
   /** Called again and again while the gates work, with a choice from 0 to 1. */
@@ -51,6 +52,9 @@ interface Outcome {
 
 const DEADLINE_MS = 300
 const HOUR_MS = 3_600_000
+/** What a busy machine is given to come to enough answers of each kind. */
+const EXTRA_MS = 20_000
+const EACH_MIN = 10
 const WORKERS = 18
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/"quoted", {braces} \\ \u00e9\u{1f600}', `/v1/${'long'.repeat(60)}`]
 const LIMITS: readonly [credits: number, rateLimit: number][] = [
@@ -83,7 +87,12 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   const outcomes: Outcome[] = []
   const wrong: string[] = []
   const endMs = performance.now() + durationMs
-  let limited = 0
+  const answers = { settled: 0, unpaid: 0, failed: 0, limited: 0 }
+  const goesOn = () => {
+    const nowMs = performance.now()
+    if (nowMs < endMs) return true
+    return nowMs < endMs + EXTRA_MS && Object.values(answers).some((count) => count < EACH_MIN)
+  }
 
   async function call(gate: AccountGate, actor: Actor): Promise<void> {
     const session = { id: pick(SESSIONS), most: pick(BUDGETS), begins: random() < 0.3 }
@@ -95,7 +104,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     if (admission === undefined || admission.kind === 'unknown_key') return
     const isAdmitted = admission.kind === 'admitted'
     if (isAdmitted) actor.admittedAtMs.push(admission.requestedAtMs)
-    else if (admission.code === 'RATE_LIMIT_EXCEEDED') limited++
+    else if (admission.code === 'RATE_LIMIT_EXCEEDED') answers.limited++
     if (random() < 0.3) await Bun.sleep(random() * 30)
     const status = isAdmitted ? pick([200, 200, 200, 201, 404, 402]) : 429
     // Some were rich when they were admitted, as if others had spent it all since.
@@ -112,6 +121,9 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     })
     const settled = await gate.settle(asked).catch(ignoreUnavailable)
     outcomes.push({ asked, settled })
+    if (settled === undefined) answers.failed++
+    else if (settled.paid) answers.settled++
+    else answers.unpaid++
     if (settled?.refusedBy === 'organization' && settled.creditsRemaining >= BigInt(asked.credits)) {
       wrong.push(
         `${asked.settlementId} was refused ${asked.credits} credits while ${settled.creditsRemaining} are left`,
@@ -120,7 +132,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   }
 
   async function work(): Promise<void> {
-    while (performance.now() < endMs) {
+    while (goesOn()) {
       const { gate } = pick(instances)
       const actor = pick(actors)
       await Promise.all(
@@ -131,7 +143,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   }
 
   async function administer(): Promise<void> {
-    while (performance.now() < endMs) {
+    while (goesOn()) {
       const { db } = pick(instances)
       const { organizationId, keys, apiKeyId } = pick(actors)
       const verb = pick(['grant', 'take', 'suspend', 'restore', 'restore', 'restore', 'revoke'])
@@ -165,7 +177,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   }
 
   async function strike(): Promise<void> {
-    while (performance.now() < endMs) {
+    while (goesOn()) {
       await Bun.sleep(100 + random() * 200)
       await fault(random()).catch(ignoreUnavailable)
     }
@@ -181,14 +193,8 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     await each.gate.close(2_000)
     await each.db.close()
   }
-  return {
-    settled: outcomes.filter(({ settled }) => settled?.paid).length,
-    unpaid: outcomes.filter(({ settled }) => settled?.paid === false).length,
-    failed: outcomes.filter(({ settled }) => settled === undefined).length,
-    admitted: actors.reduce((sum, { admittedAtMs }) => sum + admittedAtMs.length, 0),
-    limited,
-    wrong,
-  }
+  const admitted = actors.reduce((sum, { admittedAtMs }) => sum + admittedAtMs.length, 0)
+  return { ...answers, admitted, wrong }
 }
 
 async function createActor(db: Database, [credits, rateLimit]: readonly [number, number]): Promise<Actor> {
