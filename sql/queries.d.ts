@@ -645,6 +645,14 @@ declare module '*/queries/watch_list_changed.sql' {
   export default text
 }
 
+declare module '*/queries/watch_list_line.sql' {
+  const text: SqlText<
+    [chain_id: string | number, finality: string, shard: number, after_organization: string, after_id: string, max: string | number],
+    { seen: string; organization_id: string | null; id: string | null; family: string | null; subject: unknown | null; clause: unknown | null; clear: string | null; for_blocks: number | null; name: string | null; expires_at: Date | null; active_at: Date | null; active: boolean | null; edition: number | null; phase: string | null; held_blocks: number | null; changes: string | null; value: string | null; since_block: string | null; told: unknown | null }
+  >
+  export default text
+}
+
 declare module '*/queries/watch_update.sql' {
   const text: SqlText<
     [organization_id: string, id: string, clause: string | null, sets_clear: boolean, clear: string | null, for_blocks: number | null, finality: string | null, sets_webhook: boolean, webhook_id: string | null, sets_name: boolean, name: string | null, sets_expiry: boolean, expires_at: Date | string | null, pauses: boolean | null, arms: boolean],

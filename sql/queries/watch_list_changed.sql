@@ -3,7 +3,7 @@
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint
--- $4 seen text, what the earlier look gave, or empty for all triggers
+-- $4 seen text, what the earlier look gave
 -- $5 after_organization text, the last of the page before
 -- $6 after_id text
 -- $7 max bigint
@@ -38,12 +38,18 @@ left join lateral (
       select json_agg(json_build_array(t.change, t.block::text, t.name) order by t.change)
       from watch_told t where t.organization_id = w.organization_id and t.id = w.id
     ) as told
-  from watch w
-  join watch_state s on s.organization_id = w.organization_id and s.id = w.id
-  join organization o on o.id = w.organization_id
-  where w.chain_id = $1 and w.finality = $2 and w.shard = $3
-    and ($4 = '' or (w.changed >= nullif($4, '')::xid8 and w.changed < pg_snapshot_xmax(pg_current_snapshot())))
-    and (w.organization_id, w.id) > ($5, $6)
+  from (
+    select x.* from watch x
+    where x.chain_id = $1 and x.finality = $2 and x.shard = $3
+    and x.changed >= $4::text::xid8 and x.changed < pg_snapshot_xmax(pg_current_snapshot())
+    and (x.organization_id, x.id) > ($5, $6)
+    order by x.organization_id, x.id
+    limit $7
+  ) w
+  -- Looked up row by row, however few rows the planner thinks there are.
+  cross join lateral (
+    select x.* from watch_state x where x.organization_id = w.organization_id and x.id = w.id offset 0
+  ) s
+  cross join lateral (select x.* from organization x where x.id = w.organization_id offset 0) o
   order by w.organization_id, w.id
-  limit $7
 ) w on true

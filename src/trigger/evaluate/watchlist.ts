@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import blocksSql from '../../../sql/queries/watch_block_list.sql' with { type: 'text' }
 import changedSql from '../../../sql/queries/watch_list_changed.sql' with { type: 'text' }
+import allSql from '../../../sql/queries/watch_list_line.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Confirmed, WatchSubject } from '../../family/watch.ts'
@@ -8,6 +9,7 @@ import { lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '..
 import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
 import type { Line } from './line.ts'
 
+const listAll = query(allSql, 'background')
 const listChanged = query(changedSql, 'background')
 const listBlocks = query(blocksSql, 'background')
 
@@ -53,6 +55,8 @@ export interface Watchlist {
 }
 
 const PAGE = 5_000
+/** Time for a page. */
+const LIST_MS = 10_000
 /** What was deleted, and whose organization was suspended, is found by looking at all again. */
 const RELOAD_MS = 900_000
 const SWEEP_PHASES = 1 << 20
@@ -131,12 +135,13 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
   return {
     async refresh(nowMs, at) {
       const isWhole = nowMs - loadedMs >= RELOAD_MS
-      const since = isWhole ? '' : seen
       const found = new Set<string>()
       let next: string | undefined
       let [organization, id] = ['', '']
       for (;;) {
-        const rows = await listChanged(db, [chainId, finality, shard, since, organization, id, PAGE])
+        const rows = await (isWhole
+          ? listAll(db, [chainId, finality, shard, organization, id, PAGE], { deadlineMs: LIST_MS })
+          : listChanged(db, [chainId, finality, shard, seen, organization, id, PAGE], { deadlineMs: LIST_MS }))
         next ??= rows[0]?.seen
         for (const row of rows) {
           if (row.organization_id === null || row.id === null) continue

@@ -1,0 +1,53 @@
+-- All triggers of a line, one page in the order of their ids; and from which transaction on a later look for what changed
+-- must look.
+-- $1 chain_id bigint
+-- $2 finality text
+-- $3 shard smallint
+-- $4 after_organization text, the last of the page before
+-- $5 after_id text
+-- $6 max bigint
+-- seen not null
+-- organization_id null
+-- id null
+-- family null
+-- subject null
+-- clause null
+-- clear null
+-- for_blocks null
+-- name null
+-- expires_at null
+-- active_at null
+-- active null
+-- edition null
+-- phase null
+-- held_blocks null
+-- changes null
+-- value null
+-- since_block null
+-- told null
+select pg_snapshot_xmin(pg_current_snapshot())::text as seen, w.*
+from (values (1)) one (row)
+left join lateral (
+  select w.organization_id, w.id, w.family, w.subject, w.clause, w.clear, w.for_blocks, w.name, w.expires_at,
+    w.active_at,
+    w.paused_for is null and (w.expires_at is null or w.expires_at > now()) and o.suspended_at is null
+      and o.deleted_at is null as active,
+    s.edition, s.phase, s.held_blocks, s.changes, s.value, s.since_block,
+    (
+      select json_agg(json_build_array(t.change, t.block::text, t.name) order by t.change)
+      from watch_told t where t.organization_id = w.organization_id and t.id = w.id
+    ) as told
+  from (
+    select x.* from watch x
+    where x.chain_id = $1 and x.finality = $2 and x.shard = $3
+    and (x.organization_id, x.id) > ($4, $5)
+    order by x.organization_id, x.id
+    limit $6
+  ) w
+  -- Looked up row by row, however few rows the planner thinks there are.
+  cross join lateral (
+    select x.* from watch_state x where x.organization_id = w.organization_id and x.id = w.id offset 0
+  ) s
+  cross join lateral (select x.* from organization x where x.id = w.organization_id offset 0) o
+  order by w.organization_id, w.id
+) w on true
