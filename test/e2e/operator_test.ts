@@ -166,6 +166,9 @@ test('one command makes an organization with credits and a key, and commands tak
   expect(await runJson(operated, ['org', 'limit', 'Shop, Ltd', '7'])).toMatchObject({ id, rate_limit: 7 })
   const refusal = async (...words: readonly string[]) => (await runCommand(operated, words)).stderr
   expect(await refusal('credits', 'show', 'Shopp')).toContain('Shopp')
+  expect(await runJson(operated, ['login', '--org', 'Shop, Ltd'])).toMatchObject({ organization_id: id })
+  expect(await runJson(operated, ['logout', '--org', 'Shop, Ltd'])).toEqual({ ended: 0 })
+  for (const verb of ['login', 'logout']) expect(await refusal(verb, '--org', 'Shopp')).toContain('Shopp')
   const other = await runJson(operated, ['org', 'create', 'Shop, Ltd'])
   expect(await refusal('org', 'delete', 'Shop, Ltd')).toBe(
     `walletscope: Several organizations are called "Shop, Ltd": give the id, one of ${id}, ${other.id}\n`,
