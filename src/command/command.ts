@@ -46,6 +46,8 @@ export interface Command {
   readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
+  /** What `--help` adds below the options. */
+  readonly more?: () => string
   /** Meaning of `--json`, if it is not the answer as JSON. */
   readonly json?: string
   /**

@@ -116,16 +116,17 @@ function overview(commands: readonly Command[]): string {
     '',
     ...lines,
     '',
-    'Without a command it serves. README.md lists the environment variables.',
+    'Without a command it serves. walletscope serve --help lists the environment variables.',
   ].join('\n')
 }
 
 function detail(command: Command): string {
-  const { summary, options = {}, lists = {}, flags = {}, json = 'answers as JSON, for programs' } = command
+  const { summary, options = {}, lists = {}, flags = {}, json = 'answers as JSON, for programs', more } = command
   return [
     ...[summary, '', `Usage: ${usage(command)}`, ''],
     ...Object.entries({ ...lists, ...options }).map(([name, meaning]) => `  --${name} …  ${meaning}`),
     ...Object.entries(flags).map(([name, meaning]) => `  --${name}  ${meaning}`),
     `  --json  ${json}`,
+    ...(more === undefined ? [] : ['', more()]),
   ].join('\n')
 }

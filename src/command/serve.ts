@@ -1,4 +1,5 @@
 import { serveBun } from '../http/server/bun.ts'
+import { variablesText } from '../service/config/variables.ts'
 import { serve } from '../service/serve.ts'
 import type { Command } from './command.ts'
 
@@ -7,6 +8,7 @@ export const serveCommand: Command = {
   name: 'serve',
   summary: 'Serve the API, asked by address, as localhost, or by a name in PUBLIC_URL or ALLOWED_HOSTS; the default',
   json: 'changes nothing: the log on standard error is JSON lines in any case',
+  more: variablesText,
   async run(_args, io) {
     const config = io.config()
     // Bun's own server closes a connection on which requests are pipelined. Node's, which Bun has too, takes twice the

@@ -7,6 +7,7 @@ import { chainFromRow, nothingDescribed, parseChainsFile, type SolanaRow } from 
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
 import { withTokenLists } from './token_lists.ts'
+import type { RpcVariable, VariableName } from './variables.ts'
 
 /** What a configuration says about chains. */
 export interface ServedChains {
@@ -39,7 +40,7 @@ const SLOT_AGE_SLOTS = 20
 
 /** What chains are read from. */
 export interface ChainSources {
-  readonly given: (name: string) => string | undefined
+  readonly given: (name: VariableName) => string | undefined
   readonly readFile: (path: string) => string
   readonly mistakes: string[]
   readonly families: readonly Family[]
@@ -64,7 +65,7 @@ export function readChains(sources: ChainSources): ServedChains {
   const configured = families.map((family) => family.configure(family.network === 'evm' ? evmRows : solanaRows))
   mistakes.push(...configured.flatMap((family) => family.mistakes.map((mistake) => `CHAINS_FILE: ${mistake}`)))
 
-  for (const name of names.filter((each) => each.startsWith('RPC_URL_'))) {
+  for (const name of names.filter(isRpcVariable)) {
     const text = given(name)
     if (text === undefined) continue
     const chain = chains.get(chainId(name.slice('RPC_URL_'.length)))
@@ -93,6 +94,10 @@ export function readChains(sources: ChainSources): ServedChains {
   // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
   const isWanted = wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
   return { chains: served, families: configured, solana: isWanted ? solana : { ...solana, rpcUrls: [] } }
+}
+
+function isRpcVariable(name: string): name is RpcVariable {
+  return name.startsWith('RPC_URL_')
 }
 
 /** One endpoint that is named twice agrees with itself. */

@@ -13,6 +13,7 @@ import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
 import { withFiles } from './value_file.ts'
+import type { VariableName } from './variables.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config extends ServedChains {
@@ -66,6 +67,13 @@ export class ConfigError extends Error {
 
 const TLS_POLICIES = ['verify', 'unverified', 'off'] as const
 
+const SWITCHES: Readonly<Record<Feature, VariableName>> = {
+  snapshots: 'SNAPSHOTS',
+  mcp: 'MCP',
+  history: 'HISTORY',
+  triggers: 'TRIGGERS',
+}
+
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 
 const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
@@ -98,8 +106,8 @@ export function readConfig(
   families: readonly Family[] = FAMILIES,
 ): Config {
   const { env, mistakes } = withFiles(environment, readFile)
-  const given = (name: string): string | undefined => env[name]?.trim() || undefined
-  const checked = <T>(name: string, parse: (text: string) => T | undefined, expected: string): T | undefined => {
+  const given = (name: VariableName): string | undefined => env[name]?.trim() || undefined
+  const checked = <T>(name: VariableName, parse: (text: string) => T | undefined, expected: string): T | undefined => {
     const text = given(name)
     const value = text === undefined ? undefined : parse(text)
     if (text !== undefined && value === undefined) mistakes.push(`${name}: expected ${expected}`)
@@ -123,7 +131,7 @@ export function readConfig(
     logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
     adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
     instanceKey: instanceKey(given('INSTANCE_KEY_FILE'), { readFile, mistakes }),
-    featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
+    featuresOff: FEATURES.filter((name) => checked(SWITCHES[name], parseSwitch, 'on or off') === 'off'),
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
     trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],

@@ -4,6 +4,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import { LISTED_MAX, type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 import { splitList } from './lists.ts'
 import { unread } from './read_file.ts'
+import type { VariableName } from './variables.ts'
 
 /** Mistakes of one file that are named; of the rest the number is said. */
 const NAMED_MAX = 5
@@ -17,7 +18,7 @@ const tokenList = v.object({
 
 /** What the files are read from. */
 interface ListSources {
-  readonly given: (name: string) => string | undefined
+  readonly given: (name: VariableName) => string | undefined
   readonly readFile: (path: string) => string
   readonly mistakes: string[]
 }

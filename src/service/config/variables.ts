@@ -1,0 +1,168 @@
+/** Variables of the environment that one row of a list describes. The texts are Markdown, as README and guides list them. */
+interface VariableRow {
+  readonly names: readonly string[]
+  /** What holds without it: a value in backticks for each name, or one for all, or words. */
+  readonly without: string
+  readonly meaning: string
+}
+
+/** Variables that README lists: what a newcomer may need. */
+export const FIRST_VARIABLES = [
+  {
+    names: ['PORT', 'HOST'],
+    without: '`8080`, `127.0.0.1`',
+    meaning: 'where it listens (`0.0.0.0` in the Docker image)',
+  },
+  {
+    names: ['DATABASE_URL'],
+    without: 'none',
+    meaning:
+      'PostgreSQL 15 or later, also several hosts of which one is the primary; TLS with a verified certificate, except ' +
+      'on loopback or a socket (`DATABASE_TLS=unverified` or `off` asks for less). Without it, the embedded PostgreSQL ' +
+      'in `DATA_DIR`',
+  },
+  {
+    names: ['DATA_DIR'],
+    without: '`./data`',
+    meaning: 'the embedded database, and the journal of charges to take back',
+  },
+  {
+    names: ['OPERATOR_PORT'],
+    without: 'none',
+    meaning:
+      'a separate port for `/metrics`, `/readyz`, `/admin/v1` and `/operator`, which then leave `PORT`; 8081 in the ' +
+      'Docker image',
+  },
+  {
+    names: ['ADMIN_TOKEN'],
+    without: 'none',
+    meaning: 'bearer token of `/admin/v1`, at least 16 characters; without it only sessions open that plane',
+  },
+  {
+    names: ['PUBLIC_URL'],
+    without: 'from the request',
+    meaning: 'base of `next_page` and `prev_page`; set it if others can reach the service; its name is answered',
+  },
+  {
+    names: ['CHAINS'],
+    without: 'seven large ones, Solana, and every chain that `RPC_URL_<chain id>` or `CHAINS_FILE` names',
+    meaning: 'ids of the chains to serve, separated by commas; `101` is Solana',
+  },
+  {
+    names: ['RPC_URL_<chain id>'],
+    without: 'public endpoints',
+    meaning: 'URLs, separated by commas, tried in order of health',
+  },
+  {
+    names: ['SOLANA_RPC_URL'],
+    without: 'three public endpoints',
+    meaning: 'the same for Solana; without one that searches programs, lists of Kamino may miss some',
+  },
+  {
+    names: ['CHAINS_FILE'],
+    without: 'none',
+    meaning:
+      'JSON that adds chains or changes built-in ones, see [Chains](src/dashboard/guide/chains.md#the-chains-file)',
+  },
+  {
+    names: ['SNAPSHOTS', 'MCP', 'HISTORY', 'TRIGGERS'],
+    without: '`on`',
+    meaning: '`off` answers 403 `FEATURE_DISABLED`, whatever `settings` says',
+  },
+  {
+    names: ['LOG_LEVEL'],
+    without: '`info`',
+    meaning: '`debug`, `info`, `warn`, `error`; JSON lines on standard error',
+  },
+] as const satisfies readonly VariableRow[]
+
+/** The others, which the guide Operating lists. */
+export const FURTHER_VARIABLES = [
+  {
+    names: ['DRAIN_SECONDS'],
+    without: '`0.5`',
+    meaning: 'how long requests are still taken after `/readyz` has turned 503, 600 at most',
+  },
+  {
+    names: ['DATABASE_TLS'],
+    without: '`verify`',
+    meaning:
+      '`unverified` takes any certificate, `off` sends passwords and data in the clear: for private networks, warned ' +
+      'about; nothing changes on loopback or a socket',
+  },
+  {
+    names: ['TRUSTED_PROXIES'],
+    without: 'none',
+    meaning:
+      "addresses or networks of your proxies, separated by commas: behind them a caller's address is the last one in " +
+      '`X-Forwarded-For` or `Forwarded` that no proxy of yours has; none if both differ',
+  },
+  {
+    names: ['ALLOWED_HOSTS'],
+    without: 'none',
+    meaning: 'further names that others ask for it by (`Host`), separated by commas; `*` for any',
+  },
+  {
+    names: ['INSTANCE_KEY_FILE'],
+    without: 'in the database',
+    meaning:
+      'private key of Ed25519 (PEM) that signs receipts and [messages](triggers.md#for-the-operator); of several keys ' +
+      'the first',
+  },
+  {
+    names: ['WEBHOOK_ALLOWED_CIDRS'],
+    without: 'none',
+    meaning: 'private networks that webhooks may reach, also by `http`',
+  },
+  {
+    names: ['LOG_RETENTION_DAYS'],
+    without: '`90`',
+    meaning: 'how long the request log is kept, at least 90; `0` keeps it always',
+  },
+  {
+    names: ['TOKEN_LISTS'],
+    without: 'none',
+    meaning: 'Token Lists files, separated by commas: more tokens for portfolios',
+  },
+  {
+    names: ['HISTORY_REQUESTS_PER_SECOND'],
+    without: '`50`',
+    meaning: 'background requests a second to the endpoints of one chain (histories, snapshots); `0` for no limit',
+  },
+  {
+    names: ['CORS_ORIGINS'],
+    without: 'none',
+    meaning: 'origins that browsers may call from',
+  },
+  {
+    names: ['PIPELINING'],
+    without: '`off`',
+    meaning: '`on` answers requests that come before the answer to the last one, at twice the CPU a request',
+  },
+] as const satisfies readonly VariableRow[]
+
+const VARIABLES: readonly VariableRow[] = [...FIRST_VARIABLES, ...FURTHER_VARIABLES]
+
+type Listed = (typeof FIRST_VARIABLES | typeof FURTHER_VARIABLES)[number]['names'][number]
+
+/** Endpoints of one chain. */
+export type RpcVariable = `RPC_URL_${string}`
+
+/** What may be read of the environment: nothing that is not listed. */
+export type VariableName = Exclude<Listed, 'RPC_URL_<chain id>'> | RpcVariable
+
+/** All variables as plain text for a terminal. */
+export function variablesText(): string {
+  const rows = VARIABLES.map(
+    ({ names, without, meaning }) => `  ${names.join(', ')} (${plain(without)})\n      ${plain(meaning)}`,
+  )
+  const files = 'A secret or a URL may come from a file: DATABASE_URL_FILE, ADMIN_TOKEN_FILE, RPC_URL_1_FILE and so on.'
+  return ['Variables of the environment (what holds without them):', '', ...rows, '', files].join('\n')
+}
+
+/** Text without marks; guides are named by the addresses at which they are served. */
+function plain(markdown: string): string {
+  return markdown
+    .replaceAll('`', '')
+    .replace(/\[([^\]]+)\]\((?:src\/dashboard\/guide\/)?(\w+)\.md(#[\w-]+)?\)/g, '$1 (/docs/$2$3)')
+}
