@@ -30,9 +30,9 @@ interface McpOptions {
 }
 
 /**
- * Tools for agents by the Model Context Protocol, streamable HTTP: one tool for each route. Each call of a tool is a
- * request of its own to the gate; all other messages of a body are one request together, for nothing. Only a budget
- * makes a session: its requests are charged only what it has left. Pages of other origins than `origins` are
+ * Tools for agents by the Model Context Protocol, streamable HTTP: one tool for each route that names one. Each call of
+ * a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing. Only a
+ * budget makes a session: its requests are charged only what it has left. Pages of other origins than `origins` are
  * refused, as the protocol wants against DNS rebinding.
  */
 export function createMcp(options: McpOptions): Gateway {
