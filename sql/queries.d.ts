@@ -400,7 +400,7 @@ declare module '*/queries/organization_count_low.sql' {
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
-    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -415,8 +415,8 @@ declare module '*/queries/organization_find_named.sql' {
 
 declare module '*/queries/organization_insert.sql' {
   const text: SqlText<
-    [id: string, name: string, rate_limit: number, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+    [id: string, name: string, rate_limit: number, trigger_limit: number, actor: string, session_id: string | null],
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -424,15 +424,15 @@ declare module '*/queries/organization_insert.sql' {
 declare module '*/queries/organization_list.sql' {
   const text: SqlText<
     [offset: string | number, limit: string | number],
-    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
   >
   export default text
 }
 
 declare module '*/queries/organization_update.sql' {
   const text: SqlText<
-    [id: string, name: string | null, rate_limit: number | null, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+    [id: string, name: string | null, rate_limit: number | null, trigger_limit: number | null, actor: string, session_id: string | null],
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -440,7 +440,7 @@ declare module '*/queries/organization_update.sql' {
 declare module '*/queries/organization_update_state.sql' {
   const text: SqlText<
     [id: string, change: string, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }

@@ -2,17 +2,20 @@
 -- $1 id text
 -- $2 name text
 -- $3 rate_limit integer
--- $4 actor text
--- $5 session_id text | null
+-- $4 trigger_limit integer
+-- $5 actor text
+-- $6 session_id text | null
 with created as (
-  insert into organization (id, name, rate_limit) values ($1, $2, $3)
-  returning id, name, rate_limit, created_at, suspended_at, deleted_at
+  insert into organization (id, name, rate_limit, trigger_limit) values ($1, $2, $3, $4)
+  returning id, name, rate_limit, trigger_limit, created_at, suspended_at, deleted_at
 ),
 balance as (
   insert into spending_limit (organization_id, most) select id, 0 from created
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $4, $5, 'organization.create', id, id, jsonb_build_object('name', name, 'rate_limit', rate_limit) from created
+  select $5, $6, 'organization.create', id, id,
+    jsonb_build_object('name', name, 'rate_limit', rate_limit, 'trigger_limit', trigger_limit)
+  from created
 )
-select id, name, rate_limit, created_at, suspended_at, deleted_at from created
+select id, name, rate_limit, trigger_limit, created_at, suspended_at, deleted_at from created

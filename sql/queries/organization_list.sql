@@ -3,7 +3,7 @@
 -- $2 limit bigint
 -- balance not null
 -- granted not null
-select o.id, o.name, o.rate_limit, o.created_at, o.suspended_at, o.deleted_at, b.most - b.spent as balance, b.most as granted
+select o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at, b.most - b.spent as balance, b.most as granted
 from organization o
 join spending_limit b on b.organization_id = o.id and b.scope = '' and b.period = 0
 where o.deleted_at is null

@@ -16,7 +16,7 @@ changed as (
     deleted_at = case when $2 = 'delete' then now() end
   from before b
   where o.id = b.id
-  returning o.id, o.name, o.rate_limit, o.created_at, o.suspended_at, o.deleted_at
+  returning o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
@@ -24,4 +24,4 @@ recorded as (
   from changed c join before b on b.id = c.id
   where c.deleted_at is not null or c.suspended_at is distinct from b.suspended_at
 )
-select id, name, rate_limit, created_at, suspended_at, deleted_at from changed
+select id, name, rate_limit, trigger_limit, created_at, suspended_at, deleted_at from changed

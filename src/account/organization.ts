@@ -32,6 +32,10 @@ interface OrganizationChange {
 export const RATE_LIMIT_DEFAULT = 5
 /** The highest rate limit. */
 export const RATE_LIMIT_MAX = 100_000
+/** Triggers that a new organization may have. */
+export const TRIGGER_LIMIT_DEFAULT = 1_000
+/** The highest number of triggers that one may be allowed. */
+export const TRIGGER_LIMIT_MAX = 100_000
 /** Credits of the organization that a first start creates. */
 const FIRST_CREDITS = 1_000_000
 /** Long, for a slow disk: a key that is made after the deadline would never be shown. */
@@ -43,18 +47,27 @@ const FIRST_DEADLINE_MS = 60_000
  */
 export type Organization = Awaited<ReturnType<typeof find>>[number]
 
+/** What an operator allows an organization. */
+interface Limits {
+  /** Requests admitted in any one second. */
+  readonly rateLimit?: number | undefined
+  /** Triggers that it may have; those beyond it stay. */
+  readonly triggerLimit?: number | undefined
+}
+
 /** An organization with its balance and the sum of its grants. */
 type FundedOrganization = Awaited<ReturnType<typeof list>>[number]
 
-/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or limit is bad. */
+/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or a limit is bad. */
 export async function createOrganization(
   db: Database,
-  options: { readonly name: string; readonly rateLimit?: number | undefined; readonly by: Actor },
+  options: Limits & { readonly name: string; readonly by: Actor },
 ): Promise<Organization> {
   const name = checkedLabel(options.name, 'name')
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
+  const triggerLimit = checkedTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
   const { kind, sessionId } = options.by
-  const [row] = await insert(db, [newId('org'), name, rateLimit, kind, sessionId])
+  const [row] = await insert(db, [newId('org'), name, rateLimit, triggerLimit, kind, sessionId])
   if (row === undefined) throw new Error('Cannot create an organization: the database answered no row')
   return row
 }
@@ -104,18 +117,16 @@ export async function deleteOrganization(db: Database, options: OrganizationChan
   return change(db, 'delete', options)
 }
 
-/**
- * Renames an organization, or sets how many requests are admitted in any one second. Throws `CodedError`
- * ORGANIZATION_NOT_FOUND or INVALID_PARAMETER.
- */
+/** Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
 export async function updateOrganization(
   db: Database,
-  options: OrganizationChange & { readonly name?: string | undefined; readonly rateLimit?: number | undefined },
+  options: OrganizationChange & Limits & { readonly name?: string | undefined },
 ): Promise<Organization> {
   const { id, by } = options
   const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
   const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
-  const [row] = await update(db, [id, name, rateLimit, by.kind, by.sessionId])
+  const triggerLimit = options.triggerLimit === undefined ? null : checkedTriggerLimit(options.triggerLimit)
+  const [row] = await update(db, [id, name, rateLimit, triggerLimit, by.kind, by.sessionId])
   if (row === undefined) throw organizationNotFound(id)
   return row
 }
@@ -156,4 +167,8 @@ async function change(
 
 function checkedRateLimit(value: number): number {
   return checkedWhole(value, { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX })
+}
+
+function checkedTriggerLimit(value: number): number {
+  return checkedWhole(value, { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX })
 }

@@ -1718,6 +1718,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1738,6 +1739,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1749,6 +1751,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1762,6 +1765,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1773,6 +1777,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1784,6 +1789,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -1795,6 +1801,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null
@@ -2007,6 +2014,7 @@ export interface Answers {
       id: string
       name: string
       rate_limit: number
+      trigger_limit: number
       created_at: string
       suspended_at: string | null
       deleted_at: string | null

@@ -8,6 +8,7 @@ export const organizationSchema = v.strictObject({
   id: v.string(),
   name: v.string(),
   rate_limit: whole,
+  trigger_limit: whole,
   created_at: moment,
   suspended_at: v.nullable(moment),
   deleted_at: v.nullable(moment),

@@ -57,6 +57,13 @@ test('createOrganization() and updateOrganization() refuse bad names and limits'
   const { id } = await createOrganization(db, { by: CLI, name: 'x' })
   expect(await codeOf(updateOrganization(db, { by: CLI, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
   expect((await updateOrganization(db, { by: CLI, id, rateLimit: 50 })).rate_limit).toBe(50)
+  for (const triggerLimit of [-1, 1.5, 100_001, Number.NaN]) {
+    expect(await codeOf(createOrganization(db, { by: CLI, name: 'x', triggerLimit }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(updateOrganization(db, { by: CLI, id, triggerLimit }))).toBe('INVALID_PARAMETER')
+  }
+  const limited = { rate_limit: 50, trigger_limit: 7 }
+  expect(await updateOrganization(db, { by: CLI, id, triggerLimit: 7 })).toMatchObject(limited)
+  expect(await updateOrganization(db, { by: CLI, id, name: 'Kerne' })).toMatchObject(limited)
   expect(await codeOf(updateOrganization(db, { by: CLI, id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
 })
 

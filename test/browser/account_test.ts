@@ -151,6 +151,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     await page.getByRole('button', { name: 'Grant' }).click()
     await page.locator('.total-value').getByText('500').waitFor()
     await page.getByLabel('Requests a second').fill('50')
+    await page.getByLabel('Triggers', { exact: true }).fill('20')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByLabel('Name of a new key').fill('first')
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -168,10 +169,10 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
       await page.locator('.badge').getByText(state).first().waitFor()
       expect(await call(key)).toBe(answer)
     }
-    const { rate_limit: limit } = (await runJson(stage.scene.program, ['org', 'list'])).find(
+    const limited = (await runJson(stage.scene.program, ['org', 'list'])).find(
       (each: { readonly id: string }) => each.id === id,
     )
-    expect(limit).toBe(50)
+    expect(limited).toMatchObject({ rate_limit: 50, trigger_limit: 20 })
     await page.getByRole('button', { name: 'Make a login link' }).click()
     const link = await page.getByText('/login?').innerText()
     expect(link).toMatch(/\/login\?ws_login_\w+$/)

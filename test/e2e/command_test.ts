@@ -143,7 +143,7 @@ describe.each([
 
   test('organizations, keys and credits, without a service running, and nothing left running', async () => {
     await createDatabase(program)
-    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7'])
+    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7', '--trigger-limit', '20'])
     expect(await runJson(program, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
       balance: '1000',
     })
@@ -178,8 +178,9 @@ describe.each([
       stderr: `walletscope: Cannot find the organization "${gone}"\n`,
     })
 
+    expect(await runJson(program, ['org', 'trigger-limit', 'Acme', '30'])).toMatchObject({ id, trigger_limit: 30 })
     expect(await runJson(program, ['org', 'list'])).toContainEqual(
-      expect.objectContaining({ id, name: 'Acme', rate_limit: 7 }),
+      expect.objectContaining({ id, name: 'Acme', rate_limit: 7, trigger_limit: 30 }),
     )
     expect((await run('org', 'list')).stdout).toContain('Acme')
     expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })

@@ -316,7 +316,7 @@ describe('the operator', () => {
     const from = await auditTotal()
     const { body: made, status } = await act('POST', '/admin/v1/organizations', { name: ' Äpfel ', rate_limit: 7 })
     expect(status).toBe(201)
-    expect(made.data).toMatchObject({ name: 'Äpfel', rate_limit: 7, suspended_at: null })
+    expect(made.data).toMatchObject({ name: 'Äpfel', rate_limit: 7, trigger_limit: 1_000, suspended_at: null })
     const { id } = made.data
     const path = `/admin/v1/organizations/${id}`
     expect((await act('GET', path)).body.data).toMatchObject({ id, balance: '0', granted: '0' })
@@ -325,6 +325,9 @@ describe('the operator', () => {
       rate_limit: 50,
     })
     await act('PATCH', path, { name: 'Birnen' })
+    const limited = { name: 'Birnen', rate_limit: 50, trigger_limit: 0 }
+    expect((await act('PATCH', path, { trigger_limit: 0 })).body.data).toMatchObject(limited)
+    expect((await act('GET', path)).body.data).toMatchObject(limited)
     expect((await act('POST', `${path}/grants`, { credits: 100, reason: 'Welcome' })).body.data).toMatchObject({
       balance: '100',
       granted: '100',
@@ -387,6 +390,7 @@ describe('the operator', () => {
     expect(ours.map((each: { action: string; actor: string }) => `${each.action} by ${each.actor}`)).toEqual([
       'organization.create by token',
       'organization.update by token',
+      'organization.update by token',
       'credits.grant by token',
       'credits.grant by operator session',
       'key.create by token',
@@ -401,8 +405,9 @@ describe('the operator', () => {
       'organization.delete by token',
     ])
     expect(ours[1].detail).toEqual({ name: { from: 'Äpfel', to: 'Birnen' }, rate_limit: { from: 7, to: 50 } })
+    expect(ours[2].detail).toEqual({ trigger_limit: { from: 1_000, to: 0 } })
     const ofOne = await act('GET', `/admin/v1/audit?organization_id=${id}&limit=25`)
-    expect(ofOne.body.pagination.total).toBe(12)
+    expect(ofOne.body.pagination.total).toBe(13)
     expect(Object.keys(document.paths).length).toBeGreaterThan(10)
     const operations = (await operationsOf('/admin/v1')).length
     // All but signing out, which would end the session that the test goes on with.
@@ -426,6 +431,8 @@ describe('the operator', () => {
       ['POST', '/admin/v1/organizations', { name: 'a', credits: 5 }],
       ['PATCH', path, {}],
       ['PATCH', path, { rate_limit: 1.5 }],
+      ['PATCH', path, { trigger_limit: -1 }],
+      ['PATCH', path, { trigger_limit: 100_001 }],
       ['POST', `${path}/grants`, { credits: 0, reason: 'r' }],
       ['POST', `${path}/grants`, { credits: 1e300, reason: 'r' }],
       ['POST', `${path}/grants`, { credits: 5 }],
@@ -566,7 +573,17 @@ test('nothing that somebody with the right credential sends makes the service fa
     "';--",
     'a'.repeat(300),
   )
-  const fields = ['name', 'rate_limit', 'credits', 'reason', 'on', 'grace_sec', 'organization_id', 'allowed_networks']
+  const fields = [
+    'name',
+    'rate_limit',
+    'trigger_limit',
+    'credits',
+    'reason',
+    'on',
+    'grace_sec',
+    'organization_id',
+    'allowed_networks',
+  ]
   const body = fc.oneof(
     fc
       .dictionary(fc.constantFrom(...fields, 'expires_at', '__proto__'), fc.jsonValue({ maxDepth: 2 }))

@@ -9,6 +9,8 @@ import {
   RATE_LIMIT_MAX,
   restoreOrganization,
   suspendOrganization,
+  TRIGGER_LIMIT_DEFAULT,
+  TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
 import { withAccountDatabase, withOrganization } from '../account_database.ts'
@@ -16,14 +18,16 @@ import { type Command, type CommandArgs, parseLabel, parseWhole } from '../comma
 import { LIST_MAX, print, printRows } from '../print.ts'
 
 const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
+const TRIGGER_LIMIT = { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX }
 
-/** `org create|list|suspend|restore|delete|rename|limit`. */
+/** `org create|list|suspend|restore|delete|rename|limit|trigger-limit`. */
 export const organizationCommands: readonly Command[] = [
   {
     name: 'org create',
     positionals: ['name'],
     options: {
       'rate-limit': `requests admitted in any one second, ${RATE_LIMIT_DEFAULT} unless given`,
+      'trigger-limit': `triggers that it may have, ${TRIGGER_LIMIT_DEFAULT} unless given`,
       credits: 'credits that it is granted, none unless given',
     },
     flags: { key: 'create a key for it, too, which is shown this once' },
@@ -32,10 +36,12 @@ export const organizationCommands: readonly Command[] = [
       const limit = args.options['rate-limit']
       const name = parseLabel(first(args), 'name')
       const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
+      const most = args.options['trigger-limit']
+      const triggerLimit = most === undefined ? TRIGGER_LIMIT_DEFAULT : parseWhole(most, TRIGGER_LIMIT)
       const given = args.options['credits']
       const credits = given === undefined ? 0 : parseWhole(given, { what: 'credits', min: 1, max: GRANT_MAX })
       const made = await withAccountDatabase(io, async (db) => {
-        const organization = await createOrganization(db, { name, rateLimit, by: CLI })
+        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: CLI })
         const of = { organizationId: organization.id, by: CLI } as const
         if (credits > 0) await grantCredits(db, { ...of, credits, reason: 'created with them' })
         const key = args.flags.has('key') ? await createKey(db, { ...of, name: 'default' }) : undefined
@@ -97,6 +103,18 @@ export const organizationCommands: readonly Command[] = [
         io,
         text: `Organization ${changed.id} may call ${rateLimit} times a second`,
       })
+    },
+  },
+  {
+    name: 'org trigger-limit',
+    positionals: ['organization', 'triggers'],
+    summary: 'Set how many triggers an organization may have; those that it has beyond it stay',
+    run: async (args, io) => {
+      const triggerLimit = parseWhole(args.positionals[1] ?? '', TRIGGER_LIMIT)
+      const changed = await withOrganization(io, first(args), (db, id) =>
+        updateOrganization(db, { id, triggerLimit, by: CLI }),
+      )
+      print(changed, { args, io, text: `Organization ${changed.id} may have ${triggerLimit} triggers` })
     },
   },
 ]

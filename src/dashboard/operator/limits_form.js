@@ -4,20 +4,22 @@ import { html, useState } from '../lib/view.js'
 import { Field } from '../part/field.js'
 import { Trouble } from '../part/notice.js'
 
-const NEW = { name: '', rate_limit: 5 }
+const NEW = { name: '', rate_limit: 5, trigger_limit: 1000 }
 
 /**
- * Name and limit of an organization, to be sent.
- * @param {{ path: string, method: 'POST' | 'PATCH', organization?: { name: string, rate_limit: number }, label: string, verb: string, refused: string, onDone: (answer: import('../lib/api.js').Answer) => void }} props `label`: of the name
+ * Name and limits of an organization, to be sent.
+ * @param {{ path: string, method: 'POST' | 'PATCH', organization?: { name: string, rate_limit: number, trigger_limit: number }, label: string, verb: string, refused: string, onDone: (answer: import('../lib/api.js').Answer) => void }} props `label`: of the name
  */
 export function LimitsForm({ path, method, organization = NEW, label, verb, refused, onDone }) {
   const [name, setName] = useState(organization.name)
   const [limit, setLimit] = useState(String(organization.rate_limit))
-  const body = { name: name.trim(), rate_limit: Number(limit) }
+  const [triggers, setTriggers] = useState(String(organization.trigger_limit))
+  const body = { name: name.trim(), rate_limit: Number(limit), trigger_limit: Number(triggers) }
   const { failure, submit } = useSubmit(() => act(path, { method, body }), onDone)
   return html`<form class="fields" onSubmit=${submit}>
     <${Field} label=${label} value=${name} required maxlength="100" onValue=${setName} />
     <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
+    <${Field} label="Triggers" place="narrow" type="number" min="0" value=${triggers} required onValue=${setTriggers} />
     <button type="submit">${verb}</button>
     ${failure && html`<div class="full"><${Trouble} failure=${failure} title=${refused} /></div>`}
   </form>`

@@ -57,7 +57,7 @@ export function Organization({ id }) {
         <${Facts} rows=${[['Granted', grouped(organization.granted)], ['Spent', grouped(String(BigInt(organization.granted) - BigInt(organization.balance)))], ['Id', html`<code>${id}</code><${Copy} text=${id} label="Copy the id" />`]]} />
       </div>
       <div class="card">
-        <h3>Name and limit</h3>
+        <h3>Name and limits</h3>
         <${LimitsForm} path=${path} method="PATCH" organization=${organization} label="Name" verb="Save" refused="It was not saved" onDone=${again} />
         <p class="more">
           <button type="button" onClick=${() => setStep(suspended ? 'restore' : 'suspend')}>${suspended ? 'Restore' : 'Suspend'}</button>

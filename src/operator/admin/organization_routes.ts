@@ -7,6 +7,7 @@ import {
   RATE_LIMIT_MAX,
   restoreOrganization,
   suspendOrganization,
+  TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
@@ -20,7 +21,10 @@ import { fundedOrganizationSchema, organizationSchema } from '../schema.ts'
 const NAME_MAX = 100
 const byId = v.object({ organization_id: id })
 const name = label(NAME_MAX)
-const rateLimit = wholeFrom(1, RATE_LIMIT_MAX)
+const limits = {
+  rate_limit: v.optional(wholeFrom(1, RATE_LIMIT_MAX)),
+  trigger_limit: v.optional(wholeFrom(0, TRIGGER_LIMIT_MAX)),
+}
 
 /** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
 export function organizationRoutes(db: Database): readonly FreeRoute[] {
@@ -42,12 +46,13 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     summary: 'Create an organization, without credits or keys.',
     status: 201,
     input: v.object({}),
-    body: v.strictObject({ name, rate_limit: v.optional(rateLimit) }),
+    body: v.strictObject({ name, ...limits }),
     output: one(organizationSchema),
     async act(asked, { identity }) {
       const made = await createOrganization(db, {
         name: asked.name,
         rateLimit: asked.rate_limit,
+        triggerLimit: asked.trigger_limit,
         by: actorOf(identity),
       })
       return { data: made }
@@ -67,19 +72,23 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
   const update = route({
     method: 'PATCH',
     path: `${path}/:organization_id`,
-    summary: 'Rename an organization, or set how many of its requests are admitted in any one second.',
+    summary: 'Rename an organization, or set how many requests a second and how many triggers it may have.',
     input: byId,
-    body: v.strictObject({ name: v.optional(name), rate_limit: v.optional(rateLimit) }),
+    body: v.strictObject({ name: v.optional(name), ...limits }),
     output: one(organizationSchema),
     errors: [404],
     async act(asked, { identity }) {
-      if (asked.name === undefined && asked.rate_limit === undefined) {
-        throw new CodedError('MISSING_PARAMETER', 'Cannot change the organization: expected name, rate_limit or both')
+      if ([asked.name, asked.rate_limit, asked.trigger_limit].every((each) => each === undefined)) {
+        throw new CodedError(
+          'MISSING_PARAMETER',
+          'Cannot change the organization: expected name, rate_limit or trigger_limit',
+        )
       }
       const changed = await updateOrganization(db, {
         id: asked.organization_id,
         name: asked.name,
         rateLimit: asked.rate_limit,
+        triggerLimit: asked.trigger_limit,
         by: actorOf(identity),
       })
       return { data: changed }

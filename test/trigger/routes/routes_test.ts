@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
+import { CLI } from '../../../src/account/audit.ts'
+import { updateOrganization } from '../../../src/account/organization.ts'
 import { addMessages } from '../../../src/trigger/message.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { openProcess, type Process } from '../../operator/scene.ts'
@@ -273,7 +275,7 @@ describe('triggers', () => {
 
   test('are as many as the operator allows, also if many are made at once', async () => {
     const { account, ask } = await newAccount()
-    await database.db.run('update organization set trigger_limit = 7 where id = $1', [account.organizationId])
+    await updateOrganization(database.db, { id: account.organizationId, triggerLimit: 7, by: CLI })
     const made = await Promise.all(Array.from({ length: 12 }, () => ask('POST', '/v1/triggers', HEALTH)))
     expect(made.filter(({ status }) => status === 200).length).toBe(7)
     expect(new Set(made.filter(({ status }) => status === 400).map((each) => each.body.error.code))).toEqual(
