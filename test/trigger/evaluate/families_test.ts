@@ -199,7 +199,8 @@ function actsOf(random: Random, prices: ReadonlyMap<AssetName, bigint>): Transac
 
 test(`tells of Aave and Uniswap what ${BLOCKS} blocks come to, read one by one without a screen`, async () => {
   const random = createRandom(2_414)
-  const account = await createAccount(db)
+  // Each message costs two: without any left, triggers pause, and no block is evaluated any more.
+  const account = await createAccount(db, { credits: 1_000_000 })
   const prices = await aave.getPrices('main')
   const all = await watchAll(account, random)
   const models = all.map(naive)
