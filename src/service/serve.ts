@@ -64,7 +64,11 @@ async function begin(
     stop: (each) => Promise.all(each),
     limitMs: ANSWERS_MS,
   })
-  const { app, createFirst } = await createServices(config, { log, life, onProgress: (step) => out(`${step} …`) })
+  const { app, createFirst, nameSilentEndpoints } = await createServices(config, {
+    log,
+    life,
+    onProgress: (step) => out(`${step} …`),
+  })
   const open = (
     handler: HattipHandler,
     at: { readonly name: string; readonly port: number },
@@ -106,6 +110,7 @@ async function begin(
   if (config.databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[config.databaseTls] })
   out(`walletscope listens on ${server.url}`)
   if (operator !== undefined) out(`Pages for its operator are on ${operator.url}`)
+  void nameSilentEndpoints()
 }
 
 /** Opens a port; a failure names the setting that chose it. */

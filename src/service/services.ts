@@ -31,6 +31,7 @@ import type { Config } from './config/config.ts'
 import { createFaces } from './faces.ts'
 import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
 import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
+import { nameSilentEndpoints } from './health/start.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
 import { presentKeys } from './receipt/keys.ts'
@@ -48,6 +49,8 @@ export interface Services {
    * again: call this last, when nothing else can fail.
    */
   createFirst(): Promise<First | undefined>
+  /** Says in the log which endpoints of chains do not answer; nothing waits for it. */
+  nameSilentEndpoints(): Promise<void>
 }
 
 /** What a first start creates. */
@@ -214,7 +217,11 @@ export async function createServices(config: Config, options: ServicesOptions): 
     app.drain()
     deliveries.drain()
   }
-  return { app: { ...app, drain }, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+  return {
+    app: { ...app, drain },
+    createFirst: async () => (embedded === undefined ? undefined : createFirst(db)),
+    nameSilentEndpoints: () => nameSilentEndpoints(clients, log),
+  }
 }
 
 /** Work of a family as a job. */

@@ -156,6 +156,34 @@ test('a service that others can reach warns if links follow the Host of each req
   for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(await warned({ ...base, HOST })).toBe(false)
 }, 60_000)
 
+test('endpoints that do not answer at the start are named by their places, once the service listens', async () => {
+  const hanging = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const anvil = await startAnvil()
+  const urls = [`http://127.0.0.1:${hanging.port}/rpc-secret`, anvil.rpcUrl, 'http://127.0.0.1:9/rpc-secret']
+  const service = await spawnService(
+    program({ DATABASE_URL: 'postgres://me@127.0.0.1:1/x', CHAINS: '1,101', RPC_URL_1: urls.join() }),
+    { SOLANA_RPC_URL: 'http://127.0.0.1:9/rpc-secret' },
+  )
+  const named = () =>
+    service
+      .stderr()
+      .trim()
+      .split('\n')
+      .filter((line) => line.includes('did not answer'))
+  await until('both chains are told of', () => named().length === 2)
+  await service.stop()
+  await anvil.stop()
+  hanging.stop(true)
+  const lines = service.stderr().trim().split('\n')
+  expect(lines.findIndex((line) => line.includes('"Listens"'))).toBeLessThan(lines.indexOf(named()[0] ?? ''))
+  const told = named().map((line) => JSON.parse(line))
+  expect(told.toSorted((a, b) => a.chainId - b.chainId)).toMatchObject([
+    { level: 'warn', msg: 'RPC endpoints did not answer: RPC_URL_1 sets others', endpoints: [1, 3], of: 3 },
+    { level: 'warn', msg: 'RPC endpoints did not answer: SOLANA_RPC_URL sets others', endpoints: [1], of: 1 },
+  ])
+  expect(service.stderr()).not.toContain('rpc-secret')
+}, 60_000)
+
 test('one command makes an organization with credits and a key, and commands take its name', async () => {
   const { operated, close } = await programOn('Bun')
   const { id, key, credits } = await runJson(operated, ['org', 'create', 'Shop, Ltd', '--credits', '1_000', '--key'])

@@ -52,7 +52,7 @@ export function createDissents({
         const before = lately[dissent].get(endpoint + 1)
         lately[dissent].set(endpoint + 1, nowMs)
         if (before !== undefined && nowMs - before < TOLD_MS) return
-        log.warn({ msg: 'An RPC endpoint did not agree with others', chainId, endpoint, dissent })
+        log.warn({ msg: 'An RPC endpoint did not agree with others', chainId, endpoint: endpoint + 1, dissent })
       }
     },
     report() {

@@ -118,7 +118,7 @@ function mostSaid<T>(said: readonly Said<T>[]): readonly Said<T>[] {
 
 function tell({ chain, log }: ChainClient, { what, wrong }: { what: string; wrong: readonly Said<unknown>[] }): void {
   for (const { endpoint } of wrong) {
-    log.warn({ msg: 'An RPC endpoint contradicted others', chainId: chain.id, endpoint, what })
+    log.warn({ msg: 'An RPC endpoint contradicted others', chainId: chain.id, endpoint: endpoint + 1, what })
   }
 }
 
@@ -126,9 +126,9 @@ function disputed(
   { chain: { id, name }, log }: ChainClient,
   { what, said }: { readonly what: string; readonly said: readonly Said<unknown>[] },
 ): DisputeError {
-  const endpoints = said.map(({ endpoint }) => endpoint).sort((a, b) => a - b)
+  const endpoints = said.map(({ endpoint }) => endpoint + 1).sort((a, b) => a - b)
   log.warn({ msg: 'RPC endpoints contradicted each other', chainId: id, endpoints, what })
-  const named = endpoints.map((index) => index + 1).join(' and ')
+  const named = endpoints.join(' and ')
   return new DisputeError(
     `Cannot believe ${what} of chain ${id} (${name}): endpoints ${named} contradict each other (second witness)`,
   )

@@ -96,7 +96,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     removed = true
     heads.forget(index)
     const msg = 'Took an RPC endpoint of another chain out of service'
-    log.error({ msg, chainId: chain.id, endpoint: index, answered: id })
+    log.error({ msg, chainId: chain.id, endpoint: index + 1, answered: id })
     throw new UpstreamError('The endpoint serves another chain')
   }
 

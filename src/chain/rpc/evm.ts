@@ -19,7 +19,13 @@ import { BusyError, MissingBlockError, MissingStateError, ShallowError } from '.
 import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
-import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy } from './rotation/rotation.ts'
+import {
+  createRotation,
+  type EndpointReport,
+  type Exhaustion,
+  type RotationPolicy,
+  type SilentEndpoint,
+} from './rotation/rotation.ts'
 import { CrowdedError } from './slots/slots.ts'
 import { LateAnswerError } from './transport.ts'
 
@@ -45,6 +51,8 @@ export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row> {
   ready(signal: AbortSignal): Promise<boolean>
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
+  /** Asks each endpoint for its newest block, and gives those that do not answer. */
+  silent(): Promise<readonly SilentEndpoint[]>
   /** Stops work in the background; reads end by their own signals. */
   close(): void
 }
@@ -133,6 +141,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),
     report: rotation.report,
+    silent: rotation.silent,
     close: rotation.close,
   }
 }

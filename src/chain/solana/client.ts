@@ -10,6 +10,7 @@ import {
   type Exhaustion,
   type RotatingEndpoint,
   type RotationPolicy,
+  type SilentEndpoint,
 } from '../rpc/rotation/rotation.ts'
 import { LateAnswerError, LongAnswerError } from '../rpc/transport.ts'
 import {
@@ -119,6 +120,8 @@ export interface SolanaClient {
   ready(signal: AbortSignal): Promise<boolean>
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
+  /** Asks each endpoint for the clock, and gives those that do not answer. */
+  silent(): Promise<readonly SilentEndpoint[]>
   /** What each endpoint offers, in the order of the configuration. */
   abilities(program: string): readonly SolanaAbilities[]
   /** Ends what runs in the background, such as probes of endpoints that failed. */
@@ -273,6 +276,7 @@ export function createSolanaClient(
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
     report: rotation.report,
+    silent: rotation.silent,
     abilities: (program) =>
       endpoints.map(({ index }) => ({
         listsTokenAccounts: methods.offers(index, TOKEN_ACCOUNTS.method),

@@ -69,7 +69,7 @@ test('if two differ a third decides, and who was wrong is told to the log', asyn
       [0, 1, 2],
     ])
     expect(warned).toEqual([
-      { msg: 'An RPC endpoint contradicted others', chainId: 5, endpoint: wrong, what: 'the state' },
+      { msg: 'An RPC endpoint contradicted others', chainId: 5, endpoint: wrong + 1, what: 'the state' },
     ])
   }
 })
@@ -89,7 +89,7 @@ test('if nobody is left to decide, all that differ are named', async () => {
         `Cannot believe the state of chain 5 (Test): endpoints ${said.map((each) => each + 1).join(' and ')} ` +
         'contradict each other (second witness)',
     })
-    const endpoints = said
+    const endpoints = said.map((each) => each + 1)
     expect(warned).toEqual([{ msg: 'RPC endpoints contradicted each other', chainId: 5, endpoints, what: 'the state' }])
   }
 })

@@ -271,7 +271,7 @@ test('read() believes no endpoint of another chain, not even a revert of it, and
   expect([seen(0), seen(1)]).toEqual([1, 3])
   const told = lines.filter((line) => line.includes('another chain'))
   expect(told.length).toBe(1)
-  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 0, answered: '137' })
+  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 1, answered: '137' })
 })
 
 /** A header as nodes answer it, so many seconds old. */

@@ -34,6 +34,14 @@ export interface EndpointReport {
   readonly head: { readonly number: bigint; readonly timestampSec: bigint } | undefined
 }
 
+/** An endpoint that does not answer. */
+export interface SilentEndpoint {
+  /** Its place in the configuration, from 1. */
+  readonly endpoint: number
+  /** What was wrong, in our own words. */
+  readonly reason: string
+}
+
 /**
  * One request to the endpoint whose turn it is. With `isLastResort` no other endpoint answers: a block far off theirs is
  * then accepted.
@@ -93,6 +101,8 @@ interface Rotation<E extends RotatingEndpoint> {
   ready(read: () => Promise<unknown>): Promise<boolean>
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
+  /** Asks each endpoint for its newest block, twice if need be, and gives those that do not answer. */
+  silent(): Promise<readonly SilentEndpoint[]>
   /** Stops work in the background. */
   close(): void
 }
@@ -208,6 +218,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         busyMs: health.busyMs(),
         head: headOf(index),
       })),
+    silent: watch.silent,
     close: watch.close,
   }
 }

@@ -8,12 +8,15 @@ import { HeadError } from '../memory/heads.ts'
 import type { HealthState } from '../memory/health.ts'
 import { CrowdedError } from '../slots/slots.ts'
 import { LateAnswerError } from '../transport.ts'
-import type { RotatingEndpoint, RotationPolicy } from './rotation.ts'
+import type { RotatingEndpoint, RotationPolicy, SilentEndpoint } from './rotation.ts'
 
 /** The shortest time between two routine probes of endpoints other than the one that serves. */
 const LOOK_MS = 10_000
 /** Errors that say nothing about an endpoint's health. */
 const BLAMELESS = [BlamelessError, CrowdedError, HeadError, SilentError, SlowQuestionError] as const
+
+/** Errors of an endpoint that is there. */
+const ANSWERS = [BusyError, CrowdedError] as const
 
 /** Notes what the answers of endpoints say about their health, and probes them. */
 interface Watch<E extends RotatingEndpoint> {
@@ -27,6 +30,8 @@ interface Watch<E extends RotatingEndpoint> {
   look(endpoint: E): Promise<unknown>
   /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
   lookAtOthers(chosen: E): void
+  /** Probes all endpoints, twice if need be: those that do not answer. One that asks for a pause does. */
+  silent(): Promise<readonly SilentEndpoint[]>
   /** When any endpoint answered last, monotonic milliseconds. */
   readonly succeededMs: number
   close(): void
@@ -60,7 +65,7 @@ export function createWatch<E extends RotatingEndpoint>(options: {
     const wasLost = isLost(health.state())
     health.succeeded()
     succeededMs = clock.monotonicMs()
-    if (wasLost) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index })
+    if (wasLost) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index + 1 })
   }
 
   function isFailure(error: unknown): error is Error {
@@ -75,7 +80,7 @@ export function createWatch<E extends RotatingEndpoint>(options: {
     const wasLost = isLost(health.state())
     health.failed()
     if (wasLost || !isLost(health.state())) return
-    log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index, reason: reasonOf(error) })
+    log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index + 1, reason: reasonOf(error) })
   }
 
   function lookNow(endpoint: E): Promise<unknown> {
@@ -125,6 +130,16 @@ export function createWatch<E extends RotatingEndpoint>(options: {
       looks++
       lookedMs = clock.monotonicMs()
       void lookAt(other)
+    },
+    async silent() {
+      const found = await Promise.all(
+        endpoints.map(async (endpoint) => {
+          const error = (await lookAt(endpoint)) && (await lookAt(endpoint))
+          const isSilent = error !== undefined && !ANSWERS.some((kind) => error instanceof kind)
+          return isSilent ? [{ endpoint: endpoint.index + 1, reason: reasonOf(error) }] : []
+        }),
+      )
+      return background.signal.aborted ? [] : found.flat()
     },
     get succeededMs() {
       return succeededMs

@@ -89,7 +89,7 @@ export async function compareRounds(
   const verdicts = others ?? (await read(true)) ?? []
   const wrong = claims.find((_, index) => verdicts[index] === 'contradicts')
   if (wrong !== undefined) {
-    log.warn({ msg: 'Rounds of a feed contradicted an RPC endpoint', chainId: chain.id, endpoint: claimant })
+    log.warn({ msg: 'Rounds of a feed contradicted an RPC endpoint', chainId: chain.id, endpoint: (claimant ?? 0) + 1 })
     throw new DisputeError(
       `Cannot believe feed ${wrong.feed} at block ${wrong.block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
         `it keeps contradict endpoint ${(claimant ?? 0) + 1} (second witness)`,

@@ -178,7 +178,7 @@ test('a third endpoint outvotes the liar, who is named by its position', async (
   expect(warned).toContainEqual({
     msg: 'An RPC endpoint contradicted others',
     chainId: 1,
-    endpoint: 0,
+    endpoint: 1,
     what: `the prices at block ${BigInt(lie.block)}`,
   })
 })
