@@ -10,13 +10,18 @@ function shapeOf(value: unknown, place = ''): string[] {
   return Object.entries(value).flatMap(([name, each]) => shapeOf(each, `${place}.${name}`))
 }
 
+/** A request without the ids that its world gave at random. */
+function withoutIds(asked: object): object {
+  return JSON.parse(JSON.stringify(asked).replace(/\b(trg|whk)_[\w-]+/g, '$1_'))
+}
+
 test('the answers that the document shows are those that the service gives', async () => {
   const fresh = await askExamples()
   expect(Object.keys(fresh)).toEqual(Object.keys(kept))
   for (const [operation, { answer, ...asked }] of Object.entries(fresh)) {
     const { answer: before, ...askedBefore }: Partial<Example> = (kept as Examples)[operation] ?? {}
     // Addresses of the demo never change, so that the request of the document works there too.
-    expect<object>({ operation, asked }).toEqual({ operation, asked: askedBefore })
+    expect<object>({ operation, asked: withoutIds(asked) }).toEqual({ operation, asked: withoutIds(askedBefore) })
     expect({ operation, shape: [...new Set(shapeOf(answer))].sort() }).toEqual({
       operation,
       shape: [...new Set(shapeOf(before))].sort(),
