@@ -227,6 +227,7 @@ function rightTexts(
 ): readonly string[] {
   const given = values[name]
   if (given !== undefined) return given
+  if (schema.const !== undefined) return [String(schema.const)]
   if (schema.enum !== undefined) return schema.enum.map(String)
   if (schema.type === 'boolean') return ['true', 'false']
   if (schema.type === 'integer') return [1, 2, 3].map((step) => String((schema.minimum ?? 0) + step))
@@ -272,6 +273,13 @@ function jsonOf(
   options: { readonly schema: Document; readonly values: Ammunition['values'] },
 ): fc.Arbitrary<unknown> {
   const { schema, values } = options
+  const types: readonly string[] = Array.isArray(schema.type) ? schema.type : []
+  const choices: readonly Document[] = schema.anyOf ?? types.map((type) => ({ ...schema, type }))
+  if (choices.length > 0) return fc.oneof(...choices.map((each) => jsonOf(name, { schema: each, values })))
+  if (schema.type === 'null') return fc.constant(null)
+  if (schema.type === 'object' && schema.properties === undefined) {
+    return fc.dictionary(fc.constantFrom(...Object.keys(values)), fc.constantFrom(...Object.values(values).flat()))
+  }
   if (schema.properties !== undefined) {
     const required: string[] = schema.required ?? []
     const fields = Object.fromEntries(
@@ -287,7 +295,7 @@ function jsonOf(
   const texts = rightTexts(name.replace(/s$/, ''), options)
   const right = fc
     .constantFrom(...texts)
-    .map((text) => (schema.type === 'string' || schema.oneOf !== undefined ? text : JSON.parse(text)))
+    .map((text) => (['boolean', 'integer', 'number'].includes(schema.type) ? JSON.parse(text) : text))
   return fc.oneof(
     { weight: 9, arbitrary: right as fc.Arbitrary<unknown> },
     fc.constantFrom<unknown>(null, '', -1, 0.5, [], {}, 'x'),
