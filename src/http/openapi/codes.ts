@@ -15,7 +15,8 @@ export function codesOf(route: Route): Codes {
   const mayMiss = needs.some(({ required }) => required) || errors.includes('MISSING_PARAMETER')
   const mayLackChain = route.asOf !== false || errors.includes('API_ENDPOINT_NOT_CONFIGURED')
   const codes: readonly (readonly [status: number, codes: readonly ErrorCode[]])[] = [
-    [400, ['INVALID_REQUEST', ...given('INVALID_PARAMETER', needs.length > 0), ...given('MISSING_PARAMETER', mayMiss)]],
+    // A route without parameters refuses unknown ones, and a wrong Idempotency-Key, too.
+    [400, ['INVALID_REQUEST', 'INVALID_PARAMETER', ...given('MISSING_PARAMETER', mayMiss)]],
     [401, ['INVALID_API_KEY']],
     [402, ['INSUFFICIENT_CREDITS']],
     [403, ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', ...given('FEATURE_DISABLED', route.feature !== undefined)]],

@@ -132,7 +132,7 @@ describe('openapiDocument()', () => {
     const listed = (route: Route) => codesOf(route).get(400)
     expect(listed(optional)).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
     expect(listed({ ...optional, errors: ['MISSING_PARAMETER'] })).toContain('MISSING_PARAMETER')
-    expect(listed({ ...optional, input: v.object({}) })).toEqual(['INVALID_REQUEST'])
+    expect(listed({ ...optional, input: v.object({}) })).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
     expect(codesOf(optional).get(500)).toEqual(['INTERNAL_ERROR'])
   })
 
