@@ -1,5 +1,6 @@
 -- Triggers of a line that transactions changed that may not have been seen at an earlier look, one page in the order of
 -- their ids; and from which transaction on the next look must look. Rows beyond the newest transaction came with a dump.
+-- Those of other finality are listed, too, but not active: one may have been moved there from this line.
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint
@@ -31,16 +32,17 @@ from (values (1)) one (row)
 left join lateral (
   select w.organization_id, w.id, w.family, w.subject, w.clause, w.clear, w.for_blocks, w.name, w.expires_at,
     w.active_at,
-    w.paused_for is null and (w.expires_at is null or w.expires_at > now()) and o.suspended_at is null
-      and o.deleted_at is null as active,
+    w.finality = $2 and w.paused_for is null and (w.expires_at is null or w.expires_at > now())
+      and o.suspended_at is null and o.deleted_at is null as active,
     s.edition, s.phase, s.held_blocks, s.changes, s.value, s.since_block,
     (
       select json_agg(json_build_array(t.change, t.block::text, t.name) order by t.change)
-      from watch_told t where t.organization_id = w.organization_id and t.id = w.id
+      from watch_told t
+      where t.organization_id = w.organization_id and t.id = w.id and t.finality = w.finality
     ) as told
   from (
     select x.* from watch x
-    where x.chain_id = $1 and x.finality = $2 and x.shard = $3
+    where x.chain_id = $1 and x.finality = any (array['latest', 'safe', 'finalized']) and x.shard = $3
     and x.changed >= $4::text::xid8 and x.changed < pg_snapshot_xmax(pg_current_snapshot())
     and (x.organization_id, x.id) > ($5, $6)
     order by x.organization_id, x.id

@@ -35,7 +35,8 @@ left join lateral (
     s.edition, s.phase, s.held_blocks, s.changes, s.value, s.since_block,
     (
       select json_agg(json_build_array(t.change, t.block::text, t.name) order by t.change)
-      from watch_told t where t.organization_id = w.organization_id and t.id = w.id
+      from watch_told t
+      where t.organization_id = w.organization_id and t.id = w.id and t.finality = w.finality
     ) as told
   from (
     select x.* from watch x

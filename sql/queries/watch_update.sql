@@ -1,4 +1,5 @@
--- Changes a trigger, and arms it anew if asked to: what was found for it before counts no more.
+-- Changes a trigger, and arms it anew if asked to: what was found for it before counts no more. On another line it is to be
+-- evaluated from now on, so it is not blind at once if nothing was evaluated there for long.
 -- $1 organization_id text
 -- $2 id text
 -- $3 clause jsonb | null
@@ -21,7 +22,10 @@ with changed as (
     webhook_id = case when $8 then $9 else w.webhook_id end, name = case when $10 then $11 else w.name end,
     expires_at = case when $12 then $13 else w.expires_at end,
     paused_for = case when $14 then 'owner' when not $14 and w.paused_for = 'owner' then null else w.paused_for end,
-    active_at = case when not $14 and w.paused_for = 'owner' then now() else w.active_at end
+    active_at = case
+      when $7 <> w.finality or (not $14 and w.paused_for = 'owner') then now()
+      else w.active_at
+    end
   where w.organization_id = $1 and w.id = $2
   returning w.organization_id, w.id
 ),

@@ -5,6 +5,7 @@ import { type RunningJob, startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { lineJob } from '../../../src/trigger/evaluate/loop.ts'
+import { updateTrigger } from '../../../src/trigger/stored.ts'
 import type { Clause, HeadName, Trigger } from '../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -289,6 +290,44 @@ test('a change is told at the newest final block, if that is asked for', async (
   expect((await messagesOf(account)).map(({ data }) => data['block'])).toMatchObject([
     { number: Number(crossed), finality: 'finalized' },
   ])
+})
+
+test('a trigger that is moved to another finality is let go at once, and told of there alone', async () => {
+  const account = await createAccount(db)
+  await meter.units('moved', 110)
+  await meter.units('stays', 110)
+  const moved = await watch(account, 'moved', BELOW)
+  await watch(account, 'stays', BELOW)
+  const asked = start({ screen: false })
+  await evaluated(await meter.mine())
+  await evaluated(await meter.units('moved', 100))
+  await evaluated(await meter.units('moved', 120))
+  await meter.mine()
+  // What happened so far is final then.
+  await evaluated(await meter.mine())
+  await db.run("update watch set active_at = now() - interval '1 hour'", [])
+  await updateTrigger(db, moved, { finality: 'finalized' })
+  start({ finality: 'finalized', screen: false })
+  await evaluated(await meter.mine())
+  const before = asked.confirmed
+  const crossed = await meter.units('moved', 90)
+  await evaluated(crossed)
+  await evaluated(await meter.mine())
+  // Once for each block: whoever stays.
+  expect(asked.confirmed - before).toBe(2)
+  await meter.mine()
+  await evaluated(crossed, 'finalized')
+  await until('the change', async () => (await told(account)).length > 2)
+  const messages = await messagesOf(account)
+  expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['block']])).toMatchObject([
+    ['trigger.fired', 1, '1.00', { finality: 'latest' }],
+    ['trigger.cleared', 2, '1.20', { finality: 'latest' }],
+    ['trigger.fired', 3, '0.90', { number: Number(crossed), finality: 'finalized' }],
+  ])
+  await updateTrigger(db, moved, { finality: 'latest' })
+  await evaluated(await meter.units('moved', 80))
+  await evaluated(await meter.mine())
+  expect((await told(account)).slice(3)).toEqual([['trigger.fired', 4, '0.80']])
 })
 
 test('another process takes over after the lease, and tells nothing twice', async () => {
