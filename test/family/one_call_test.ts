@@ -52,6 +52,13 @@ interface Manner extends Pick<FamilyPlace<never>, 'block' | 'priority'> {
   readonly together?: boolean
 }
 
+/** A position of a list is decoded when it is shown: what is compared is what that gives. */
+function decodedOf(position: object): object {
+  return 'whole' in position && typeof position.whole === 'function'
+    ? { ...position, whole: position.whole() }
+    : position
+}
+
 /** What each family says of a wallet, all asked in the same turn. */
 async function readAll({ together = false, ...manner }: Manner): Promise<readonly object[]> {
   const one: FinanceClient = { ...client, read: (attempt, options) => client.read(attempt, { ...options, together }) }
@@ -81,8 +88,9 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
       },
     ),
   ])
+  const decoded = listed.map((read) => ({ ...read, positions: read.positions.map(decodedOf) }))
   // Until when each may be used again differs.
-  return [...listed, lent, borrowed, balances].map((read) => ({ ...read, untilMs: 0 }))
+  return [...decoded, lent, borrowed, balances].map((read) => ({ ...read, untilMs: 0 }))
 }
 
 /** What is sent to run lenses. */
