@@ -77,9 +77,11 @@ const OF_EACH_FAMILY = 'families have the same parts, and none sees those of ano
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   Accounts: OF_EACH_FAMILY,
   Asset: OF_EACH_FAMILY,
+  BriefPosition: OF_EACH_FAMILY,
   BrokenPart: OF_EACH_FAMILY,
   ChainRead: OF_EACH_FAMILY,
   Known: OF_EACH_FAMILY,
+  ListedPosition: OF_EACH_FAMILY,
   Position: OF_EACH_FAMILY,
   PositionReader: OF_EACH_FAMILY,
   RawMarket: OF_EACH_FAMILY,

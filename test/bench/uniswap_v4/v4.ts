@@ -211,7 +211,7 @@ async function withdrawals(bench: Bench): Promise<Rows> {
   await v4.mintMany(Array.from({ length: PAGE }, () => ({ pool, ...range, liquidity, recipient: owner })))
   const process = await fresh(bench, faulty.url)
   const reads = await process.read(owner)
-  const positions = reads.flatMap((each) => each.positions)
+  const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
   faulty.rule(() => ({ kind: 'delay', ms: AWAY_MS }))
   const full = () => process.reader.readFull(positions, { places: process.places, reads, signal: patient })
   await full()

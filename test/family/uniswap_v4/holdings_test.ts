@@ -53,7 +53,7 @@ test('a portfolio has what the pool owes, or what a withdrawal pays where a hook
         reason: refused?.reason,
       }))
   for (const name of ['plain', 'native', 'forbidding'] as const) {
-    const position = read?.positions.find(({ tokenId }) => tokenId === ids.get(name))
+    const position = read?.positions.find(({ tokenId }) => tokenId === ids.get(name))?.whole()
     if (position === undefined) throw new Error(`Cannot find ${name}`)
     const { principal } = heldIn(position)
     const reason = name === 'forbidding' ? 'withdrawal_reverts' : undefined

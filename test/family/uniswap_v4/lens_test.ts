@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { decodeLens as decode, encodeList, encodeOne } from '../../../src/family/uniswap_v4/read/abi.ts'
+import { decodeLens as decode, decodeList, encodeList, encodeOne } from '../../../src/family/uniswap_v4/read/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v4/read/lens_artifact.ts'
 import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
-import { burnCall } from '../../devnet/uniswap_v4/calls.ts'
+import { burnCall, decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { atOnce, BURNING_ORACLE } from '../uniswap_v3/support.ts'
@@ -29,14 +29,22 @@ let devnet: Devnet
 let v4: UniswapV4
 let ids: readonly bigint[]
 let burned: bigint
+let closed: bigint
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
   v4 = await devnet.uniswapV4()
   ids = await mint(WALLET, COUNT)
-  const [gone = 0n] = await mint(OTHER, 2)
+  const pool = v4.pools.plain
+  const range = rangeAround(pool, -600, 600)
+  const liquidity = liquidityWorth(pool, { ...range, usd: 50 })
+  const [gone = 0n, empty = 0n] = await v4.mintMany(Array(3).fill({ pool, ...range, liquidity, recipient: OTHER }))
   burned = gone
-  await devnet.send([burnCall({ pool: v4.pools.plain, tokenId: gone, owner: OTHER })])
+  closed = empty
+  await devnet.send([
+    burnCall({ pool, tokenId: gone, owner: OTHER }),
+    decreaseCall({ pool, tokenId: empty, owner: OTHER, liquidity }),
+  ])
 }, 120_000)
 
 async function mint(recipient: Address, count: number): Promise<bigint[]> {
@@ -50,7 +58,7 @@ async function mint(recipient: Address, count: number): Promise<bigint[]> {
   )
 }
 
-const decodeLens = (answer: Hex) => atOnce(decode(answer))
+const decodeLens = (answer: Hex, asked = ids) => atOnce(decode(answer, asked))
 
 async function call(data: Hex, gas = 50_000_000) {
   const request = { to: AT, data, gas: `0x${gas.toString(16)}` }
@@ -93,8 +101,10 @@ describe('the lens', () => {
 
   test('reads only those ids that the wallet owns: others’, burned, never minted and impossible ones are nothing', async () => {
     const strange = [0n, 1n, burned, burned + 1n, 10n ** 30n, 2n ** 256n - 1n]
-    const { positions, broken, taken } = decodeLens(await call(list([...strange, ...ids.slice(0, 2)])))
-    expect({ taken, broken, at: positions.map(({ index }) => index) }).toEqual({ taken: 8, broken: [], at: [6, 7] })
+    const asked = [...strange, ...ids.slice(0, 2)]
+    const { positions, broken, taken } = decodeLens(await call(list(asked)), asked)
+    const own = positions.map(({ tokenId }) => tokenId)
+    expect({ taken, broken, own }).toEqual({ taken: 8, broken: [], own: ids.slice(0, 2) })
     expect(decodeLens(await call(list(strange.slice(0, 4)))).positions).toEqual([])
     expect(decodeLens(await call(list(ids.slice(0, 5), { wallet: OTHER }))).positions).toEqual([])
     expect(decodeLens(await call(list(ids.slice(0, 5), { wallet: zeroAddress }))).positions).toEqual([])
@@ -141,10 +151,10 @@ describe('the lens', () => {
   })
 
   test('tells one position with its owner, whoever he is, and nothing of an id that nobody owns', async () => {
-    const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)))
+    const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)), [id])
     const [id = 0n] = ids
     const found = await one(id)
-    expect({ owner: found.owner, at: found.positions.map(({ index }) => index) }).toEqual({ owner: WALLET, at: [0] })
+    expect([found.owner, ...found.positions.map(({ tokenId }) => tokenId)]).toEqual([WALLET, id])
     for (const none of [0n, burned, 10n ** 30n, 2n ** 256n - 1n]) {
       const { owner, positions, broken, manager } = await one(none)
       expect({ owner, positions, broken, manager }).toEqual({
@@ -170,7 +180,7 @@ describe('the lens', () => {
       expect(await ask({ poolManager })).toEqual({
         manager: 'answers',
         positions: 0,
-        broken: [{ index: 0, part: 'pool' }],
+        broken: [{ tokenId: ids[0] ?? 0n, part: 'pool' }],
       })
     }
   })
@@ -187,5 +197,40 @@ describe('decodeLens()', () => {
       expect(() => decodeLens(`0x02${answer.slice(4)}`)).toThrow('unknown layout')
     }
     expect(() => decodeLens('0x')).toThrow('cut short')
+  })
+
+  test('refuses an answer about an id that was not asked about', async () => {
+    const answer = await call(list(ids.slice(0, 2)))
+    expect(() => decodeLens(answer, ids.slice(0, 1))).toThrow('did not take')
+    expect(() => atOnce(decodeList(answer, ids.slice(0, 1)))).toThrow('did not take')
+  })
+})
+
+describe('decodeList()', () => {
+  test('gives what decodeLens() gives, open and closed positions, once each is asked for as a whole', async () => {
+    const wallets = [
+      { wallet: WALLET, asked: ids },
+      { wallet: OTHER, asked: [burned, closed, closed + 1n] },
+    ]
+    for (const { wallet, asked } of wallets) {
+      const answer = await call(list(asked, { wallet }))
+      const { positions, ...read } = decodeLens(answer, asked)
+      const { positions: listed, ...rest } = atOnce(decodeList(answer, asked))
+      expect(rest).toEqual(read)
+      expect(listed.map((each) => each.whole())).toEqual([...positions])
+      expect(listed.map(({ whole: _, ...brief }) => brief)).toEqual(
+        positions.map(({ tokenId, pool, liquidity }) => ({ tokenId, pool, liquidity })),
+      )
+      expect(positions.map(({ growth }) => growth === undefined)).toEqual(
+        positions.map(({ tokenId }) => tokenId === closed),
+      )
+    }
+  })
+
+  test('refuses an answer that is cut anywhere, before any position is asked for', async () => {
+    const answer = await call(list(ids.slice(0, 2)))
+    for (let end = 2; end < answer.length; end += 2) {
+      expect(() => atOnce(decodeList(answer.slice(0, end) as Hex, ids))).toThrow(UpstreamError)
+    }
   })
 })

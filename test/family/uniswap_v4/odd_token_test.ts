@@ -84,7 +84,8 @@ function reading() {
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   const read = async (wallet: Address) => {
     const reads = await reader.readWallet(wallet, { places, full: true, signal: patient })
-    const [{ positions, spams, unreadable } = { positions: [], spams: [], unreadable: [] }] = reads
+    const [{ positions: listed, spams, unreadable } = { positions: [], spams: [], unreadable: [] }] = reads
+    const positions = listed.map((each) => each.whole())
     const figures = await reader.readFull(positions, { places, reads, signal: patient })
     return { positions, spams, unreadable, figures }
   }

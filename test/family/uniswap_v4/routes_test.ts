@@ -174,7 +174,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     const places = [...reader.places.values()]
     const full = async () => {
       const reads = await reader.readWallet(OWNER, { places, full: true, signal: patient })
-      const positions = reads.flatMap((read) => read.positions)
+      const positions = reads.flatMap((read) => read.positions).map((each) => each.whole())
       return (await reader.readFull(positions, { places, reads, signal: patient })).map(({ withdrawal }) => withdrawal)
     }
     const first = await full()

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   for (const { owner } of crowds) {
     const [found] = await reader.readWallet(owner, { places, signal: patient })
-    for (const position of found?.positions ?? []) read.set(position.tokenId, position)
+    for (const position of found?.positions ?? []) read.set(position.tokenId, position.whole())
   }
 }, LIMIT_MS)
 

@@ -260,7 +260,7 @@ test('an endpoint that does not override code is refused, and positions are then
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   const withdrawn = async () => {
     const reads = await reader.readWallet(owner, { places, signal: patient })
-    const positions = reads.flatMap((each) => each.positions)
+    const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
     const full = await reader.readFull(positions, { places, reads, signal: patient })
     return full.map(({ withdrawal }) => withdrawal)
   }

@@ -1,6 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { createLensCursor, ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { keepRecords } from '../../../chain/call/kept_records.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
@@ -141,20 +142,14 @@ export function* decodeLens(answer: Hex): Steps<RawRead> {
 
 /** Decodes the lens' answer about a list. Throws like `decodeLens`. */
 export function* decodeList(answer: Hex): Steps<RawList> {
-  // Joined into a text of their own: parts of the answer would keep all of it in memory.
-  const records = ['0x']
-  let length = 2
-  let text = ''
+  const records = keepRecords(answer)
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
     if (!isWhole(tag)) return undefined
-    const [open, start, place] = [tag === OPEN, from.place(), length]
+    const [open, start] = [tag === OPEN, from.place()]
     const brief = readListed(from, open)
-    const record = answer.slice(start, from.place())
-    records.push(record)
-    length += record.length
-    return { ...brief, whole: () => readPosition(createLensCursor(text, place), open) }
+    return { ...brief, whole: records.keep(start, from.place(), (record) => readPosition(record, open)) }
   })
-  text = records.join('')
+  records.join()
   return list
 }
 

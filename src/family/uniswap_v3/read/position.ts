@@ -1,10 +1,10 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
+import { pricedParts } from '../../../finance/liquidity/list/priced_parts.ts'
 import { type Parts, type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
-import { type KnownToken, type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
+import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_token.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { RawBrief, RawList, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
 
@@ -73,20 +73,10 @@ export function* interpretList(list: RawList, options: InterpretOptions): Steps<
 /** Makes positions of a reading. */
 function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, isPriced }: InterpretOptions) {
   const prices = isPriced ? pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
-  // A wallet's positions are in few pools.
-  const inPool = onceEach((raw: RawPool) => {
-    const { manager: _, token0, token1, ...pool } = raw
-    return { pool, price0: prices[token0] ?? UNPRICED, price1: prices[token1] ?? UNPRICED }
-  })
-  const priced = onceEach((price: typeof UNPRICED) =>
-    onceEach((token: KnownToken): PricedToken => ({ ...token, ...price })),
-  )
+  const partsOf = pricedParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
   return ({ manager, pool: _, ...position }: RawPosition, parts: Parts<RawPool>): Position => {
     const { spam } = parts
-    const { pool, price0, price1 } = inPool(parts.pool)
-    const [token0, token1] = [priced(price0)(parts.token0), priced(price1)(parts.token1)]
-    const deployment = sent(deployments, manager)
-    const found = { ...position, chainId: chain.id, deployment, pool, token0, token1 }
+    const found = { ...position, ...partsOf(parts), chainId: chain.id, deployment: sent(deployments, manager) }
     return spam === undefined ? found : { ...found, spam }
   }
 }

@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
-import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
+import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
@@ -10,7 +10,7 @@ import { inTurns, mapInTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawBrief, RawList, RawRead, RawScan } from './abi.ts'
+import type { RawList, RawRead, RawScan } from './abi.ts'
 import {
   decodeLens,
   decodeList,
@@ -141,7 +141,7 @@ async function readWhole(
       return count > wholeMax ? taken : count
     },
   })
-  return mergePages(pages)
+  return joinPages(pages)
 }
 
 /** A page of a long list, interpreted. */
@@ -221,7 +221,7 @@ export async function readPicked(
       return picks.length
     },
   })
-  return mergePages(pages)
+  return joinPages(pages)
 }
 
 /** The positions of one id on every manager that knows it, in one call. */
@@ -276,15 +276,4 @@ function checkManagers(
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? parameter : undefined
   throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
-}
-
-type Pages<Position> = RawScan & { readonly positions: readonly Position[] }
-
-/** Joins pages of the same block into one read. */
-function mergePages<Position extends RawBrief>(placed: PlacedPages<Pages<Position>>): Pages<Position> {
-  const [{ page: first }] = placed
-  if (placed.length === 1) return first
-  const pages = placed.map(({ page }) => page)
-  const broken = pages.flatMap((page) => page.broken)
-  return { ...first, ...joinPages(pages), broken, taken: pages.reduce((sum, { taken }) => sum + taken, 0) }
 }

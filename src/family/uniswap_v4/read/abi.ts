@@ -1,6 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { keepRecords } from '../../../chain/call/kept_records.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
@@ -58,16 +59,30 @@ export type BrokenPart = Exclude<(typeof BROKEN_PARTS)[number], undefined>
 /** One pool; tokens are places in the read's list of tokens. */
 export type RawV4Pool = ReturnType<typeof readPool>
 
-/** One position; `index` is the place of its id in the question, `pool` that of its pool in the read's list. */
+/** One position; `pool` is the place of its pool in the read's list. */
 export type RawV4Position = ReturnType<typeof readPosition>
+
+/** What a list needs to sort and count a position. */
+type RawV4Brief = Pick<RawV4Position, 'tokenId' | 'pool' | 'liquidity'>
+
+/** A position of a list, of which few are shown: the rest of it is decoded when it is asked for. */
+export interface RawV4Listed extends RawV4Brief {
+  whole(): RawV4Position
+}
 
 /** A token with what the sources of its price answer. */
 export interface RawV4Token extends RawToken {
   readonly usd: UsdAnswers
 }
 
+/** A position that exists but could not be read in full. */
+interface BrokenPosition {
+  readonly tokenId: bigint
+  readonly part: BrokenPart
+}
+
 /** One answer of the lens. */
-export interface RawRead {
+export interface RawRead<Position extends RawV4Brief = RawV4Position> {
   readonly block: Block
   /** Ids of the question that the answer covers. */
   readonly taken: number
@@ -76,8 +91,8 @@ export interface RawRead {
   readonly balance: bigint
   readonly tokens: readonly RawV4Token[]
   readonly pools: readonly RawV4Pool[]
-  readonly positions: readonly RawV4Position[]
-  readonly broken: readonly { readonly index: number; readonly part: BrokenPart }[]
+  readonly positions: readonly Position[]
+  readonly broken: readonly BrokenPosition[]
   /** Of the one position that was asked about; undefined if it does not exist, or for a list. */
   readonly owner: Address | undefined
 }
@@ -85,16 +100,52 @@ export interface RawRead {
 /** Records decoded before other work may run. */
 const STEP_RECORDS = 200
 
-/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
-export function* decodeLens(answer: Hex): Steps<RawRead> {
+/**
+ * Decodes the lens' answer about some ids, of which it names places. The head of `lens.sol` describes its layout. Throws
+ * `UpstreamError` for any other.
+ */
+export function decodeLens(answer: Hex, ids: readonly bigint[]): Steps<RawRead> {
+  return decode(answer, ids, readPosition)
+}
+
+/** The same of a list. */
+export function* decodeList(answer: Hex, ids: readonly bigint[]): Steps<RawRead<RawV4Listed>> {
+  const records = keepRecords(answer)
+  const list = yield* decode(answer, ids, (from, { isOpen, idAt }): RawV4Listed => {
+    const start = from.place()
+    const brief = readBrief(from, { isOpen, idAt })
+    return { ...brief, whole: records.keep(start, from.place(), (record) => readPosition(record, { isOpen, idAt })) }
+  })
+  records.join()
+  return list
+}
+
+/** How the record of a position is read. */
+interface PositionRecord {
+  /** With liquidity. */
+  readonly isOpen: boolean
+  /** The id at a place of the question. */
+  readonly idAt: (place: number) => bigint
+}
+
+function* decode<Position extends RawV4Brief>(
+  answer: Hex,
+  ids: readonly bigint[],
+  read: (from: LensCursor, record: PositionRecord) => Position,
+): Steps<RawRead<Position>> {
   const { from, block, taken } = openLensPage(answer)
   const manager = MANAGER_STATES[from.number(1)]
   if (manager === undefined) throw new UpstreamError('Cannot decode the lens: unknown state of the manager')
   const balance = from.uint(32)
   const tokens: RawV4Token[] = []
   const pools: RawV4Pool[] = []
-  const positions: RawV4Position[] = []
-  const broken: { readonly index: number; readonly part: BrokenPart }[] = []
+  const positions: Position[] = []
+  const broken: BrokenPosition[] = []
+  const idAt = (place: number): bigint => {
+    const id = place < taken ? ids[place] : undefined
+    if (id === undefined) throw new UpstreamError('Cannot decode the lens: it answers about an id that it did not take')
+    return id
+  }
   let owner: Address | undefined
   for (let records = 1, isOver = false; !isOver; records++) {
     if (records % STEP_RECORDS === 0) yield
@@ -102,15 +153,12 @@ export function* decodeLens(answer: Hex): Steps<RawRead> {
     if (tag === 0) isOver = true
     else if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
     else if (tag === 2) pools.push(readPool(from))
-    else if (tag === 3) broken.push(readBroken(from))
-    else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
+    else if (tag === 3) broken.push(readBroken(from, idAt))
+    else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, idAt }))
     else if (tag === 6) owner = from.address()
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if (!from.atEnd()) throw new UpstreamError('Cannot decode the lens: it goes on behind its end')
-  if ([...positions, ...broken].some(({ index }) => index >= taken)) {
-    throw new UpstreamError('Cannot decode the lens: it answers about an id that it did not take')
-  }
   return { block, taken, manager, balance, tokens, pools, positions, broken, owner }
 }
 
@@ -134,17 +182,31 @@ function readPool(from: LensCursor) {
   }
 }
 
-function readBroken(from: LensCursor) {
-  const index = from.number(2)
+function readBroken(from: LensCursor, idAt: PositionRecord['idAt']): BrokenPosition {
+  const tokenId = idAt(from.number(2))
   const part = BROKEN_PARTS[from.number(1)]
   if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')
-  return { index, part }
+  return { tokenId, part }
 }
 
-function readPosition(from: LensCursor, isOpen: boolean) {
-  const range = { index: from.number(2), pool: from.number(2), tickLower: tickOf(from), tickUpper: tickOf(from) }
+function readPosition(from: LensCursor, { isOpen, idAt }: PositionRecord) {
+  return {
+    tokenId: idAt(from.number(2)),
+    pool: from.number(2),
+    tickLower: tickOf(from),
+    tickUpper: tickOf(from),
+    liquidity: isOpen ? from.uint(16) : 0n,
+    growth: isOpen ? readGrowths(from) : undefined,
+  }
+}
+
+/** What a list needs of the same record; the rest is passed over. */
+function readBrief(from: LensCursor, { isOpen, idAt }: PositionRecord): RawV4Brief {
+  const [tokenId, pool] = [idAt(from.number(2)), from.number(2)]
+  from.skip(3 + 3)
   const liquidity = isOpen ? from.uint(16) : 0n
-  return { ...range, liquidity, growth: isOpen ? readGrowths(from) : undefined }
+  if (isOpen) from.skip(3 * 64)
+  return { tokenId, pool, liquidity }
 }
 
 function readGrowths(from: LensCursor) {

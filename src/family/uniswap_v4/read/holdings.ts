@@ -2,12 +2,16 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import { mapInTurns } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { HoldingsReader } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
 import { deploymentOf, LENS, readOwned } from './questions.ts'
 import type { PositionReader } from './read.ts'
 import { withdrawn } from './withdrawn.ts'
+
+/** Positions that are decoded in one step. */
+const STEP_POSITIONS = 200
 
 /** Reads all positions of a wallet as rows of a portfolio. */
 export function createHoldingsReader(options: {
@@ -43,7 +47,8 @@ export function createHoldingsReader(options: {
           within,
         )
         const isTooLarge = balance > BigInt(positionsMax)
-        const positions = isTooLarge ? [] : found.positions
+        const listed = isTooLarge ? [] : found.positions
+        const positions = await mapInTurns(listed, STEP_POSITIONS, (each) => each.whole())
         const where = { endpoint, chainId: chain.id, clock, block: found.block, known: new Map() }
         const withdrawals = await withdrawn(positions, where, within)
         return {

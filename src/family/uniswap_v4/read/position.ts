@@ -1,8 +1,9 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
-import { type PricedToken, pricesOf, UNPRICED } from '../../../finance/liquidity/priced_token.ts'
+import { pricedParts } from '../../../finance/liquidity/list/priced_parts.ts'
+import { type Parts, type SortedOut, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
+import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_token.ts'
 import { nativeToken } from '../../../finance/token/native_token.ts'
 import type { JudgedToken, TokenJudge } from '../../../finance/token/spam/judge.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
@@ -10,15 +11,25 @@ import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
-import type { RawRead, RawV4Pool, RawV4Position } from './abi.ts'
+import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'
+
+/** What a list needs to sort and count a position. */
+export interface BriefPosition {
+  readonly chainId: number
+  readonly tokenId: bigint
+  readonly liquidity: bigint
+  readonly pool: V4Pool
+}
+
+/** A position of a list. Most lists are longer than the page that is shown. */
+export interface ListedPosition extends BriefPosition {
+  whole(): Position
+}
 
 /** A position and everything that its figures depend on, at one block. */
-export interface Position extends Omit<RawV4Position, 'index' | 'pool'> {
-  readonly chainId: number
+export interface Position extends BriefPosition, Omit<RawV4Position, keyof BriefPosition> {
   readonly deployment: UniswapV4Deployment
-  readonly tokenId: bigint
   readonly owner: Address
-  readonly pool: V4Pool
   /** Currency 0 of the pool's key; the native token is the zero address. */
   readonly token0: PricedToken
   readonly token1: PricedToken
@@ -36,7 +47,7 @@ export interface FullPosition {
 }
 
 /** What a reading of one chain means. Its positions are by id, ascending. */
-export interface ChainRead extends SortedOut<Position> {
+export interface ChainRead<Listed extends BriefPosition = Position> extends SortedOut<Listed> {
   readonly block: Block
   /** Complete withdrawals that were executed in the same call, by id; absent if none were. */
   readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
@@ -48,8 +59,6 @@ interface InterpretOptions {
   readonly judge: TokenJudge['judge']
   /** `included` where positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
-  /** The ids that were asked about, in their order. */
-  readonly ids: readonly bigint[]
   readonly owner: Address
 }
 
@@ -59,31 +68,49 @@ const BROKEN_BECAUSE = {
 } as const
 
 /** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
-export function* interpret(
-  read: RawRead,
-  { deployment, judge, ids, owner, ...options }: InterpretOptions,
-): Steps<ChainRead> {
+export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
+  const { make } = makerOf(read, options)
+  return yield* sortAll(read, options, make)
+}
+
+/** The same of a list, whose positions are made when they are shown. */
+export function* interpretList(
+  list: RawRead<RawV4Listed>,
+  options: InterpretOptions,
+): Steps<ChainRead<ListedPosition>> {
+  const { make, partsOf } = makerOf(list, options)
+  const { id: chainId } = options.chain
+  return yield* sortAll(list, options, (raw, parts): ListedPosition => {
+    const { tokenId, liquidity } = raw
+    return { chainId, tokenId, liquidity, pool: partsOf(parts).pool, whole: () => make(raw.whole(), parts) }
+  })
+}
+
+/** Makes positions of a reading. */
+function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployment, owner }: InterpretOptions) {
+  const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
+  const partsOf = pricedParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
+  const make = (raw: RawV4Position, parts: Parts<RawV4Pool>): Position => {
+    const { spam } = parts
+    const found = { ...raw, ...partsOf(parts), chainId: chain.id, deployment, owner }
+    return spam === undefined ? found : { ...found, spam }
+  }
+  return { make, partsOf }
+}
+
+function* sortAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefPosition>(
+  read: RawRead<Raw>,
+  { deployment, judge, ...options }: InterpretOptions,
+  make: Parameters<typeof sortOut<Raw, RawV4Pool, Listed>>[2],
+): Steps<ChainRead<Listed>> {
   const { chain } = options
   const manager = deployment.positionManager
-  const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
-  const named = {
-    tokens: read.tokens,
-    pools: read.pools,
-    positions: read.positions.map((each) => ({ ...each, tokenId: sent(ids, each.index) })),
-  }
   const judgeAny = (raw: RawToken) => (raw.address === zeroAddress ? nativeOf(chain) : judge(raw, chain))
-  const sorted = yield* sortOut(named, { ...options, judge: judgeAny, managerOf: () => manager }, (raw, parts) => {
-    const { index: _, pool: __, ...position } = raw
-    const { token0: index0, token1: index1, ...pool } = parts.pool
-    const token0 = { ...parts.token0, ...(prices[index0] ?? UNPRICED) }
-    const token1 = { ...parts.token1, ...(prices[index1] ?? UNPRICED) }
-    const found = { ...position, chainId: chain.id, deployment, owner, pool, token0, token1 }
-    return parts.spam === undefined ? found : { ...found, spam: parts.spam }
-  })
-  const broken = read.broken.map(({ index, part }) => ({
+  const sorted = yield* sortOut(read, { ...options, judge: judgeAny, managerOf: () => manager }, make)
+  const broken = read.broken.map(({ tokenId, part }) => ({
     chainId: chain.id,
     manager,
-    tokenId: sent(ids, index),
+    tokenId,
     because: BROKEN_BECAUSE[part],
   }))
   return {

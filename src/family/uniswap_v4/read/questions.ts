@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
-import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import { readPages } from '../../../chain/call/pages.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
@@ -10,9 +10,9 @@ import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
-import { decodeLens, encodeList, encodeOne, type RawRead } from './abi.ts'
+import { decodeLens, decodeList, encodeList, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { type ChainRead, interpret } from './position.ts'
+import { type ChainRead, interpret, interpretList, type ListedPosition } from './position.ts'
 
 /**
  * Ids in one call: 500 positions take about 12 million gas, and nodes allow 50 million. A deployless call shares its gas
@@ -59,7 +59,7 @@ export interface OwnedRead {
   readonly balance: bigint
   /** Those of the ids that it owns, unreadable ones included. */
   readonly owned: readonly bigint[]
-  readonly read: ChainRead
+  readonly read: ChainRead<ListedPosition>
 }
 
 /**
@@ -72,25 +72,26 @@ export async function readOwned(
   { chain, deployment, judge, spam }: V4Asked,
 ): Promise<OwnedRead> {
   const subject = { deployment, prices: priceSourcesOf(chain) }
-  const pages = await readPages<RawRead>({
+  const pages = await readPages<RawRead<RawV4Listed>>({
     ...paging,
     pageSize: PAGE_SIZES[way],
     countMin: Math.min(ids.length, positionsMax),
     async read({ start, end, block }) {
-      const data = encodeList(subject, { wallet, ids: ids.slice(start, end), bytesMax: PAGE_BYTES_MAX })
-      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
+      const asked = ids.slice(start, end)
+      const data = encodeList(subject, { wallet, ids: asked, bytesMax: PAGE_BYTES_MAX })
+      return await inTurns(decodeList(await call({ data, block, isLight: start === 0 }), asked))
     },
     count: ({ taken, balance }) => (balance > BigInt(positionsMax) ? taken : ids.length),
   })
-  const read = mergePages(pages)
+  const read = joinPages(pages)
   const isPast = paging.at !== undefined
   if (wallet !== zeroAddress) checkManager(read, { deployment, isPast })
-  const owned = [...read.positions, ...read.broken].flatMap(({ index }) => ids[index] ?? [])
+  const owned = [...read.positions, ...read.broken].map(({ tokenId }) => tokenId)
   return {
     block: read.block,
     balance: read.balance,
     owned,
-    read: await inTurns(interpret(read, { chain, deployment, judge, spam, ids, owner: wallet })),
+    read: await inTurns(interpretList(read, { chain, deployment, judge, spam, owner: wallet })),
   }
 }
 
@@ -102,30 +103,18 @@ export async function readSingle(
 ): Promise<ChainRead> {
   const subject = { deployment, prices: priceSourcesOf(chain) }
   const data = encodeOne(subject, tokenId)
-  const read = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
+  const read = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
   observeBlock(read.block)
   checkManager(read, { deployment, isPast: at !== undefined })
   const owner = read.owner ?? zeroAddress
-  return await inTurns(interpret(read, { chain, deployment, judge, spam: 'included', ids: [tokenId], owner }))
+  return await inTurns(interpret(read, { chain, deployment, judge, spam: 'included', owner }))
 }
 
 /** Throws if the manager does not answer. In the past it may not have stood yet. */
 function checkManager(
-  { manager }: RawRead,
+  { manager }: Pick<RawRead, 'manager'>,
   { deployment, isPast }: { readonly deployment: UniswapV4Deployment; readonly isPast: boolean },
 ): void {
   if (manager === 'answers' || (isPast && manager === 'absent')) return
   throw new SilentError(`position manager ${deployment.positionManager} does not answer`, undefined)
-}
-
-/** Joins pages of the same block into one read, whose ids are those of all pages. */
-function mergePages(placed: PlacedPages<RawRead>): RawRead {
-  const [{ page: first }] = placed
-  const shifted = placed.map(({ start, page }) => ({
-    ...page,
-    positions: page.positions.map((each) => ({ ...each, index: each.index + start })),
-    broken: page.broken.map((each) => ({ ...each, index: each.index + start })),
-  }))
-  const broken = shifted.flatMap((page) => page.broken)
-  return { ...first, ...joinPages(shifted), broken, taken: shifted.reduce((sum, { taken }) => sum + taken, 0) }
 }

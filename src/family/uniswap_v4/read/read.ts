@@ -15,7 +15,7 @@ import { allHeldIn } from '../math/figures.ts'
 import { mayChangeWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { createOwnershipReader, type FindOwnedIds, type OwnershipReader } from './ownership.ts'
-import type { ChainRead, FullPosition, Position } from './position.ts'
+import type { BriefPosition, ChainRead, FullPosition, ListedPosition, Position } from './position.ts'
 import { deploymentOf, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
 import type { Withdrawals } from './withdrawal/withdrawal.ts'
 import { executeWithdrawals, needsWithdrawal, withdrawn } from './withdrawn.ts'
@@ -50,7 +50,7 @@ export interface PositionReader {
    * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
    * `WalletTooLargeError` if they are more than 2,000 on one chain.
    */
-  readWallet(wallet: Address, options: ReadWalletFrom): Promise<Fresh<ChainRead>[]>
+  readWallet(wallet: Address, options: ReadWalletFrom): Promise<Fresh<ChainRead<ListedPosition>>[]>
   /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
   readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
   /**
@@ -84,7 +84,7 @@ const NONE: Withdrawals['byId'] = new Map()
 
 /** The same with the readings. */
 interface ReadAt extends ReadFrom {
-  readonly reads: readonly Pick<ChainRead, 'block' | 'withdrawals'>[]
+  readonly reads: readonly Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>[]
 }
 
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
@@ -100,7 +100,7 @@ export function createPositionReader(options: {
   const { judge } = createTokenJudge()
   const ownership = createOwnershipReader(find)
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
-  const lists = createBlockCache<ChainRead>(limits)
+  const lists = createBlockCache<ChainRead<ListedPosition>>(limits)
   const singles = createBlockCache<ChainRead>(limits)
   /** Positions of wallets whose withdrawals must be executed to be known, as they were last read. */
   const hooked = createRecent<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
@@ -141,7 +141,7 @@ export function createPositionReader(options: {
     }, limits)
   }
 
-  function remember(key: string, { positions }: ChainRead): void {
+  function remember(key: string, { positions }: ChainRead<BriefPosition>): void {
     const seen = positions.filter(needsWithdrawal).map(({ tokenId }) => tokenId)
     if (seen.length > 0 && seen.length <= HOOKED_MAX) hooked.set(key, seen)
     else hooked.delete(key)
@@ -151,7 +151,7 @@ export function createPositionReader(options: {
     { wallet, full }: { readonly wallet: Address; readonly full: boolean },
     place: UniswapV4Place,
     signal: AbortSignal,
-  ): Promise<ChainRead> {
+  ): Promise<ChainRead<ListedPosition>> {
     const { client, block } = place
     const asked = { chain: client.chain, deployment: deploymentOf(place), judge, spam: 'apart' } as const
     const key = `${client.chain.id}:${wallet}`
@@ -263,6 +263,6 @@ function keptAs(question: string, { client, block }: UniswapV4Place) {
   return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${question}` }
 }
 
-function bytesOf({ positions, spams, unreadable }: ChainRead): number {
+function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): number {
   return POSITION_BYTES * (1 + positions.length) + BRIEF_BYTES * (spams.length + unreadable.length)
 }

@@ -31,7 +31,7 @@ export interface WithdrawalPlace {
 }
 
 /** Whether a position's withdrawal must be executed to be known. */
-export function needsWithdrawal({ pool, liquidity }: Position): boolean {
+export function needsWithdrawal({ pool, liquidity }: Pick<Position, 'pool' | 'liquidity'>): boolean {
   return liquidity > 0n && mayChangeWithdrawal(pool.hooks)
 }
 

@@ -52,7 +52,12 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
           throw refused(error, places.length)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
-        return { places, reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
+        return {
+          places,
+          reads,
+          matching: matching.length,
+          items: pageOf(matching, { page, limit }).map((each) => each.whole()),
+        }
       })
       if (!full) return { ...list, full: undefined }
       const [figures, pnls] = await Promise.all([
