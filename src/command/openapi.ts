@@ -1,4 +1,7 @@
 import { clientText } from '../http/openapi/client/client.ts'
+import { documentAt } from '../http/openapi/document.ts'
+import { urlOf } from '../http/server/listening.ts'
+import { reachable } from '../service/address/login_url.ts'
 import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
@@ -24,6 +27,6 @@ export const openapiCommand: Command = {
 function textOf(flags: ReadonlySet<string>, config: Config): string {
   if (flags.has('operator')) return describePlanes(config).operator
   if (flags.has('organization')) return describePlanes(config).organization
-  const document = describeServices(config)
+  const document = documentAt(urlOf(reachable(config.host), config.port), describeServices(config))
   return flags.has('client') ? clientText(document) : document
 }

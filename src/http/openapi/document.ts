@@ -22,8 +22,8 @@ import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './re
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 export const DOCUMENT_VERSION = '1.0.0'
-/** Where a service is found that was started as it comes. */
-const LOCAL_URL = 'http://127.0.0.1:8080'
+/** Stands for the address of a service whose operator has not said it, until `documentAt`. */
+const UNKNOWN_URL = 'http://address.invalid'
 /** The first request of the introduction, if it has an example. */
 const FIRST = 'GET /v1/portfolio/balance'
 
@@ -45,7 +45,7 @@ export function openapiDocument(options: {
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   const routePaths = pathsOf(ordered, (route) => operation(route, options.examples))
   const { publicUrl, examples = {} } = options
-  const baseUrl = (publicUrl ?? LOCAL_URL).replace(/\/+$/, '')
+  const baseUrl = (publicUrl ?? UNKNOWN_URL).replace(/\/+$/, '')
   const description = introductionText({ baseUrl, first: examples[FIRST]?.target ?? '/v1/usage/logs' })
   const info = { title: 'walletscope', version: DOCUMENT_VERSION, description }
   const rest = {
@@ -63,6 +63,11 @@ export function openapiDocument(options: {
     },
   }
   return documentText({ info, rest })
+}
+
+/** The document as it is at `url`, `http://localhost:8080`; the document itself if the operator has said where it is. */
+export function documentAt(url: string, document: string): string {
+  return document.replaceAll(UNKNOWN_URL, url)
 }
 
 function operation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {

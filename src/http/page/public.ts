@@ -1,9 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import { answered, type PreparedAnswer } from '../respond.ts'
+import { createDocument } from './document.ts'
 import type { Page, Pages } from './page.ts'
 import { createReadiness, type Probes } from './probes.ts'
-import { sent } from './static.ts'
 
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
@@ -26,7 +26,7 @@ export function createPublicPages(options: {
   return new Map<string, Page>([
     ...(keys === undefined ? [] : ([[KEYS_PATH, async () => answered(await keys())]] as const)),
     ['/healthz', (requestId) => answered(JSON.stringify({ status: 'alive', request_id: requestId }))],
-    ['/openapi.json', sent(options.openapi, { 'cache-control': 'no-cache' })],
+    ['/openapi.json', createDocument(options.openapi)],
   ])
 }
 

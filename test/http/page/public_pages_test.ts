@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
+import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { createDocument } from '../../../src/http/page/document.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
 import { createClient, sendRaw } from '../../support/client.ts'
@@ -83,5 +85,30 @@ describe('GET /docs', () => {
     const { status, headers } = await call('/docs', { method: 'OPTIONS' })
     expect([status, headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS'])
     expect((await call('/docs/')).status).toBe(404)
+  })
+})
+
+describe('GET /openapi.json', () => {
+  const firstCall = (text: string): string => JSON.parse(text).info.description
+
+  test('its first call goes where the document was asked for, whoever else asks', async () => {
+    const call = createClient(createFixture().app.handler)
+    const hosts = ['h', '127.0.0.1:9000', '[::1]:8081', 'localhost:1', 'api.test:2', 'me.example', 'h']
+    for (const host of hosts) {
+      for (const _ of ['made', 'kept']) {
+        const { text, headers } = await call('/openapi.json', { headers: { host } })
+        expect(firstCall(text)).toContain(`"http://${host}/v1/usage/logs"`)
+        expect(text).not.toContain('address.invalid')
+        expect(headers.get('cache-control')).toBe('no-cache')
+      }
+    }
+    expect((await call('/openapi.json', { headers: { host: 'evil.example' } })).status).toBe(400)
+  })
+
+  test('its first call goes where the operator says that the service is', async () => {
+    const publicUrl = 'https://api.example/base/'
+    const document = createDocument(openapiDocument({ routes: [], publicUrl }))
+    const { body } = await document('', new Request('http://h/openapi.json', { headers: { host: 'h' } }))
+    expect(firstCall(body ?? '')).toContain('"https://api.example/base/v1/usage/logs"')
   })
 })
