@@ -16,7 +16,7 @@ export interface TriggerServices {
 export const FEATURE = { feature: 'triggers', asOf: false } as const
 
 const FREE: Charge = { credits: 0, per: CALL }
-const LISTED: Charge = { credits: 1, per: CALL, terms: 'empty 0' }
+const LISTED: Charge = { credits: 1, per: CALL, terms: 'none if empty' }
 
 /** Of a route that changes something, which costs nothing. */
 export const CHANGE = { charge: FREE, changes: true } as const
