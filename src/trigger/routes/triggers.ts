@@ -20,7 +20,7 @@ import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, fa
 import { presentDelivery, presentTrigger } from './present.ts'
 import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
-import { sendTest } from './send_test.ts'
+import { sendTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100

@@ -19,7 +19,7 @@ import {
 } from '../webhook.ts'
 import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, idOutput, isoOf, redeliveredOutput, secretOutput, webhookOutput, webhooksOutput } from './schema.ts'
-import { sendTest } from './send_test.ts'
+import { sendTest } from './test_message.ts'
 
 const redeliver = query(redeliverSql, 'read')
 
