@@ -1,4 +1,4 @@
-import { appendFileSync, chmodSync, existsSync, rmSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -18,7 +18,8 @@ export function hasReplication(): boolean {
 
 interface Node {
   readonly name: string
-  readonly port: number
+  /** Undefined until it was first started. */
+  port: number | undefined
   readonly data: string
 }
 
@@ -40,7 +41,7 @@ export interface ReplicatedPair {
 export async function startReplicatedPair(): Promise<ReplicatedPair> {
   const directory = temporaryDirectory()
   chmodSync(directory, 0o777)
-  const [one, two] = ['one', 'two'].map((name) => ({ name, port: freePort(), data: join(directory, name) }))
+  const [one, two] = ['one', 'two'].map((name): Node => ({ name, port: undefined, data: join(directory, name) }))
   if (one === undefined || two === undefined) throw new Error('No nodes')
   let [primary, standby]: readonly [Node, Node] = [one, two]
 
@@ -51,15 +52,28 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
   }
   const control = (node: Node, ...words: readonly string[]) =>
     run([join(PROGRAMS, 'pg_ctl'), '-D', node.data, '-w', '-s', ...words])
-  const start = (node: Node) =>
+  const startAt = (node: Node, port: number) =>
     control(
       node,
       'start',
       '-l',
       `${node.data}.log`,
       '-o',
-      `-c listen_addresses=127.0.0.1 -c port=${node.port} -k ${directory}`,
+      `-c listen_addresses=127.0.0.1 -c port=${port} -k ${directory}`,
     )
+  const start = async (node: Node) => {
+    if (node.port !== undefined) return await startAt(node, node.port)
+    // Other tests look for free ports at the same time.
+    const ports = [freePort(), freePort(), freePort()]
+    for (const port of ports) {
+      const failure = await startAt(node, port).then(() => undefined, String)
+      if (failure === undefined) {
+        node.port = port
+        return
+      }
+      if (port === ports.at(-1)) throw new Error(`${failure}\n${readFileSync(`${node.data}.log`, 'utf8')}`)
+    }
+  }
   const ask = async <Row extends object>(node: Node, text: string): Promise<readonly Row[]> => {
     const db = openDatabase({ url: urlOf(node), clock: systemClock, log: silentLog, max: 1 })
     return await db.run<Row>(text, []).finally(() => db.close())

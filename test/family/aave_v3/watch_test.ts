@@ -21,7 +21,7 @@ import {
 } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { ownAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
@@ -42,7 +42,7 @@ let aave: AaveDevnet
 let wallets: readonly Address[]
 
 beforeAll(async () => {
-  const shared = await sharedAave()
+  const shared = await ownAave()
   devnet = shared.devnet
   aave = shared.aave
   const random = await aave.randomWallets(24, 60)

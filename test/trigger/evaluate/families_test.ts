@@ -13,7 +13,7 @@ import { type AssetName, MARKETS, type MarketName } from '../../devnet/aave_v3/a
 import { repayCall, setPriceCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { ownAave } from '../../devnet/aave_v3/shared.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
@@ -49,7 +49,7 @@ const running: RunningJob[] = []
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  const shared = await sharedAave()
+  const shared = await ownAave()
   devnet = shared.devnet
   aave = shared.aave
   positions = (await devnet.randomScenario(24, 30)).positions
