@@ -59,24 +59,27 @@ describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 o
     }
     const clients = Array.from({ length: CLIENTS }, client)
     const table: object[] = []
-    for (let round = 0; round < ROUNDS; round++) {
-      await more(100)
-      const how = round % 2 === 0 ? 'killed' : 'stopped'
-      const { endedMs, promotedMs } = await pair.takeOver(how)
-      await more(100)
-      const refused = outcomes.filter(({ status, atMs }) => status !== 200 && atMs >= endedMs)
-      const last = refused.at(-1)?.atMs ?? promotedMs
-      table.push({
-        round,
-        primary: how,
-        'takeover ms': Math.round(promotedMs - endedMs),
-        'refused after it, ms': Math.max(0, Math.round(last - promotedMs)),
-        refused: refused.length,
-      })
-      await pair.rebuild()
+    try {
+      for (let round = 0; round < ROUNDS; round++) {
+        await more(100)
+        const how = round % 2 === 0 ? 'killed' : 'stopped'
+        const { endedMs, promotedMs } = await pair.takeOver(how)
+        await more(100)
+        const refused = outcomes.filter(({ status, atMs }) => status !== 200 && atMs >= endedMs)
+        const last = refused.at(-1)?.atMs ?? promotedMs
+        table.push({
+          round,
+          primary: how,
+          'takeover ms': Math.round(promotedMs - endedMs),
+          'refused after it, ms': Math.max(0, Math.round(last - promotedMs)),
+          refused: refused.length,
+        })
+        await pair.rebuild()
+      }
+    } finally {
+      running = false
+      await Promise.all(clients)
     }
-    running = false
-    await Promise.all(clients)
     console.table(table)
 
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, 503]))

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -59,12 +60,11 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
       '-l',
       `${node.data}.log`,
       '-o',
-      `-c listen_addresses=127.0.0.1 -c port=${port} -k ${directory}`,
+      // The lock file of a Unix socket would stay after `kill -9`, and name a process that nobody has reaped yet.
+      `-c listen_addresses=127.0.0.1 -c port=${port} -c unix_socket_directories=''`,
     )
   const start = async (node: Node) => {
-    if (node.port !== undefined) return await startAt(node, node.port)
-    // Other tests look for free ports at the same time.
-    const ports = [freePort(), freePort(), freePort()]
+    const ports = node.port === undefined ? [freePort(), freePort(), freePort()] : [node.port]
     for (const port of ports) {
       const failure = await startAt(node, port).then(() => undefined, String)
       if (failure === undefined) {
@@ -151,9 +151,18 @@ function killAll({ data }: Node): void {
   }
 }
 
+/**
+ * A port that stays free while its server is down: those from 32768 up are lent to any connection that somebody opens,
+ * and a port that is the end of a connection cannot be listened at.
+ */
 function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = server
-  server.stop(true)
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    try {
+      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
+      return port
+    } catch {
+      // Somebody listens there.
+    }
+  }
 }
