@@ -4,6 +4,7 @@ import { keyCommands } from './command/account/key.ts'
 import { loginCommands } from './command/account/login.ts'
 import { organizationCommands } from './command/account/org.ts'
 import { settingsCommands } from './command/account/settings.ts'
+import { triggerCommands } from './command/account/trigger.ts'
 import { backupCommand } from './command/backup/backup.ts'
 import { restoreCommand } from './command/backup/restore.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
@@ -33,6 +34,7 @@ const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...instanceKeyCommands,
   ...creditCommands,
+  ...triggerCommands,
   ...settingsCommands,
   ...loginCommands,
 ]

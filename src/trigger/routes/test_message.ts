@@ -3,6 +3,8 @@ import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { MessageBody } from '../message.ts'
+import { findTrigger } from '../stored.ts'
+import { presentTrigger } from './present.ts'
 
 const add = query(testSql, 'read')
 
@@ -29,4 +31,22 @@ export async function sendTest(
     throw new CodedError('INVALID_REQUEST', `Cannot send a test message: expected at most ${TESTS_PER_HOUR} an hour`)
   }
   return row.id
+}
+
+/** Adds a test message about a trigger, for wherever its messages go; gives its id. Throws `CodedError` NOT_FOUND, too. */
+export async function sendTriggerTest(
+  db: Database,
+  { organizationId, id }: { readonly organizationId: string; readonly id: string },
+  atMs: number,
+): Promise<string> {
+  const trigger = await findTrigger(db, { organizationId, id })
+  const { chain_id, family, subject, when, name } = presentTrigger(trigger)
+  return await sendTest(db, {
+    organizationId,
+    triggerId: trigger.id,
+    webhookId: trigger.webhookId,
+    atMs,
+    text: `This is a test message about the trigger ${name ?? trigger.id}: nothing has happened.`,
+    data: { trigger_id: trigger.id, name, chain_id, family, subject, when },
+  })
 }

@@ -20,7 +20,7 @@ import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, fa
 import { presentDelivery, presentTrigger } from './present.ts'
 import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
-import { sendTest } from './test_message.ts'
+import { sendTriggerTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100
@@ -201,18 +201,7 @@ export function triggerRoutes(
       summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
       output: idOutput,
       async read(asked, { organizationId, requestedAtMs }) {
-        const { db } = services()
-        const trigger = await findTrigger(db, { organizationId, id: asked.id })
-        const { chain_id, family, subject, when, name } = presentTrigger(trigger)
-        const sent = await sendTest(db, {
-          organizationId,
-          triggerId: trigger.id,
-          webhookId: trigger.webhookId,
-          atMs: requestedAtMs,
-          text: `This is a test message about the trigger ${name ?? trigger.id}: nothing has happened.`,
-          data: { trigger_id: trigger.id, name, chain_id, family, subject, when },
-        })
-        return { data: { id: sent } }
+        return { data: { id: await sendTriggerTest(services().db, { organizationId, id: asked.id }, requestedAtMs) } }
       },
       present: (reply) => reply,
     }),

@@ -1,0 +1,48 @@
+import { readOrganization } from '../../account/organization.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { presentTrigger } from '../../trigger/routes/present.ts'
+import { sendTriggerTest } from '../../trigger/routes/test_message.ts'
+import { listTriggers } from '../../trigger/stored.ts'
+import type { Clause } from '../../trigger/trigger.ts'
+import { withOrganization } from '../account_database.ts'
+import type { Command } from '../command.ts'
+import { LIST_MAX, print, printRows } from '../print.ts'
+
+/** `trigger list|test`. */
+export const triggerCommands: readonly Command[] = [
+  {
+    name: 'trigger list',
+    positionals: ['organization'],
+    summary: 'List the triggers of an organization with their states, newest first',
+    run: async (args, io) => {
+      const triggers = await withOrganization(io, args.positionals[0] ?? '', async (db, organizationId) => {
+        await readOrganization(db, organizationId)
+        const found = await listTriggers(db, organizationId, { page: 1, limit: LIST_MAX })
+        return found.triggers.map(presentTrigger)
+      })
+      if (args.json) return print(triggers, { args, io, text: '' })
+      const rows = triggers.map(({ when, id, name, chain_id, family, state, value, changes }) => {
+        return { id, name, chain_id, family, when: clauseText(when), state, value, changes }
+      })
+      printRows(rows, { args, io, none: 'No trigger yet: POST /v1/triggers makes one' })
+    },
+  },
+  {
+    name: 'trigger test',
+    positionals: ['organization', 'trigger id'],
+    summary: 'Send a test message about a trigger to its webhook and the feed, ten an hour at most',
+    run: async (args, io) => {
+      const [organization = '', id = ''] = args.positionals
+      const sent = await withOrganization(io, organization, (db, organizationId) =>
+        sendTriggerTest(db, { organizationId, id }, systemClock.now()),
+      )
+      print({ id: sent }, { args, io, text: `Added message ${sent}, which a running service posts` })
+    },
+  },
+]
+
+function clauseText(clause: Clause): string {
+  if ('event' in clause) return clause.event.join(', ')
+  const { figure, ...condition } = clause
+  return `${figure} ${Object.entries(condition).flat().join(' ')}`
+}
