@@ -17,15 +17,37 @@ export function failuresOf(report: string): string {
     .join('\n\n')
 }
 
-/** Files in which a test failed, each once. */
-export function failedFilesOf(report: string): string[] {
-  return [...new Set(casesOf(report).flatMap(([, test = '']) => attributesOf(test)['file'] ?? []))]
+/** A run of `bun test`: where it ran, its report, and all that it said. */
+export interface TestRun {
+  readonly root: string
+  readonly report: string
+  readonly said: string
+}
+
+/**
+ * Files to run again, each once: those in which a test failed, and those that errors outside of tests name. None if
+ * another file has no result, as one that fails while it is loaded.
+ */
+export function failedFilesOf({ root, report, said }: TestRun): string[] {
+  const failed = casesOf(report).flatMap(([, test = '']) => attributesOf(test)['file'] ?? [])
+  const strays = strayErrorsOf(said.replaceAll(`${root}/`, '')).flatMap((text) => text.match(TEST_FILE) ?? [])
+  const suites = [...report.matchAll(/<testsuite ([^>]*)>/g)].map(([, suite = '']) => attributesOf(suite)['file'])
+  const known = new Set([...suites, ...failed, ...strays]).size
+  const count = Number(/^Ran \d+ tests? across (\d+) files?\./m.exec(said)?.[1])
+  return known === count ? [...new Set([...failed, ...strays])] : []
+}
+
+/** Errors outside of tests. The report leaves them out. */
+export function strayErrorsOf(said: string): string[] {
+  return [...said.matchAll(STRAY)].map(([, text = '']) => text.trim())
 }
 
 function casesOf(report: string) {
   return [...report.matchAll(/<testcase ([^>]*[^/])>\s*<failure([^>]*?)(?:\/>|>([\s\S]*?)<\/failure>)/g)]
 }
 
+const STRAY = /^# Unhandled error between tests\n-+\n([\s\S]*?)^-{10,}$/gm
+const TEST_FILE = /(?<![\w./-])test\/[\w./-]+_test\.ts\b/g
 const LINES_MAX = 12
 const WIDTH_MAX = 200
 const ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: '<', gt: '>', amp: '&' }

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './database.ts'
-import { failedFilesOf, failuresOf } from './failures.ts'
+import { failedFilesOf, failuresOf, strayErrorsOf } from './failures.ts'
 
 const FILE = `import { describe, expect, test } from 'bun:test'
 test('passes', () => {})
@@ -22,7 +22,6 @@ test('failuresOf() names place, test and reason of every failure, and the comman
   const run = (...words: string[]) => Bun.spawnSync([process.execPath, 'test', ...words], { cwd: directory })
   expect(run('--reporter=junit', `--reporter-outfile=${report}`).exitCode).toBe(1)
 
-  expect(failedFilesOf(await Bun.file(report).text())).toEqual(['test/odd_test.ts'])
   const [no = '', late = '', ...rest] = failuresOf(await Bun.file(report).text()).split('\n\n')
   expect(rest).toEqual([])
   expect(no.split('\n')).toEqual([
@@ -35,4 +34,43 @@ test('failuresOf() names place, test and reason of every failure, and the comman
   const again = run('test/odd_test.ts', '-t', 'says .no. to .this.').stderr.toString()
   expect(again).toContain(' 1 fail\n')
   expect(again).not.toContain(' 2 fail\n')
+})
+
+const PLAIN = "import { expect, test } from 'bun:test'\n"
+const FILES = {
+  'holds_test.ts': `${PLAIN}test('holds', () => {})`,
+  'fails_test.ts': `${PLAIN}test('fails', () => expect(1).toBe(2))`,
+  'absent_test.ts': `${PLAIN}import './nowhere.ts'\ntest('never runs', () => {})`,
+  'nameless_test.ts': `${PLAIN}throw 'no place'`,
+  // Throws while the next file is loaded, as a test does that was given up.
+  'late_test.ts': `${PLAIN}test('holds', () => void setTimeout(() => { throw new Error('late') }, 20))`,
+  'loads_test.ts': `${PLAIN}await Bun.sleep(200)\ntest('fails', () => expect(1).toBe(2))`,
+}
+
+test('failedFilesOf() leaves out no file that failed or was not run, and names none if it cannot tell', () => {
+  const cases: readonly (readonly [
+    files: readonly (keyof typeof FILES)[],
+    failed: readonly string[],
+    strays: number,
+  ])[] = [
+    [['holds_test.ts', 'fails_test.ts'], ['fails_test.ts'], 0],
+    [['fails_test.ts', 'absent_test.ts'], ['fails_test.ts', 'absent_test.ts'], 1],
+    [['late_test.ts', 'loads_test.ts'], ['late_test.ts', 'loads_test.ts'], 2],
+    [['holds_test.ts', 'nameless_test.ts'], [], 1],
+    [['fails_test.ts', 'nameless_test.ts'], [], 1],
+  ]
+  for (const [files, failed, strays] of cases) {
+    const root = temporaryDirectory()
+    mkdirSync(join(root, 'test'))
+    for (const file of files) writeFileSync(join(root, 'test', file), FILES[file])
+    const path = join(root, 'report.xml')
+    const words = ['test', '--no-isolate', '--reporter=junit', `--reporter-outfile=${path}`]
+    const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...words], { cwd: root })
+    const run = { root, said: stderr.toString(), report: readFileSync(path, 'utf8') }
+    expect([exitCode, failedFilesOf(run), strayErrorsOf(run.said).length]).toEqual([
+      1,
+      failed.map((file) => `test/${file}`),
+      strays,
+    ])
+  }
 })
