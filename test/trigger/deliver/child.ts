@@ -2,11 +2,14 @@ import { openDatabase } from '../../../src/db/pool.ts'
 import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { deliverer } from './scene.ts'
+import type { Post } from '../../../src/trigger/deliver/post.ts'
+import { deliverer, testPost } from './scene.ts'
 
-/** A process that posts what is due in the database at a URL, until it is killed. */
-const [url = '', leaseSec = ''] = process.argv.slice(2)
+/** A process that posts what is due in the database at a URL, until it is killed; each post names it. */
+const [url = '', leaseSec = '', postsMax = ''] = process.argv.slice(2)
 const db = openDatabase({ url, clock: systemClock, log: silentLog })
-const own = deliverer(db, { leaseSec: Number(leaseSec) })
+const send = testPost()
+const post: Post = (to, message) => send(to, { ...message, headers: { ...message.headers, 'x-pid': `${process.pid}` } })
+const own = deliverer(db, { post, leaseSec: Number(leaseSec), postsMax: Number(postsMax) })
 own.wakeBy(startJob(own.job).wake)
 setInterval(() => undefined, 1_000)

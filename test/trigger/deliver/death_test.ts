@@ -1,78 +1,119 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { Database } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount } from '../../account/scene.ts'
+import { spawnWatched, type Watched } from '../../devnet/watched.ts'
 import { cases } from '../../support/cases.ts'
-import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { startTestServer, type TestServer } from '../../support/database.ts'
+import { mulberry } from '../../support/random.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { addMany, createWebhook, outcomesOf } from './scene.ts'
 
-const KILLS = cases(100, 6)
-const LEASE_SEC = 2
-const WEBHOOKS = 4
-const EACH = 150 * KILLS
-/** Of a webhook. */
-const UNDER_WAY_MAX = 16
+const KILLS = cases(200, 6)
+const FREEZES = cases(5, 1)
+const RESTARTS = cases(5, 1)
+const LEASE_SEC = 1
+/** Messages under way in one process. */
+const POSTS_MAX = 32
+/** So many that those whom a death leaves leased for a while do not fill every webhook's places. */
+const WEBHOOKS = 30
+/** Messages of a webhook that are added at once, and how many may then wait. */
+const EACH = 4
+const BACKLOG = 200
 
-let database: TestDatabase
+let server: TestServer
+let db: Database
+const children = new Set<Watched>()
+
 beforeAll(async () => {
-  database = await testDatabase()
+  server = await startTestServer()
+  db = openDatabase({ url: server.url, clock: systemClock, log: silentLog })
+  await migrate(db)
 }, 60_000)
-afterAll(() => database.close(), 60_000)
+afterAll(async () => {
+  await Promise.all([...children].map((child) => child.stop('SIGKILL', 1_000)))
+  await db.close()
+  await server.close()
+}, 60_000)
 
-function startChild() {
-  const words = [process.execPath, join(import.meta.dir, 'child.ts'), database.url, String(LEASE_SEC)]
-  return Bun.spawn(words, { stdin: 'ignore', stdout: 'ignore', stderr: 'inherit' })
+function spawn(): Watched {
+  const words = [process.execPath, join(import.meta.dir, 'child.ts'), server.url, String(LEASE_SEC), String(POSTS_MAX)]
+  const child = spawnWatched(words, { stderr: 'inherit' })
+  children.add(child)
+  return child
 }
 
 test(
-  `two processes, ${KILLS} killed and some frozen beyond their lease: every message arrives, under one id`,
+  `two processes, ${KILLS} killed, ${FREEZES} frozen beyond their lease, the database restarted: all messages arrive`,
   async () => {
-    const { db } = database
+    const random = mulberry(24)
+    const posts = new Map<string, number>()
+    const arrived = new Set<string>()
     const receiver = await startReceiver({
       plain: true,
-      behave: (response) => void setTimeout(() => response.end(), 5 * Math.random()),
+      behave(response, { headers }) {
+        const pid = String(headers['x-pid'])
+        posts.set(pid, (posts.get(pid) ?? 0) + 1)
+        arrived.add(String(headers['webhook-id']))
+        setTimeout(() => response.end(), 20 * Math.random())
+      },
     })
     const { organizationId } = await createAccount(db)
+    const url = `http://127.0.0.1:${receiver.port}/`
+    const webhooks = await Promise.all(Array.from({ length: WEBHOOKS }, () => createWebhook(db, organizationId, url)))
     const ids: string[] = []
-    for (let index = 0; index < WEBHOOKS; index++) {
-      const webhookId = await createWebhook(db, organizationId, `http://127.0.0.1:${receiver.port}/`)
-      ids.push(...(await addMany(db, { organizationId, webhookId, count: EACH })))
+    /** There is always something to do, and never too much of it. */
+    const add = async () => {
+      if (ids.length - arrived.size > BACKLOG) return false
+      for (const webhookId of webhooks) ids.push(...(await addMany(db, { organizationId, webhookId, count: EACH })))
+      return false
     }
-    const children = [startChild(), startChild()]
-    let frozen = 0
-    for (let kill = 0; kill < KILLS; kill++) {
-      const before = receiver.received.length
-      const isAllSent = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size === ids.length
-      await until('posts', () => receiver.received.length > before + 20 || isAllSent(), 30_000)
-      await Bun.sleep(50 * Math.random())
-      const index = kill % children.length
-      const victim = children[index]
-      if (kill % 5 === 4) {
-        frozen++
-        victim?.kill('SIGSTOP')
+    const harms = [
+      ...Array.from({ length: KILLS }, () => 'kill' as const),
+      ...Array.from({ length: FREEZES }, () => 'freeze' as const),
+      ...Array.from({ length: RESTARTS }, () => 'restart' as const),
+    ].sort(() => random() - 0.5)
+    const alive = [spawn(), spawn()]
+    for (const [turn, harm] of harms.entries()) {
+      const victim = alive[turn % 2]
+      if (victim === undefined) throw new Error('Expected a process')
+      const pid = String(victim.pid)
+      // It is in the middle of its work: who has posted nothing yet has nothing to lose.
+      const before = posts.get(pid) ?? 0
+      const isAtWork = () => (posts.get(pid) ?? 0) > before + 5
+      await until('posts of the next victim', () => isAtWork() || add(), 30_000)
+      await Bun.sleep(20 * random())
+      if (harm === 'kill') {
+        await victim.stop('SIGKILL', 1_000)
+        children.delete(victim)
+        alive[turn % 2] = spawn()
+      } else if (harm === 'freeze') {
+        process.kill(victim.pid, 'SIGSTOP')
         await Bun.sleep(LEASE_SEC * 1_000 + 500)
-        victim?.kill('SIGCONT')
-        await Bun.sleep(100)
+        process.kill(victim.pid, 'SIGCONT')
+      } else {
+        await server.stop()
+        await server.start()
       }
-      victim?.kill('SIGKILL')
-      await victim?.exited
-      children[index] = startChild()
     }
-    await until('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === ids.length, 60_000)
-    for (const child of children) child.kill('SIGKILL')
-    await Promise.all(children.map((child) => child.exited))
+    const delivered = async () => (await outcomesOf(db, organizationId))['delivered'] ?? 0
+    await until('all delivered', async () => (await delivered()) === ids.length, 60_000)
 
-    const sent = receiver.received.map(({ headers }) => headers['webhook-id'] ?? '')
-    expect([...new Set(sent)].sort()).toEqual([...ids].sort())
-    // What was under way at a death is sent again; what a frozen process had under way, too.
-    expect(sent.length - ids.length).toBeLessThanOrEqual((KILLS + frozen) * WEBHOOKS * UNDER_WAY_MAX)
     const bodies = new Map<string, string>()
     for (const { headers, body } of receiver.received) {
       const id = headers['webhook-id'] ?? ''
       expect(bodies.get(id) ?? body).toBe(body)
       bodies.set(id, body)
     }
+    expect([...bodies.keys()].sort()).toEqual([...ids].sort())
+    // What was under way is sent again: that of a process which died or froze, that of both if the database was away.
+    const twice = receiver.received.length - ids.length
+    expect(twice).toBeLessThanOrEqual((KILLS + FREEZES + 2 * RESTARTS) * POSTS_MAX)
     await receiver.stop()
   },
   { timeout: 60_000 + KILLS * 10_000 },
