@@ -59,6 +59,7 @@ import triggerPause from './functions/trigger_pause.sql' with { type: 'text' }
 import triggerSighted from './functions/trigger_sighted.sql' with { type: 'text' }
 import triggerCommit from './functions/trigger_commit.sql' with { type: 'text' }
 import triggerHour from './functions/trigger_hour.sql' with { type: 'text' }
+import triggerLines from './functions/trigger_lines.sql' with { type: 'text' }
 import triggerTake from './functions/trigger_take.sql' with { type: 'text' }
 import walletEntryStore from './functions/wallet_entry_store.sql' with { type: 'text' }
 import watchCreate from './functions/watch_create.sql' with { type: 'text' }
@@ -131,6 +132,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'trigger_sighted', text: triggerSighted },
   { name: 'trigger_commit', text: triggerCommit },
   { name: 'trigger_hour', text: triggerHour },
+  { name: 'trigger_lines', text: triggerLines },
   { name: 'trigger_take', text: triggerTake },
   { name: 'wallet_entry_store', text: walletEntryStore },
   { name: 'watch_create', text: watchCreate },

@@ -163,6 +163,12 @@ export const triggerHour = callValue<
   number
 >('background', { name: 'trigger_hour', params: ['hour', 'limit'] })
 
+/** Lines that have triggers, of whatever chains; none if the operator switched triggers off. */
+export const triggerLines = callRows<
+  Record<never, never>,
+  { chain_id: string; finality: string; shard: number }
+>('background', { name: 'trigger_lines', params: [], columns: ['chain_id', 'finality', 'shard'] })
+
 /** Makes a process the one that evaluates a line, or keeps it that for so long. */
 export const triggerTake = callRows<
   { chainId: string | number; finality: string; shard: number; holder: string; sec: number },

@@ -621,10 +621,10 @@ declare module '*/queries/watch_delete.sql' {
   export default text
 }
 
-declare module '*/queries/watch_line_list.sql' {
+declare module '*/queries/watch_line_report.sql' {
   const text: SqlText<
-    [chain_ids: readonly string[]],
-    { chain_id: string; finality: string; shard: number }
+    [],
+    { chain_id: string; finality: string; holder: string | null; block: string | null; age_sec: number | null; blind_since: Date | null }
   >
   export default text
 }

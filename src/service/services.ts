@@ -25,6 +25,7 @@ import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
+import { readTriggerLines } from '../trigger/report.ts'
 import { hostNames } from './address/host_names.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
@@ -176,6 +177,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
+  const readLines = async () => (config.featuresOff.includes('triggers') ? [] : readTriggerLines(db))
   const app = await life.start({
     name: 'requests',
     start: () =>
@@ -200,6 +202,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
           chains: probes,
           history: historyProbe(history),
           quorum: dissents.report,
+          triggers: readLines,
           solana: () => solanaOffers(clients),
         },
         operatorApart: config.operatorPort !== undefined,

@@ -1,7 +1,6 @@
-import linesSql from '../../sql/queries/watch_line_list.sql' with { type: 'text' }
+import { triggerLines } from '../../sql/functions.ts'
 import { blockAgeMaxSec, finalAgeMaxSec } from '../chain/block_age.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import type { Watched } from '../family/family.ts'
 import type { AccountWatcher, Watcher, WatchPlace } from '../family/watch.ts'
 import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job.ts'
@@ -13,9 +12,8 @@ import { lineJob } from './evaluate/loop.ts'
 import { createLineMetrics } from './evaluate/metrics.ts'
 import { slotsJob } from './evaluate/slots.ts'
 import type { Telling } from './evaluate/tell.ts'
+import { unservedJob } from './evaluate/unserved.ts'
 import { HEAD_NAMES, type HeadName, type Trigger } from './trigger.ts'
-
-const listLines = query(linesSql, 'background')
 
 /** What evaluates triggers. */
 export interface TriggersOptions {
@@ -44,8 +42,8 @@ const ORGANIZATIONS_MAX = 500
 /** Jitter of jobs lengthens a pause by a tenth at most; the hour has begun for everybody a second after it did. */
 const HOUR_LATE_MS = 1_000
 const RETRY_MS = { least: 1_000, most: 30_000 }
-/** Slots pass by quickly, and are read in turn. */
-const SOLANA_BLIND_SEC = 60
+/** Slots pass by quickly, and are read in turn; of chains that are not served nobody knows how long blocks take. */
+const BLIND_SEC = 60
 
 /** Evaluates triggers, and charges for them each hour, until it is stopped. */
 export function startTriggers(options: TriggersOptions): { stop(): void } {
@@ -54,16 +52,17 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
   const running = new Map<string, RunningJob>()
   const telling = tellingOf(options)
   const readers = readersOf(options)
-  const chainIds = [...clients.keys(), ...(solanaChainId === undefined ? [] : [solanaChainId])].map(String)
-
-  function jobOf(chainId: number, finality: HeadName, shard: number): Job | undefined {
+  function jobOf(chainId: number, finality: HeadName, shard: number): Job {
     const { holder, leaseSec = LEASE_SEC } = options
     const client = clients.get(chainId)
     const own = { db, holder, recorder, clock, log }
     if (client === undefined) {
-      const line: Line = { chainId, chainName: 'Solana', finality, shard, blindAfterSec: SOLANA_BLIND_SEC, leaseSec }
-      const { accounts: watchers } = readers()
-      return finality === 'latest' ? slotsJob({ ...own, line, telling: telling(line), watchers }) : undefined
+      const isSolana = chainId === solanaChainId
+      const chainName = isSolana ? 'Solana' : `chain ${chainId}`
+      const line: Line = { chainId, chainName, finality, shard, blindAfterSec: BLIND_SEC, leaseSec }
+      if (isSolana) return slotsJob({ ...own, line, telling: telling(line), watchers: readers().accounts })
+      log.warn({ msg: 'Triggers are not evaluated: their chain is not served', chainId })
+      return unservedJob({ line, db, holder, log })
     }
     const { chain } = client
     const blindAfterSec = Math.ceil(finality === 'latest' ? blockAgeMaxSec(chain) : finalAgeMaxSec(chain))
@@ -76,7 +75,7 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
     retryMs: RETRY_MS,
     failed: (error) => log.error({ msg: 'Could not look for triggers', error }),
     async round() {
-      const lines = await listLines(db, [chainIds])
+      const lines = await triggerLines(db, {})
       const wanted = new Map(lines.map((each) => [`${each.chain_id} ${each.finality} ${each.shard}`, each]))
       for (const [key, job] of running) {
         if (wanted.has(key)) continue
@@ -86,8 +85,7 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
       for (const [key, { chain_id, finality, shard }] of wanted) {
         const name = HEAD_NAMES.find((each) => each === finality)
         if (running.has(key) || name === undefined) continue
-        const job = jobOf(Number(chain_id), name, shard)
-        if (job !== undefined) running.set(key, startJob(job, jobs))
+        running.set(key, startJob(jobOf(Number(chain_id), name, shard), jobs))
       }
       return LOOK_MS
     },

@@ -15,10 +15,11 @@ import { type Examination, examineEvm } from './evm.ts'
 import { examineNames } from './names.ts'
 import { examineSolana } from './solana.ts'
 import { examineTokens } from './tokens.ts'
+import { examineTriggers } from './triggers.ts'
 
 /** What was examined. Endpoints are counted, as their addresses may hold secrets. */
 interface Report {
-  /** `database`, or `chain 1 (Ethereum), endpoint 2`. */
+  /** `database`, `triggers`, or `chain 1 (Ethereum), endpoint 2`. */
   readonly part: string
   /** The chain of an endpoint, which others of that chain can stand in for. */
   readonly chainId?: number
@@ -36,19 +37,29 @@ export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'Ask the database and every endpoint what they can do',
   async run(args, io) {
-    const reports = [await databaseReport(io), ...(await endpointReports(io)), listenerReport(io.config())]
+    const reports = [...(await databaseReports(io)), ...(await endpointReports(io)), listenerReport(io.config())]
     const useless = uselessOf(reports)
     print({ usable: useless.length === 0, reports }, { args, io, text: reports.map(reportText).join('\n\n') })
     if (useless.length > 0) throw new CommandError(`Cannot serve everything: nothing usable for ${useless.join(', ')}`)
   },
 }
 
-async function databaseReport(io: CommandIo): Promise<Report> {
-  const findings = await withDatabase(io, (db) => examineDatabase(db, systemClock)).catch((error: unknown) => {
+/** The database, and whether triggers are evaluated if it can be used. */
+async function databaseReports(io: CommandIo): Promise<readonly Report[]> {
+  const config = io.config()
+  const found = await withDatabase(io, async (db) => {
+    const findings = await examineDatabase(db, systemClock)
+    const isUsable = findings.every(isNotFailed)
+    return { findings, triggers: isUsable ? await examineTriggers(db, config) : undefined }
+  }).catch((error: unknown) => {
     if (!(error instanceof CommandError || error instanceof UnavailableError)) throw error
-    return [failed('answers', error.message, 'nothing can be charged or logged, so nothing is answered')]
+    const cost = 'nothing can be charged or logged, so nothing is answered'
+    return { findings: [failed('answers', error.message, cost)], triggers: undefined }
   })
-  return { part: 'database', findings: [...tlsOf(io.config()), ...findings] }
+  return [
+    { part: 'database', findings: [...tlsOf(config), ...found.findings] },
+    ...(found.triggers === undefined ? [] : [{ part: 'triggers', findings: found.triggers }]),
+  ]
 }
 
 /** Nothing to say of a database on this machine, or of one whose certificate is checked. */
@@ -115,7 +126,11 @@ function uselessOf(reports: readonly Report[]): readonly string[] {
 }
 
 function isUsable({ findings }: Report): boolean {
-  return findings.every(({ verdict }) => verdict !== 'failed')
+  return findings.every(isNotFailed)
+}
+
+function isNotFailed({ verdict }: Finding): boolean {
+  return verdict !== 'failed'
 }
 
 function nameOf({ part, chainId }: Report): string {

@@ -11,7 +11,7 @@ const READINESS = closedObject({
   reasons: {
     type: 'array',
     items: closedObject({
-      part: { type: 'string', description: '`process`, `database`, or `chain 1`.' },
+      part: { type: 'string', description: '`process`, `database`, `chain 1`, or `triggers of chain 1`.' },
       reason: { type: 'string', description: 'For people.' },
     }),
     description: 'What does not answer, even if readiness does not depend on it, as on one chain of several.',
@@ -41,6 +41,21 @@ const READINESS = closedObject({
     description:
       'By chain id, where several endpoints must give the same bytes: those that did not within the last ten minutes, ' +
       'by their place in the configuration, from 1.',
+  },
+  triggers: {
+    type: 'array',
+    items: closedObject({
+      chain_id: { type: 'integer' },
+      finality: { type: 'string' },
+      holder: { type: ['string', 'null'], description: 'The process that evaluates them; null if none does.' },
+      block: { type: ['integer', 'null'], description: 'Where they were evaluated last; null if nowhere yet.' },
+      age_sec: { type: ['integer', 'null'], description: 'How long ago that was.' },
+      blind_since: {
+        type: ['string', 'null'],
+        description: 'Since when some are not evaluated, once that was told; ISO 8601.',
+      },
+    }),
+    description: 'How far triggers are evaluated, by whichever process. Readiness does not depend on it.',
   },
   solana: {
     type: 'array',

@@ -28,8 +28,23 @@ export interface Probes {
   readonly history?: () => Promise<Readonly<Record<string, HistoryProgress>>>
   /** By chain id, of those where several endpoints must give the same bytes; only told. */
   readonly quorum?: () => Readonly<Record<string, QuorumDissents>>
+  /** Of all processes; only told. */
+  readonly triggers?: () => Promise<readonly TriggerLine[]>
   /** By endpoint, in the order of the configuration; only told. Absent if Solana is not served. */
   readonly solana?: (() => readonly SolanaOffers[]) | undefined
+}
+
+/** How far the triggers of a chain are evaluated that wait for the same finality. */
+export interface TriggerLine {
+  readonly chain_id: number
+  readonly finality: string
+  /** Names the process that evaluates them; null if none does. */
+  readonly holder: string | null
+  /** The block at which they were evaluated last, and how long ago, seconds; null if they never were. */
+  readonly block: number | null
+  readonly age_sec: number | null
+  /** Since when they are not evaluated, if anybody was told so. ISO 8601. */
+  readonly blind_since: string | null
 }
 
 /** What one endpoint of Solana offers besides reading accounts; null if it was not asked lately. */
@@ -40,7 +55,7 @@ interface SolanaOffers {
 
 /** Something that is not as it should be. */
 export interface ReadinessReason {
-  /** `process`, `database`, or `chain 1`. */
+  /** `process`, `database`, `chain 1`, or `triggers of chain 1`. */
   readonly part: string
   readonly reason: string
 }
@@ -57,6 +72,8 @@ interface Readiness {
   readonly history: Readonly<Record<string, HistoryProgress>>
   /** By chain id; empty if one endpoint is enough everywhere. */
   readonly quorum: Readonly<Record<string, QuorumDissents>>
+  /** Empty if there are none to evaluate. */
+  readonly triggers: readonly TriggerLine[]
   /** Empty if Solana is not served. */
   readonly solana: readonly SolanaOffers[]
 }
@@ -84,9 +101,11 @@ async function ask({
   chains,
   history = async () => ({}),
   quorum = () => ({}),
+  triggers = async () => [],
   solana = () => [],
 }: Probes): Promise<Readiness> {
   const coverage = history().catch(() => ({}))
+  const watching = triggers().catch(() => [])
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
     ...[...chains.values()].map((probe) => answers(probe)),
@@ -96,16 +115,19 @@ async function ask({
   const isThere = databaseReady === true
   const ready = isThere && chainReady
   // Asked only of a database that answers.
+  const lines = isThere ? await watching : []
   return {
     ready,
     reasons: [
       ...reasonsOf('database', databaseReady, 'it does not answer'),
       ...[...chains.keys()].flatMap((id, index) => reasonsOf(`chain ${id}`, chainsReady[index], NO_ENDPOINT)),
+      ...lines.flatMap(blindnessOf),
     ],
     database: isThere,
     chains: byId,
     history: isThere ? await coverage : {},
     quorum: quorum(),
+    triggers: lines,
     solana: solana(),
   }
 }
@@ -114,6 +136,11 @@ const NO_ENDPOINT = 'no endpoint answers from a recent block'
 
 function reasonsOf(part: string, answer: boolean | string | undefined, usual: string): readonly ReadinessReason[] {
   return answer === true ? [] : [{ part, reason: typeof answer === 'string' ? answer : usual }]
+}
+
+function blindnessOf({ chain_id, blind_since }: TriggerLine): readonly ReadinessReason[] {
+  if (blind_since === null) return []
+  return [{ part: `triggers of chain ${chain_id}`, reason: `not evaluated since ${blind_since}` }]
 }
 
 async function answers(probe: Probe): Promise<boolean | string> {

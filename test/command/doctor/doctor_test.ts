@@ -4,8 +4,10 @@ import type { CommandIo } from '../../../src/command/command.ts'
 import { doctorCommand } from '../../../src/command/doctor/doctor.ts'
 import { type Finding, good } from '../../../src/lib/finding.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
+import { createAccount } from '../../account/scene.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { createTrigger } from '../../trigger/scene.ts'
 
 interface Report {
   readonly usable: boolean
@@ -53,12 +55,13 @@ test('tells of the database and of every endpoint, in order and without their ad
   expect(usable).toBe(true)
   expect(reports.map(({ part }) => part)).toEqual([
     'database',
+    'triggers',
     'chain 1 (Ethereum), endpoint 1',
     'chain 1 (Ethereum), endpoint 2',
     'listener',
   ])
   expect(reports.at(-1)?.findings).toEqual([good('names', 'answers under addresses, localhost')])
-  const [server, first, second] = reports.map(({ findings }) =>
+  const [server, triggers, first, second] = reports.map(({ findings }) =>
     Object.fromEntries(findings.map((finding) => [finding.check, finding])),
   )
   expect(server).toMatchObject({
@@ -70,9 +73,48 @@ test('tells of the database and of every endpoint, in order and without their ad
   })
   const { rows } = { rows: await database.db.run<{ fsync: string }>('show fsync', []) }
   expect(server?.['fsync']?.found).toBe(rows[0]?.fsync ?? '')
+  expect(triggers).toEqual({ 'to evaluate': good('to evaluate', 'none') })
   expect(first).toMatchObject({ answers: { verdict: 'failed', cost: 'nothing is read from it' } })
   expect(second).toMatchObject({ head: { verdict: 'good' }, 'state override': { verdict: 'good' } })
   expect(text).not.toMatch(/secret|127\.0\.0\.1|postgres:/)
+}, 60_000)
+
+test('says of each chain whether its triggers are evaluated, and why they are not', async () => {
+  const { db, url } = await testDatabase()
+  const { organizationId, apiKeyId } = await createAccount(db)
+  for (const chainId of [1, 10, 137, 8453]) await createTrigger(db, { organizationId, apiKeyId, chainId })
+  await db.run(
+    `insert into watch_cursor (chain_id, finality, shard, holder, lease_until, block)
+     select id, 'latest', 0, 'process ' || id, now() + case id when 137 then '-1 minute' else '1 minute' end::interval, 7
+     from unnest(array[1, 10, 137]) c (id)`,
+    [],
+  )
+  await db.run(
+    `insert into watch_sight (chain_id, finality, shard, family, block, at)
+     select id, 'latest', 0, 'aave-v3', 7, now() from unnest(array[1, 10, 137]) c (id)`,
+    [],
+  )
+  await db.run(
+    `insert into watch_blind (organization_id, chain_id, finality, shard, webhook_id, since_at)
+     values ($1, 10, 'latest', 0, '', '2026-01-02T03:04:05Z')`,
+    [organizationId],
+  )
+  const chains = { CHAINS: '1,10,137', RPC_URL_1: anvil.rpcUrl, RPC_URL_10: anvil.rpcUrl, RPC_URL_137: anvil.rpcUrl }
+  const findings = async (env: Readonly<Record<string, string>> = {}) => {
+    const { text } = await doctor({ DATABASE_URL: url, ...chains, ...env })
+    const { reports }: Report = JSON.parse(text)
+    return reports.find(({ part }) => part === 'triggers')?.findings.map(({ verdict, found }) => [verdict, found])
+  }
+  expect(await findings()).toEqual([
+    ['good', expect.stringMatching(/^block 7, \d s ago, by process 1$/)],
+    [
+      'lack',
+      expect.stringMatching(/^block 7, \d s ago, blind since 2026-01-02T03:04:05.000Z; its endpoints do not answer$/),
+    ],
+    ['lack', expect.stringMatching(/^block 7, \d s ago; no process evaluates$/)],
+    ['lack', 'not evaluated yet; CHAINS lacks it'],
+  ])
+  expect(await findings({ TRIGGERS: 'off' })).toEqual([['good', 'off (TRIGGERS)']])
 }, 60_000)
 
 test('fails if a chain or the database cannot be used, and still says everything', async () => {

@@ -1,0 +1,19 @@
+import reportSql from '../../sql/queries/watch_line_report.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import type { TriggerLine } from '../http/page/probes.ts'
+
+const reportLines = query(reportSql, 'read')
+
+/** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
+export async function readTriggerLines(db: Database): Promise<readonly TriggerLine[]> {
+  const rows = await reportLines(db, [])
+  return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
+    chain_id: Number(chain_id),
+    finality,
+    holder,
+    block: block === null ? null : Number(block),
+    age_sec: age_sec === null ? null : Math.round(age_sec),
+    blind_since: blind_since?.toISOString() ?? null,
+  }))
+}
