@@ -18,6 +18,7 @@ import midnightRow0015 from './migrations/0015_midnight_row.sql' with { type: 't
 import watch0016 from './migrations/0016_watch.sql' with { type: 'text' }
 import idempotency0017 from './migrations/0017_idempotency.sql' with { type: 'text' }
 import delivery0018 from './migrations/0018_delivery.sql' with { type: 'text' }
+import deadLetter0019 from './migrations/0019_dead_letter.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -87,6 +88,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: '0016_watch', text: watch0016 },
   { version: 17, name: '0017_idempotency', text: idempotency0017 },
   { version: 18, name: '0018_delivery', text: delivery0018 },
+  { version: 19, name: '0019_dead_letter', text: deadLetter0019 },
 ]
 
 /** Every function, after those that it calls. */

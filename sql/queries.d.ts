@@ -325,6 +325,14 @@ declare module '*/queries/message_list_after.sql' {
   export default text
 }
 
+declare module '*/queries/message_list_dead.sql' {
+  const text: SqlText<
+    [organization_id: string, max: string | number, skip: string | number],
+    { id: string; type: string; watch_id: string | null; change: string | null; created_at: Date; webhook_id: string | null; due_at: Date | null; outcome: string | null; total: string; tries: string }
+  >
+  export default text
+}
+
 declare module '*/queries/message_list_watch.sql' {
   const text: SqlText<
     [organization_id: string, watch_id: string, max: string | number, skip: string | number],

@@ -1973,6 +1973,21 @@ export interface Answers {
     })[]
     request_id: string
   }
+  'GET /admin/v1/triggers': {
+    data: {
+      lines: ({
+        chain_id: number
+        finality: string
+        holder: string | null
+        block: number | null
+        age_sec: number | null
+        blind_since: string | null
+      })[]
+      messages_due: number
+      oldest_due_sec: number
+    }
+    request_id: string
+  }
   'GET /admin/v1/session': {
     data: {
       by: 'token' | 'session'
@@ -2137,6 +2152,261 @@ export interface Answers {
       allowed_endpoints: string[] | null
       credits_per_day: number | null
       key: string
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/triggers': {
+    data: ({
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/triggers/{id}': {
+    data: {
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'PATCH /dashboard/v1/triggers/{id}': {
+    data: {
+      id: string
+      name: string | null
+      chain_id: number
+      family: string
+      subject: Record<string, string>
+      when: {
+        figure: string
+        below: string
+      } | {
+        figure: string
+        above: string
+      } | {
+        figure: string
+        is: boolean
+      } | {
+        event: string[]
+      }
+      clear: string | null
+      for_blocks: number
+      finality: 'latest' | 'safe' | 'finalized'
+      webhook_id: string | null
+      state: 'armed' | 'pending' | 'fired' | 'paused' | 'blind' | 'expired'
+      paused_for: 'owner' | 'credits' | null
+      value: string | null
+      changes: number
+      since_block: number | null
+      expires_at: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'DELETE /dashboard/v1/triggers/{id}': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/triggers/{id}/test': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/triggers/{id}/deliveries': {
+    data: ({
+      id: string
+      type: 'trigger.fired' | 'trigger.cleared' | 'trigger.reverted' | 'trigger.paused' | 'trigger.blind' | 'trigger.sighted' | 'webhook.test'
+      change: number | null
+      created_at: string
+      webhook_id: string | null
+      status: 'due' | 'delivered' | 'dead' | 'feed'
+      next_try_at: string | null
+      tries: ({
+        at: string
+        status_code: number | null
+        failure: string | null
+        latency_ms: number
+      })[]
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/webhooks': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+      secret: string
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/webhooks': {
+    data: ({
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    })[]
+    request_id: string
+  }
+  'GET /dashboard/v1/webhooks/{id}': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'PATCH /dashboard/v1/webhooks/{id}': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+    }
+    request_id: string
+  }
+  'DELETE /dashboard/v1/webhooks/{id}': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/webhooks/{id}/rotate': {
+    data: {
+      id: string
+      url: string
+      name: string
+      public_key: string
+      status: 'active' | 'failing' | 'stopped'
+      failing_since: string | null
+      overlap_until: string | null
+      created_at: string
+      secret: string
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/webhooks/{id}/test': {
+    data: {
+      id: string
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/webhooks/{id}/redeliver': {
+    data: {
+      redelivered: number
+      more: boolean
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/dead-letters': {
+    data: ({
+      trigger_id: string | null
+      id: string
+      type: 'trigger.fired' | 'trigger.cleared' | 'trigger.reverted' | 'trigger.paused' | 'trigger.blind' | 'trigger.sighted' | 'webhook.test'
+      change: number | null
+      created_at: string
+      webhook_id: string | null
+      status: 'due' | 'delivered' | 'dead' | 'feed'
+      next_try_at: string | null
+      tries: ({
+        at: string
+        status_code: number | null
+        failure: string | null
+        latency_ms: number
+      })[]
+    })[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
     }
     request_id: string
   }

@@ -79,12 +79,6 @@ export function forget(cookie: SessionCookie): Readonly<Record<string, string>> 
   return { 'set-cookie': setCookie(cookie, { value: undefined, secure: false }) }
 }
 
-/** The organization that is signed in. */
-export function organizationOf({ organizationId }: Identity): string {
-  if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
-  return organizationId
-}
-
 /** Who acts, for the audit list. */
 export function actorOf({ by, sessionId, organizationId }: Identity): Actor {
   if (by === 'token') return { kind: 'token', sessionId: null }

@@ -10,11 +10,12 @@ import {
   revokeKey,
 } from '../account/api_key.ts'
 import type { Database } from '../db/database.ts'
+import { organizationOf } from '../http/plane/signed_in.ts'
 import { pagination } from '../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../http/request/schema.ts'
 import { type ActContext, type FreeRoute, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { actorOf, organizationOf } from './access.ts'
+import { actorOf } from './access.ts'
 import { apiKeySchema, newApiKeySchema } from './schema.ts'
 import { requireEndpoints, type Switchboard } from './switches.ts'
 

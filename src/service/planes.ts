@@ -6,11 +6,13 @@ import { createUnmeteredPlane, type Plane } from '../http/plane/plane.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
-import { operatorAccess, organizationAccess, sessionCookies, signIn } from '../operator/access.ts'
+import { DASHBOARD_PREFIX, operatorAccess, organizationAccess, sessionCookies, signIn } from '../operator/access.ts'
 import type { ChainReport } from '../operator/admin/chain_routes.ts'
 import { adminPlane } from '../operator/admin/routes.ts'
 import { dashboardPlane } from '../operator/organization/routes.ts'
 import { createHistoryReports } from '../operator/report/histories.ts'
+import { readTriggerReport } from '../trigger/report.ts'
+import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'
 import type { Config } from './config/config.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
 
@@ -49,19 +51,22 @@ export function describePlanes(config: Config): { readonly operator: string; rea
 }
 
 function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>) {
-  const { publicUrl, operatorPort } = config
+  const { publicUrl, operatorPort, featuresOff } = config
+  const hasTriggers = !featuresOff.includes('triggers')
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
   const board = switchboardOf(config)
   const readHistories = createHistoryReports(db)
+  const readTriggers = hasTriggers ? () => readTriggerReport(db) : undefined
   return {
     cookies,
-    admin: adminPlane({ db, cookie: cookies.operator, board, readChains, readHistories }),
+    admin: adminPlane({ db, cookie: cookies.operator, board, readChains, readHistories, readTriggers }),
     dashboard: dashboardPlane({
       db,
       cookie: cookies.organization,
       board,
       templateOf: (path) => loggedTemplateOf(table, path),
+      further: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
     }),
   }
 }

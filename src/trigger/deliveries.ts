@@ -1,8 +1,10 @@
+import deadSql from '../../sql/queries/message_list_dead.sql' with { type: 'text' }
 import listSql from '../../sql/queries/message_list_watch.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 
 const list = query(listSql, 'read')
+const listDead = query(deadSql, 'read')
 
 /** What became of a message. `feed`: it was for the feed only. */
 export type DeliveryStatus = 'due' | 'delivered' | 'dead' | 'feed'
@@ -18,6 +20,12 @@ export interface Delivery {
   readonly status: DeliveryStatus
   readonly nextTryAt: Date | null
   readonly tries: readonly DeliveryTry[]
+}
+
+/** One whose tries are over without success. */
+interface DeadLetter extends Delivery {
+  /** Null if it is about none. */
+  readonly triggerId: string | null
 }
 
 /** A try. What the receiver said besides its status is kept nowhere. */
@@ -47,7 +55,25 @@ export async function listDeliveries(
     const { total } = await listDeliveries(db, { organizationId, triggerId, page: 1, limit: 1 })
     return { deliveries: [], total }
   }
-  const deliveries = rows.map((row) => ({
+  return { deliveries: rows.map(deliveryOf), total: Number(rows[0]?.total ?? 0) }
+}
+
+/** A page of the messages of an organization whose tries are over without success, newest first. */
+export async function listDeadLetters(
+  db: Database,
+  { organizationId, page, limit }: { readonly organizationId: string; readonly page: number; readonly limit: number },
+): Promise<{ readonly deliveries: readonly DeadLetter[]; readonly total: number }> {
+  const rows = await listDead(db, [organizationId, String(limit), String((page - 1) * limit)])
+  if (rows.length === 0 && page > 1) {
+    const { total } = await listDeadLetters(db, { organizationId, page: 1, limit: 1 })
+    return { deliveries: [], total }
+  }
+  const deliveries = rows.map((row) => ({ ...deliveryOf(row), triggerId: row.watch_id }))
+  return { deliveries, total: Number(rows[0]?.total ?? 0) }
+}
+
+function deliveryOf(row: Awaited<ReturnType<typeof list>>[number]): Delivery {
+  return {
     id: row.id,
     type: row.type,
     change: row.change === null ? null : Number(row.change),
@@ -61,8 +87,7 @@ export async function listDeliveries(
       failure: each.failure,
       latencyMs: each.latency_ms,
     })),
-  }))
-  return { deliveries, total: Number(rows[0]?.total ?? 0) }
+  }
 }
 
 function statusOf(row: Awaited<ReturnType<typeof list>>[number]): DeliveryStatus {

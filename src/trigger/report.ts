@@ -2,11 +2,12 @@ import reportSql from '../../sql/queries/watch_line_report.sql' with { type: 'te
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { TriggerLine } from '../http/page/probes.ts'
+import { countDue } from './deliver/queue.ts'
 
 const reportLines = query(reportSql, 'read')
 
 /** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
-export async function readTriggerLines(db: Database): Promise<readonly TriggerLine[]> {
+export async function readTriggerLines(db: Database): Promise<TriggerLine[]> {
   const rows = await reportLines(db, [])
   return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
     chain_id: Number(chain_id),
@@ -16,4 +17,10 @@ export async function readTriggerLines(db: Database): Promise<readonly TriggerLi
     age_sec: age_sec === null ? null : Math.round(age_sec),
     blind_since: blind_since?.toISOString() ?? null,
   }))
+}
+
+/** The same, and what waits to be posted. */
+export async function readTriggerReport(db: Database) {
+  const [lines, { due, oldestSec }] = await Promise.all([readTriggerLines(db), countDue(db)])
+  return { lines, messages_due: due, oldest_due_sec: Math.round(oldestSec) }
 }

@@ -379,6 +379,7 @@ describe('the operator', () => {
     await act('GET', '/admin/v1/organizations?limit=25')
     await act('GET', '/admin/v1/session')
     await act('GET', '/admin/v1/chains')
+    await act('GET', '/admin/v1/triggers')
     await act('GET', '/admin/v1/history')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
     expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([

@@ -11,6 +11,7 @@ import { grantRoutes } from './grant_routes.ts'
 import { type HistoryReport, historyRoute } from './history_routes.ts'
 import { organizationRoutes } from './organization_routes.ts'
 import { settingRoutes } from './setting_routes.ts'
+import { type TriggerReport, triggerRoute } from './trigger_routes.ts'
 
 const DESCRIPTION =
   'What an operator does: organizations, their keys and credits, switches, the audit list. Each change is in that list.'
@@ -22,8 +23,10 @@ export function adminPlane(options: {
   readonly board: Switchboard
   readonly readChains: () => Promise<readonly ChainReport[]>
   readonly readHistories: () => Promise<readonly HistoryReport[]>
+  /** Undefined if triggers are off. */
+  readonly readTriggers: (() => Promise<TriggerReport>) | undefined
 }) {
-  const { db, cookie, board, readChains, readHistories } = options
+  const { db, cookie, board, readChains, readHistories, readTriggers } = options
   const prefix = ADMIN_PREFIX
   const routes = [
     ...organizationRoutes(db),
@@ -32,6 +35,7 @@ export function adminPlane(options: {
     ...settingRoutes(db, board),
     chainRoute(readChains),
     historyRoute(readHistories),
+    ...(readTriggers === undefined ? [] : [triggerRoute(readTriggers)]),
     ...sessionRoutes({ db, base: prefix, cookie }),
     loginLinkRoute(db),
     operatorUsageRoute(db),

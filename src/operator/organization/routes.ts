@@ -4,9 +4,10 @@ import { logPage } from '../../account/routes.ts'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/credential.ts'
 import { planeDocument } from '../../http/plane/document.ts'
+import { organizationOf } from '../../http/plane/signed_in.ts'
 import { one, wholeText } from '../../http/request/schema.ts'
-import { route } from '../../http/route/route.ts'
-import { DASHBOARD_PREFIX, organizationOf } from '../access.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
+import { DASHBOARD_PREFIX } from '../access.ts'
 import { keyRoutes } from '../key_routes.ts'
 import { fundedOrganizationSchema } from '../schema.ts'
 import { sessionRoutes } from '../session_routes.ts'
@@ -15,7 +16,8 @@ import { readBurn } from './usage.ts'
 import { usageRoutesOf } from './usage_routes.ts'
 
 const DESCRIPTION =
-  'What an organization sees and does in the browser: credits, requests, log and keys. Nothing here is charged.'
+  'What an organization sees and does in the browser: credits, requests, log, keys, triggers and webhooks. Nothing here ' +
+  'is charged.'
 /** The burn of these days, today included, tells how long the balance lasts. */
 const PACE_DAYS = 7
 const DAY_MS = 86_400_000
@@ -33,8 +35,10 @@ export function dashboardPlane(options: {
   readonly board: Switchboard
   /** The path under which the log counts a path; undefined if it leads nowhere. */
   readonly templateOf: (path: string) => string | undefined
+  /** What else an organization does here. */
+  readonly further: readonly FreeRoute[]
 }) {
-  const { db, cookie, board, templateOf } = options
+  const { db, cookie, board, templateOf, further } = options
   const prefix = DASHBOARD_PREFIX
   const overview = route({
     method: 'GET',
@@ -79,6 +83,7 @@ export function dashboardPlane(options: {
     ...usageRoutesOf(db),
     logs,
     ...keyRoutes({ db, base: prefix, board, owner: 'session' }),
+    ...further,
     ...sessionRoutes({ db, base: prefix, cookie }),
   ]
   const openapi = planeDocument({

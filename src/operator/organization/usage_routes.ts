@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import { readOrganization } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
+import { organizationOf } from '../../http/plane/signed_in.ts'
 import { choice } from '../../http/request/input.ts'
 import { id, moment, one, wholeText } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
 import { whole } from '../../lib/text/schema.ts'
-import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../access.ts'
+import { ADMIN_PREFIX, DASHBOARD_PREFIX } from '../access.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 
 const range = v.optional(choice(USAGE_RANGES), '24h')

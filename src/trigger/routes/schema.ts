@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { listOf, moment, one } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
-import { pagination, whole } from '../../lib/text/schema.ts'
+import { whole } from '../../lib/text/schema.ts'
 import { MESSAGE_TYPES } from '../message.ts'
 import { TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, HEAD_NAMES } from '../trigger.ts'
@@ -51,29 +51,26 @@ const triggerSchema = v.strictObject({
 export const triggerOutput = one(triggerSchema)
 export const triggersOutput = listOf(triggerSchema)
 
-export const deliveriesOutput = v.strictObject({
-  data: v.array(
+const deliveryEntries = {
+  id: v.string(),
+  type: v.picklist(MESSAGE_TYPES),
+  change: v.nullable(whole),
+  created_at: moment,
+  webhook_id: v.nullable(v.string()),
+  // Feed: it was posted to nobody.
+  status: v.picklist(['due', 'delivered', 'dead', 'feed']),
+  next_try_at: v.nullable(moment),
+  tries: v.array(
     v.strictObject({
-      id: v.string(),
-      type: v.picklist(MESSAGE_TYPES),
-      change: v.nullable(whole),
-      created_at: moment,
-      webhook_id: v.nullable(v.string()),
-      // Feed: it was posted to nobody.
-      status: v.picklist(['due', 'delivered', 'dead', 'feed']),
-      next_try_at: v.nullable(moment),
-      tries: v.array(
-        v.strictObject({
-          at: moment,
-          status_code: v.nullable(whole),
-          failure: v.nullable(v.string()),
-          latency_ms: whole,
-        }),
-      ),
+      at: moment,
+      status_code: v.nullable(whole),
+      failure: v.nullable(v.string()),
+      latency_ms: whole,
     }),
   ),
-  pagination,
-})
+}
+export const deliveriesOutput = listOf(v.strictObject(deliveryEntries))
+export const deadLettersOutput = listOf(v.strictObject({ trigger_id: v.nullable(v.string()), ...deliveryEntries }))
 
 export const eventsOutput = v.strictObject({
   data: v.array(
