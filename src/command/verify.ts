@@ -69,7 +69,7 @@ function report(
   const differences = payload === undefined ? [] : differencesOf(payload, rows)
   const named = payload && headOf(payload)
   print(
-    { is, ...named, verdicts, differences },
+    { is, ...named, verdicts, differences, uncovered: payload?.uncovered ?? [] },
     {
       args,
       io,
@@ -84,7 +84,9 @@ function report(
           ? 'settings   as built in'
           : `settings   ${differences.length} differ from those built in:`,
         ...differences.map((line) => `  ${line}`),
-        ...(payload?.uncovered.length ? [`Not covered: ${payload.uncovered.join(', ')}`] : []),
+        ...(payload?.uncovered.length
+          ? [`Not covered, for which the signature alone stands: ${payload.uncovered.join(', ')}`]
+          : []),
       ].join('\n'),
     },
   )

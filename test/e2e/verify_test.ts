@@ -56,6 +56,16 @@ for (const { form, program, env } of PROGRAMS) {
       expect([status, /^answers +cannot tell/m.test(stdout)]).toEqual([3, true])
     }, 60_000)
 
+    test('names what a receipt leaves to its signature, which it cannot tell without the key', async () => {
+      const words = ['verify', 'uniswap_v3_full.json']
+      const keyless = await runCommand(program, words, env)
+      const said = 'Not covered, for which the signature alone stands: data.pnl, data.pnl_status'
+      expect([keyless.status, keyless.stdout]).toEqual([3, expect.stringContaining(said)])
+      expect(keyless.stdout).toMatch(/^signature +cannot tell/m)
+      const { status, stdout } = await runCommand(program, [...words, '--key', 'keys.json', '--json'], env)
+      expect([status, JSON.parse(stdout).uncovered]).toEqual([0, ['data.pnl', 'data.pnl_status']])
+    }, 60_000)
+
     test('ends with 2 for wrong usage', async () => {
       const { status, stderr } = await runCommand(program, ['verify', 'absent.json'], env)
       expect([status, stderr.trim()]).toEqual([2, 'walletscope: Cannot read the receipt: ENOENT'])

@@ -147,10 +147,7 @@ describe('receipt=true', () => {
       `/v1/lending/aave-v3/position/1/events?wallet=${wallet}&receipt=true`,
       `/v1/lending/aave-v3/position/1/snapshots?wallet=${wallet}&receipt=true`,
       `/v1/positions/uniswap-v3/${good}/pnl?chain_id=1&receipt=proof`,
-      `/v1/positions/uniswap-v3/${good}?chain_id=1&full=true&receipt=proof`,
       `/v1/positions/uniswap-v3/${good}?chain_id=1&receipt=false`,
-      `/v1/positions/uniswap-v3/${good}?chain_id=1&full=true&receipt=true`,
-      `/v1/positions/uniswap-v3?wallet=${wallet}&full=true&receipt=true`,
     ]
     for (const path of refused) {
       const { status, body } = await stage.get(path)

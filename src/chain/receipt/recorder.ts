@@ -13,6 +13,7 @@ import {
   RevertError,
   RpcRefusedError,
 } from '../rpc/client.ts'
+import { MissingBlockError } from '../rpc/error.ts'
 import {
   answerOf,
   asksNewest,
@@ -69,9 +70,10 @@ interface Draft {
  * Makes a client for one answer over the client of a chain. All that asks for the newest block sees one, pinned by its
  * hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and each is asked a second time beside
  * the first with other gas, base fee and hashes of blocks: what then differs would differ elsewhere. A failed attempt
- * leaves no trace. What is no call, header or code is passed on and not noted.
+ * leaves no trace. What is no call, header or code is passed on and not noted. With `headNumber` the block of that height
+ * is taken for the newest.
  */
-export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Recorder<Row> {
+export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint): Recorder<Row> {
   const { chain, agreed = 1 } = client
   const kept = newDraft()
   /** All headers that were read, by hash. */
@@ -87,11 +89,17 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
       if (head === reading) head = undefined
     }
     // Nothing is awaited between the look above and this: who asks at the same time waits for the same.
-    const reading = readHead(endpoint, chain.id, signal)
+    const reading = readHead(endpoint, { chainId: chain.id, number: headNumber }, signal)
     head = reading
     const { block } = await reading
     headers.set(block.hash, block)
     return await reading
+  }
+
+  /** The newest block if it has this height: what was read there without its hash is followed by its height. */
+  async function headAt(number: bigint): Promise<PinnedBlock | undefined> {
+    const { block } = (await head?.catch(() => undefined)) ?? {}
+    return block?.number === number ? block : undefined
   }
 
   function noting(endpoint: Endpoint, draft: Draft): Endpoint {
@@ -101,8 +109,9 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>): Rec
 
     async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
       const question = questionOf(request)
-      if (question === undefined || typeof request.block === 'bigint') return await endpoint.call(request, signal)
-      const { hash } = request.block === 'latest' ? (await newest(endpoint, signal)).block : request.block
+      const at = typeof request.block === 'bigint' ? await headAt(request.block) : request.block
+      if (question === undefined || at === undefined) return await endpoint.call(request, signal)
+      const { hash } = at === 'latest' ? (await newest(endpoint, signal)).block : at
       const sent = { ...request, block: { hash } }
       const { way } = question
       const [answer, second] = await Promise.all([
@@ -184,14 +193,20 @@ function newDraft(): Draft {
   return { calls: new Map(), results: new Map(), blocks: new Map(), faults: [] }
 }
 
-async function readHead(endpoint: Endpoint, chainId: number, signal: AbortSignal): Promise<Head> {
+/** The header of the newest block, or of that of a height. */
+async function readHead(
+  endpoint: Endpoint,
+  { chainId, number }: { readonly chainId: number; readonly number: bigint | undefined },
+  signal: AbortSignal,
+): Promise<Head> {
   const parse = (raw: unknown): Head => {
-    const header = parseHeader(raw, 'latest')
-    if (header === undefined) throw new TypeError('Expected the newest block')
+    const header = parseHeader(raw, number ?? 'latest')
+    if (header === undefined) throw new MissingBlockError('The endpoint does not have the block')
     return { raw, block: { chainId, ...header } }
   }
-  const head = await endpoint.request({ method: 'eth_getBlockByNumber', params: ['latest', false], parse }, signal)
-  endpoint.observeBlock(head.block)
+  const tag = number === undefined ? 'latest' : `0x${number.toString(16)}`
+  const head = await endpoint.request({ method: 'eth_getBlockByNumber', params: [tag, false], parse }, signal)
+  if (number === undefined) endpoint.observeBlock(head.block)
   return head
 }
 

@@ -47,9 +47,9 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
 
   function call(request: EthCall): Hex {
     const question = questionOf(request)
-    if (question === undefined) throw new UpstreamError('The record has calls of lenses alone')
+    if (question === undefined) throw new RpcRefusedError(0, 'The record has calls of lenses alone')
     const at = request.block
-    const isThere = at === 'latest' || (typeof at === 'object' && at.hash === block.hash)
+    const isThere = at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
     const found = calls.get(nameOfCall({ lens: lensHashOf(question.runtime), data: question.data }))
     if (!isThere || found === undefined) {
       isMissing = true

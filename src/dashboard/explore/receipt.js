@@ -42,13 +42,12 @@ function Verify({ file }) {
 }
 
 /**
- * The same question about the very block that was answered. Profits rest on logs, which no receipt covers.
+ * The same question about the very block that was answered.
  * @param {import('../lib/api.js').Answer} answer
  */
 function receiptPath({ path, asOf: [read] }) {
   const [route = '', query] = path.split('?')
   const parameters = new URLSearchParams(query)
-  parameters.delete('full')
   parameters.delete('at_time')
   if (read !== undefined && (parameters.has('chain_id') || /\/position\/\d+\//.test(route))) {
     parameters.set('at_block', read.block)

@@ -9,6 +9,9 @@ import { amountsOf, type LifeFlow } from './lives/life.ts'
 import type { PricedToken } from './priced_token.ts'
 import type { Profit } from './profit.ts'
 
+/** Fields of a position that rest on the logs of its flows. */
+export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
+
 /** Profit and loss in an answer. */
 export function presentPnl(
   { figures, isClosed }: Profit,

@@ -226,7 +226,7 @@ function witnessed(
   const { notary } = services
   if (kind !== undefined && notary === undefined) throw new CodedError('INVALID_PARAMETER', NO_RECEIPTS)
   const statement = { method, path, query, body: accepted.value() }
-  const read = kind === undefined ? notary?.cited(statement) : notary?.receipted(statement, { kind, id })
+  const read = kind === undefined ? notary?.cited(statement) : notary?.receipted(statement, { kind, id, call })
   return read === undefined ? call : { ...call, read }
 }
 

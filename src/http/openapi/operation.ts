@@ -63,7 +63,8 @@ const RECEIPT = {
     payload: { type: 'string', description: 'JSON in base64: what was asked, answered and read.' },
     signatures: { type: 'array', items: closedObject({ keyid: { type: 'string' }, sig: { type: 'string' } }) },
   }),
-  description: 'Only with receipt=true: an envelope that `walletscope verify` reads.',
+  description:
+    'Only with receipt: an envelope that `walletscope verify` reads. What it does not cover its payload lists as `uncovered`.',
 }
 
 /** Schema of a success body: that of `Route.output` with the `request_id` that the app adds. */

@@ -32,11 +32,6 @@ export const signedReceipt = {
   ),
 }
 
-/** Why an answer with profits and losses has none. */
-export const NO_RECEIPT_OF_PNL =
-  'Cannot read parameter "receipt": expected it without full=true, because profit and loss, and which part of what can ' +
-  'be collected is fees, rest on logs, which no receipt covers; of the state there is one without full'
-
 /** What was asked, as a receipt states it. */
 export interface Statement {
   readonly method: string
@@ -48,10 +43,18 @@ export interface Statement {
   readonly body?: unknown
 }
 
+/** The receipt that an answer is to have, and the call that answers. */
+export interface WantedReceipt {
+  readonly kind: ReceiptKind
+  /** The settlement's. */
+  readonly id: string
+  readonly call: Pick<Call, 'read' | 'restsOnLogs'>
+}
+
 /** Makes receipts of answers. What they hold of chains is not known here. */
 export interface Notary {
-  /** What reads the same, so that the answer has a receipt. `id` is the settlement's. */
-  receipted(asked: Statement, wanted: { readonly kind: ReceiptKind; readonly id: string }): Call['read']
+  /** What reads the same, so that the answer has a receipt. */
+  receipted(asked: Statement, wanted: WantedReceipt): Call['read']
   /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
   cited(asked: Statement): Call['read'] | undefined
 }

@@ -14,6 +14,8 @@ export interface ReadContext {
   readonly apiKeyId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number
+  /** True if nothing but state is to be read: figures that rest on logs are left out, and `Answer.uncovered` names them. */
+  readonly stateAlone?: boolean
 }
 
 /** Who acts on a plane: whoever holds the operator's token, or somebody who is signed in. */
@@ -116,6 +118,13 @@ interface ChargedWork<Input, Result> extends ChargedFacts {
    * given to all who send the same. Absent or 0: each request is answered anew.
    */
   readonly untilMs?: (result: Result, input: Input) => number
+  /** What no receipt covers of its answers, since receipts are of state. @default nothing */
+  readonly uncovered?: {
+    /** True if the answer has figures that rest on logs. */
+    readonly isAny: (input: Input) => boolean
+    /** Paths of what is not covered: `data.pnl`, of each item `data[*].pnl`, of one `data[3].pnl`. */
+    readonly paths: (result: Result) => readonly string[]
+  }
 }
 
 /** What is known besides about a route that costs nothing. */
@@ -175,6 +184,8 @@ export interface Call {
   readonly budgetMs: number | undefined
   /** The receipt that the answer is to have. */
   readonly receipt: ReceiptKind | undefined
+  /** Some of its figures rest on logs, which no receipt covers. */
+  readonly restsOnLogs: boolean
   read(context: ReadContext): Promise<Answer>
 }
 
@@ -184,6 +195,8 @@ export interface Answer {
   /** Until when it may be given again to whoever sends the same, milliseconds of the monotonic clock; 0: not at all. */
   readonly untilMs: number
   present(context: PresentContext): Reply
+  /** Paths of what an answer from state alone leaves out. @default nothing */
+  readonly uncovered?: readonly string[]
 }
 
 /** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
@@ -223,7 +236,7 @@ export function route<Input extends object, Body extends object, Result>(
       },
     }
   }
-  const { read, count, present, untilMs, ...facts } = definition
+  const { read, count, present, untilMs, uncovered, ...facts } = definition
   return {
     ...facts,
     accept(asked) {
@@ -262,19 +275,22 @@ function nothing(): undefined {
 }
 
 function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
-  const { charge, untilMs, count = () => 1 } = work
+  const { charge, untilMs, uncovered, count = () => 1 } = work
   const receipt = receiptIn(input)
   const extra = receiptCredits(receipt)
+  const restsOnLogs = uncovered?.isAny(input) ?? false
   return {
     creditsMin: creditsEach(charge, input) + extra,
     budgetMs: receiptBudgetMs(receipt) ?? work.budgetMs,
     receipt,
+    restsOnLogs,
     async read(context) {
       const result = await work.read(input, context)
       const credits = creditsOf(charge, input, count(result, input)) + extra
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
       const present = (presenting: PresentContext) => work.present(result, input, presenting)
-      return { credits, untilMs: untilMs?.(result, input) ?? 0, present }
+      const answer = { credits, untilMs: untilMs?.(result, input) ?? 0, present }
+      return context.stateAlone && restsOnLogs ? { ...answer, uncovered: uncovered?.paths(result) ?? [] } : answer
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
 import { createReplayer } from '../../chain/receipt/replayer.ts'
 import type { FamilyServices } from '../../family/family.ts'
+import { moment } from '../../http/request/input.ts'
 import { readParameters } from '../../http/request/parameters.ts'
 import type { Statement } from '../../http/route/receipt.ts'
 import type { Answer, Call, ReadContext, Route } from '../../http/route/route.ts'
@@ -15,6 +16,8 @@ import type { ReadSettings } from './settings.ts'
 /** What came of a statement when it was answered from records alone. */
 export interface Again {
   readonly answer: StatedAnswer
+  /** Paths of its figures that records do not cover: what they name in `answer` says nothing. */
+  readonly uncovered: readonly string[]
   /** Why these are not the records of the answer, as sentences. */
   readonly faults: readonly string[]
   /** Calls of the records that were asked for, with the code that was asked. */
@@ -41,6 +44,14 @@ export async function callOf(routes: readonly Route[], { method, path, query, bo
 /** What an answer of a statement states. */
 export function statedBy({ present }: Answer, { path, query }: Statement): StatedAnswer {
   return statedOf(present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
+}
+
+/** Heights of the blocks that were the newest of each chain for an answer; none if its statement names the moment. */
+export function headsBy({ present }: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
+  const asked = new URLSearchParams(query)
+  if (Object.keys(moment).some((name) => asked.has(name))) return new Map()
+  const { asOf = [] } = present({ url: new URL(`${NOWHERE}${path}?${query}`) })
+  return new Map(asOf.map(({ chainId, blockNumber }) => [chainId, blockNumber]))
 }
 
 /** Runs the very route over records. Throws what the route throws. */
@@ -72,6 +83,7 @@ export async function answerAgain(
   const stated = statedBy(answer, statement)
   return {
     answer: stated,
+    uncovered: answer.uncovered ?? [],
     faults: [
       ...(replayers.length < chains.size || chains.size < records.length
         ? ['its chains are not those that were read']
@@ -89,5 +101,6 @@ function contextOf(clock: Clock): ReadContext {
     organizationId: '',
     apiKeyId: '',
     requestedAtMs: clock.now(),
+    stateAlone: true,
   }
 }

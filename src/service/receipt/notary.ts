@@ -7,21 +7,23 @@ import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.
 import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
-import type { Notary, ReceiptKind, Statement } from '../../http/route/receipt.ts'
+import type { Notary, Statement, WantedReceipt } from '../../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { once, onceEach } from '../../lib/once_each.ts'
 import { createRecent } from '../../lib/recent.ts'
 import type { Config } from '../config/config.ts'
-import { answerAgain, callOf, statedBy } from './again.ts'
-import { PAYLOAD_TYPE, type Payload, readOf, type StatedAnswer, uncoveredOf } from './payload.ts'
+import { type Again, answerAgain, callOf, headsBy, statedBy } from './again.ts'
+import { PAYLOAD_TYPE, type Payload, readOf, type StatedAnswer } from './payload.ts'
 import { createProver, type Proofs } from './prove.ts'
 import { type ReadSettings, readSettings, settingsOf } from './settings.ts'
+import { masked } from './uncovered.ts'
 
 /** Answers to agents that are kept until the next block. */
 const CITED_MAX = 1_000
-const NOTHING_ASKED: ReadonlyMap<RecordedCall, LensQuestion> = new Map()
+/** Of a chain that keeps no past, nothing is counted again. */
+const NOTHING_COUNTED: Pick<Again, 'asked' | 'uncovered'> = { asked: new Map(), uncovered: ['data'] }
 
 /** An answer as it is stated, and what it was made from. */
 interface Sought {
@@ -43,7 +45,8 @@ interface NotaryOptions {
 
 /**
  * Makes receipts. The answer is made by routes of its own, over clients that note what they read; then by routes over
- * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves.
+ * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves. One that
+ * rests on logs too is made as without a receipt, and then read again at its blocks for the receipt of its state.
  */
 export function createNotary({ config, connect, signer, clock, runner, known = FAMILIES }: NotaryOptions): Notary {
   const { families, chains, solana } = config
@@ -68,12 +71,18 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
     return await call.read(context)
   }
 
-  async function recording(statement: Statement, context: ReadContext) {
-    const recorders = [...connect().clients.values()].map((client) => createRecorder(client))
+  async function recording(statement: Statement, { call }: WantedReceipt, context: ReadContext) {
+    const given = call.restsOnLogs ? await call.read(context) : undefined
+    const heads = given && headsBy(given, statement)
+    const recorders = [...connect().clients.values()].map((client) =>
+      createRecorder(client, heads?.get(client.chain.id)),
+    )
     const noting = recorders.map(({ client }) => client)
-    const answer = await answerOver(noting, statement, context)
+    const { signal, untilMs, organizationId, apiKeyId, requestedAtMs } = context
+    const ofState = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, stateAlone: true }
+    const covered = await answerOver(noting, statement, ofState)
     const records = recorders.flatMap(({ client, record }) => recordOf(client.chain, record))
-    return { answer, records }
+    return { answer: given ?? covered, records }
   }
 
   /** Answers that say what they were read from, while their blocks are the newest. */
@@ -91,19 +100,18 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
     return { with: once(() => readWith(true)), without: once(() => readWith(false)) }
   })
 
-  /** Families whose answers need the prices of a chain's row, as far as is known, or have their own. */
-  const priced = new Set(families.filter(({ hasOwnPrices }) => hasOwnPrices === true))
-
-  /** The calls that an answer is counted again from by these settings. Throws `UpstreamError` if it comes otherwise. */
+  /** What an answer is counted again from by these settings. Throws `UpstreamError` if it comes otherwise. */
   async function counted(
     { family, chains: all }: ReadSettings,
     { statement, records, stated }: Sought,
-  ): Promise<ReadonlyMap<RecordedCall, LensQuestion>> {
+  ): Promise<Again> {
     const read = new Map([...all].filter(([id]) => records.some(({ chainId }) => chainId === id)))
-    const { answer, asked, faults } = await answerAgain({ family, chains: read }, { statement, records, clock })
+    const again = await answerAgain({ family, chains: read }, { statement, records, clock })
+    const { answer, uncovered, faults } = again
     const [fault = 'the answer depends on more than was read'] = faults
-    if (faults.length > 0 || JSON.stringify(answer) !== JSON.stringify(stated)) throw new UpstreamError(fault)
-    return asked
+    const [own, given] = [answer, stated].map((each) => JSON.stringify(masked(each, uncovered)))
+    if (faults.length > 0 || own !== given) throw new UpstreamError(fault)
+    return again
   }
 
   /** Throws `UnavailableError` if a verifier would not come to the same. */
@@ -112,28 +120,25 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
     const stated = statedBy(answer, statement)
     const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
     const settings = (prices: boolean) => settingsOf(family, read, { prices })
-    if (family.network === 'solana') return { family, stated, settings: settings(true), asked: NOTHING_ASKED }
+    if (family.network === 'solana') return { family, stated, settings: settings(true), again: NOTHING_COUNTED }
     const sought = { statement, records, stated }
-    if (!priced.has(family)) {
+    if (!family.hasOwnPrices) {
       // Hundreds of feeds that decided nothing would only be in a reader's way.
-      const asked = await counted(settled(family).without(), sought).catch(() => undefined)
-      if (asked !== undefined) return { family, stated, settings: settings(false), asked }
+      const again = await counted(settled(family).without(), sought).catch(() => undefined)
+      if (again !== undefined) return { family, stated, settings: settings(false), again }
     }
-    const asked = await counted(settled(family).with(), sought).catch((cause: unknown) => {
+    const again = await counted(settled(family).with(), sought).catch((cause: unknown) => {
       // What an attempt found that failed later is in no record.
       throw cause instanceof UpstreamError ? refused(read, cause.message) : cause
     })
-    priced.add(family)
-    return { family, stated, settings: settings(true), asked }
+    return { family, stated, settings: settings(true), again }
   }
 
-  async function receipted(
-    statement: Statement,
-    { kind, id }: { readonly kind: ReceiptKind; readonly id: string },
-    context: ReadContext,
-  ): Promise<Answer> {
-    const { answer, records } = await recording(statement, context)
-    const { family, stated, settings, asked } = await verified(statement, records, answer)
+  async function receipted(statement: Statement, wanted: WantedReceipt, context: ReadContext): Promise<Answer> {
+    const { kind, id } = wanted
+    const { answer, records } = await recording(statement, wanted, context)
+    const { family, stated, settings, again } = await verified(statement, records, answer)
+    const { asked, uncovered } = again
     const { name, revision, network } = family
     const proofs = kind === 'proof' ? await proofsOf(records, asked, context) : undefined
     const level = network === 'solana' ? 'signed' : levelOf(records, proofs)
@@ -150,7 +155,7 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
       },
       family: { name, revision },
       answer: stated,
-      uncovered: uncoveredOf(level),
+      uncovered: [...uncovered],
       reads: records.map(readOf),
       ...(proofs === undefined ? {} : { proofs }),
       settings,

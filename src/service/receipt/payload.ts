@@ -9,7 +9,6 @@ export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
 
 /** What a verifier has to believe: whoever signed; any endpoint of its own choice; so many endpoints; a block's hash. */
 const LEVELS = ['signed', 'replayable', 'agreed', 'proven'] as const
-export type Level = (typeof LEVELS)[number]
 
 const hex = v.pipe(
   v.string(),
@@ -85,11 +84,6 @@ export function statedOf({ data, pagination, counts }: Reply, base: string): Sta
         }),
     ...(counts === undefined ? {} : { counts }),
   }
-}
-
-/** What a receipt of a level leaves to the signature alone. */
-export function uncoveredOf(level: Level): string[] {
-  return level === 'signed' ? ['data'] : []
 }
 
 /** A record as a receipt states it. */

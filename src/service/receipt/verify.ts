@@ -11,8 +11,9 @@ import type { Clock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { type Again, answerAgain } from './again.ts'
 import { type PublishedKey, signatureOf } from './keys.ts'
-import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf, uncoveredOf } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf } from './payload.ts'
 import { readSettings } from './settings.ts'
+import { masked } from './uncovered.ts'
 
 /** What is looked at, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
@@ -43,6 +44,8 @@ export interface Verified {
   readonly is: Told['is']
 }
 
+const NO_KEYS = 'no keys were given (--key)'
+
 /** Programs know the revisions of their own release alone. */
 const RELEASE = packageJson.version
 
@@ -61,12 +64,12 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
   }
   const { keys, rpcUrls, blockHashes } = evidence
   const again = beside === undefined || isBeside(payload, beside) ? await figuresOf(payload, evidence.clock) : BESIDE
+  const isSigned = payload.level === 'signed'
+  const restsOnSignature = isSigned || payload.uncovered.length > 0
   const asked = new Set<Check>([
-    ...(keys === undefined ? [] : ['signature' as const]),
+    ...(keys === undefined && !restsOnSignature ? [] : ['signature' as const]),
     // What is beside a signed receipt may be false all the same.
-    ...(payload.level === 'signed' && keys !== undefined && again.verdict.is !== 'false'
-      ? []
-      : ['figures' as const, 'lens' as const]),
+    ...(isSigned && again.verdict.is !== 'false' ? [] : ['figures' as const, 'lens' as const]),
     ...(payload.level === 'proven' ? ['answers' as const] : []),
     ...(rpcUrls.length === 0 ? [] : ['answers' as const, 'block' as const]),
     ...(blockHashes.size === 0 ? [] : ['block' as const]),
@@ -74,7 +77,7 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
   const verdicts = {
     signature:
       keys === undefined
-        ? unknown('no keys were given (--key)')
+        ? unknown(restsOnSignature ? `${NO_KEYS}: nothing else stands for what is not covered` : NO_KEYS)
         : signatureOf(envelope, { keys, issuedAt: payload.issued_at, isSignedBy }),
     figures: again.verdict,
     lens: lensOf(payload, again),
@@ -122,18 +125,20 @@ async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
   const read = settingsIn(known, settings)
   if ('mistakes' in read) return refused({ is: 'false', because: `its settings are wrong: ${read.mistakes[0]}` })
-  if (JSON.stringify(payload.uncovered) !== JSON.stringify(uncoveredOf(level))) {
-    return refused({ is: 'false', because: 'it says to leave out what it does not' })
-  }
   const { revision } = read.family
   if (revision !== stated.revision) return refused(elsewhere(version, `revision ${stated.revision} of ${stated.name}`))
   const { chains } = read
   try {
     const again = await answerAgain(read, { statement: request, records: reads.map(recordOf), clock })
+    const { uncovered } = again
+    if (JSON.stringify(payload.uncovered) !== JSON.stringify(uncovered)) {
+      return refused({ is: 'false', because: 'it says to leave out what it does not' })
+    }
     const [fault] = again.faults
-    const isSame = JSON.stringify(again.answer) === JSON.stringify(answer)
-    const because =
-      fault ?? (isSame ? 'counted again from the recorded answers' : 'the recorded answers come to others')
+    const [own, stated] = [again.answer, answer].map((each) => JSON.stringify(masked(each, uncovered)))
+    const isSame = own === stated
+    const counted = `counted again from the recorded answers${uncovered.length === 0 ? '' : ', but for what is not covered'}`
+    const because = fault ?? (isSame ? counted : 'the recorded answers come to others')
     return { chains, again, verdict: { is: fault === undefined && isSame ? 'true' : 'false', because } }
   } catch (error) {
     const because = `the recorded answers come to none: ${error instanceof Error ? error.message : 'nothing'}`

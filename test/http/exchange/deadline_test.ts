@@ -12,7 +12,7 @@ const reader = () => ({
 
 /** A read that never ends by itself. */
 function endless(budgetMs?: number): Call {
-  return { receipt: undefined, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
+  return { receipt: undefined, restsOnLogs: false, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
 }
 
 const failureOf = (read: Promise<unknown>) => read.catch((error: Error) => error.message)

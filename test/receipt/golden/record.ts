@@ -11,6 +11,7 @@ import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { placeSecondManager, SECOND } from '../../family/uniswap_v3/second_manager.ts'
+import { testDatabase } from '../../support/database.ts'
 import { published, rowOver, stageOver } from '../stage.ts'
 import { recordKamino } from './kamino.ts'
 
@@ -98,8 +99,15 @@ write('aave_v3_missing_price', unpriced.body.receipt)
 await aave.setPrice('breakable', BigInt(Math.round(AAVE_TOKENS.breakable.usd * 1e8)))
 const proven = await stage.get(`${CASES['morpho_blue_both']}&receipt=proof`)
 write('morpho_blue_proven', proven.body.receipt)
+const database = await testDatabase()
+const remembering = stageOver([rowOver([devnet.rpcUrl])], stage.signer, { db: database.db })
+const full = await remembering.get(`${LIST}/${positions.good}?chain_id=1&full=true&receipt=true`)
+if (full.status !== 200) throw new Error(full.text)
+write('uniswap_v3_full', full.body.receipt)
 for (const [name, receipt] of await recordKamino(stage.signer)) write(name, receipt)
 write('keys', presentKeys([published(stage)]))
-process.stdout.write(`Recorded ${Object.keys(CASES).length + 7} receipts, ${crowd.length} positions minted\n`)
+process.stdout.write(`Recorded ${Object.keys(CASES).length + 8} receipts, ${crowd.length} positions minted\n`)
+await remembering.close()
+await database.close()
 await devnet.stop()
 process.exit(0)

@@ -3,16 +3,17 @@ import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
-import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
+import { uncoveredOfAll } from '../present/uncovered.ts'
 import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
 import { CHARGES } from './credits.ts'
-import { placesToAsk, type RoutesOptions } from './places.ts'
+import { placesToAsk, type RoutesOptions, UNTOLD } from './places.ts'
 
 /** The list of a wallet's positions. */
 export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -28,7 +29,6 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       limit,
     }),
     momentRule(),
-    v.check(({ receipt, full }) => !(full && receipt !== undefined), NO_RECEIPT_OF_PNL),
     v.check(
       ({ status, full }) => !(full && status === 'inactive'),
       'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
@@ -43,7 +43,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     output: listOutput,
     errors: [503],
     charge: CHARGES.list,
-    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
+    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs, stateAlone }) {
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
@@ -62,9 +62,11 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       })
       if (!full) return { ...list, pnls: undefined }
       const items = await reader.priceByPools(list.items, { ...list, signal })
-      return { ...list, items, pnls: await lives().outcomes(list, { signal, untilMs }) }
+      const pnls = stateAlone ? items.map(() => UNTOLD) : await lives().outcomes(list, { signal, untilMs })
+      return { ...list, items, pnls }
     },
     count: ({ items }) => items.length,
+    uncovered: { isAny: ({ full }) => full, paths: ({ items }) => uncoveredOfAll(items) },
     // Profits come from histories, which grow while the block is the same.
     untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({

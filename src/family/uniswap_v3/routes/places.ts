@@ -1,5 +1,6 @@
 import { type Address, isAddressEqual } from 'viem'
 import { onlyPosition, unknownManager } from '../../../finance/liquidity/list/found.ts'
+import type { Outcome } from '../../../finance/liquidity/profit.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { type Moment, readAt } from '../../place.ts'
 import type { ChainRead, Position } from '../read/position.ts'
@@ -19,6 +20,9 @@ export interface AskedPlaces extends Moment {
   readonly chain_id?: number | undefined
   readonly manager_address?: Address | undefined
 }
+
+/** Profit and loss of a position whose flows nobody is to read. */
+export const UNTOLD: Outcome = { status: 'pending' }
 
 /** The positions of an id at a moment, and the places at it. Throws as `PositionReader.readOne` and `readAt`. */
 export async function readOneAt(

@@ -2,15 +2,16 @@ import * as v from 'valibot'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
-import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, untilNext } from '../../place.ts'
 import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
+import { uncoveredOf } from '../present/uncovered.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPositionOf, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
+import { onlyPositionOf, placesToAsk, type RoutesOptions, readOneAt, UNTOLD } from './places.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -24,7 +25,6 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       ...receipt,
     }),
     momentRule(),
-    v.check(({ receipt, full }) => !(full && receipt !== undefined), NO_RECEIPT_OF_PNL),
   )
   return route({
     method: 'GET',
@@ -35,7 +35,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     charge: CHARGES.position,
-    async read({ id, full, ...asked }, { signal }) {
+    async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
       const { places, reads } = await readOneAt(
         reader,
@@ -44,7 +44,12 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       )
       const position = onlyPositionOf(reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-      if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
+      const here = asOf(reads.filter(({ block }) => block.chainId === position.chainId))
+      if (!full) return { position, reads, asOf: here }
+      if (stateAlone) {
+        const [priced = position] = await reader.priceByPools([position], { places, reads, signal })
+        return { position: priced, reads, pnl: UNTOLD, asOf: here }
+      }
       const positionLife = await lives().of({ position, places, reads }, signal)
       const { block } = positionLife
       const at = { places, reads: [{ block }], signal }
@@ -56,6 +61,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         asOf: asOf([positionLife]),
       }
     },
+    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position, 'data') },
     untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })

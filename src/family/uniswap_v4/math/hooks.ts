@@ -52,3 +52,11 @@ export function isDynamicFee({ keyFee }: { readonly keyFee: number }): boolean {
 function bitsOf(hooks: Address): number {
   return Number.parseInt(hooks.slice(-4), 16)
 }
+
+/** Whether a position's withdrawal must be executed to be known. */
+export function needsWithdrawal(position: {
+  readonly liquidity: bigint
+  readonly pool: { readonly hooks: Address }
+}): boolean {
+  return position.liquidity > 0n && mayChangeWithdrawal(position.pool.hooks)
+}

@@ -12,13 +12,13 @@ import { createRecent } from '../../../lib/recent.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
-import { mayChangeWithdrawal } from '../math/hooks.ts'
+import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { createOwnershipReader, type FindOwnedIds, type OwnershipReader } from './ownership.ts'
 import type { BriefPosition, ChainRead, FullPosition, ListedPosition, Position } from './position.ts'
 import { deploymentOf, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
 import type { Withdrawals } from './withdrawal/withdrawal.ts'
-import { executeWithdrawals, needsWithdrawal, withdrawn } from './withdrawn.ts'
+import { executeWithdrawals, withdrawn } from './withdrawn.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 2_000

@@ -5,7 +5,7 @@ import { type Endpoint, IncapableError, RpcRefusedError } from '../../../chain/r
 import type { Clock } from '../../../lib/clock.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import type { Withdrawal } from '../math/figures.ts'
-import { mayChangeWithdrawal } from '../math/hooks.ts'
+import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { Position } from './position.ts'
 import { readWithdrawals, WITHDRAWAL_LENS, type Withdrawals } from './withdrawal/withdrawal.ts'
@@ -28,11 +28,6 @@ export interface WithdrawalPlace {
   readonly endpoint: Endpoint
   readonly chainId: number
   readonly clock: Clock
-}
-
-/** Whether a position's withdrawal must be executed to be known. */
-export function needsWithdrawal({ pool, liquidity }: Pick<Position, 'pool' | 'liquidity'>): boolean {
-  return liquidity > 0n && mayChangeWithdrawal(pool.hooks)
 }
 
 /**

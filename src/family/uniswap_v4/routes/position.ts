@@ -2,13 +2,14 @@ import * as v from 'valibot'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
-import { NO_RECEIPT_OF_PNL, receipt } from '../../../http/route/receipt.ts'
+import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, untilNext } from '../../place.ts'
 import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
+import { uncoveredOf } from '../present/uncovered.ts'
 import { CHARGES } from './credits.ts'
 import { onlyPositionOf, placesToAsk, readOneAt, type V4RoutesOptions } from './places.ts'
 import { lifeIfTold } from './position_life.ts'
@@ -27,7 +28,6 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       ...receipt,
     }),
     momentRule(),
-    v.check(({ receipt, full }) => !(full && receipt !== undefined), NO_RECEIPT_OF_PNL),
   )
   return route({
     method: 'GET',
@@ -38,7 +38,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     charge: CHARGES.position,
-    async read({ id, full, ...asked }, { signal }) {
+    async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
       const places = placesToAsk(reader, asked)
       const found = await readOneAt(reader, { id, places, moment: asked }, signal)
@@ -46,7 +46,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = asOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
-      const life = await lifeIfTold(lives(), { ...found, position }, signal)
+      const life = stateAlone ? undefined : await lifeIfTold(lives(), { ...found, position }, signal)
       const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
       const now = life?.position ?? position
       const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
@@ -58,6 +58,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
         asOf: life === undefined ? here : asOf([life]),
       }
     },
+    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position) },
     untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ position, full, asOf }) => ({ data: presentPosition(position, { full, sqrtPrice: true }), asOf }),
   })
