@@ -41,6 +41,7 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
       }
       busy.add(organizationId)
       try {
+        runner.prepare()
         return await work()
       } finally {
         busy.delete(organizationId)

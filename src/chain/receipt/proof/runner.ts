@@ -4,6 +4,8 @@ import type { ProofJob, ProofReply } from './job.ts'
 
 /** Runs jobs in a thread of their own: a second of it must not hold up callers. */
 export interface ProofRunner {
+  /** Begins the thread if there is none, for a job that is to come: it is ready by the time that endpoints have answered. */
+  prepare(): void
   /** The reply to a job. Jobs wait for one another. Throws if the thread dies, or as the signal says. */
   run(job: ProofJob, signal: AbortSignal): Promise<ProofReply>
   close(): void
@@ -15,7 +17,7 @@ const PROGRAM = new URL(
   import.meta.url,
 )
 
-/** Makes a runner, whose thread begins with the first job. */
+/** Makes a runner, whose thread begins when it is first needed: whoever never proves has none. */
 export function createProofRunner(): ProofRunner {
   let worker: Worker | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -25,9 +27,21 @@ export function createProofRunner(): ProofRunner {
     worker = undefined
   }
 
+  function begun(): Worker {
+    if (worker !== undefined) return worker
+    const made = new Worker(PROGRAM)
+    const forget = () => {
+      if (worker === made) worker = undefined
+    }
+    // One that dies without a job fails nobody: the next job gets another.
+    made.on('error', forget).on('exit', forget)
+    made.unref()
+    worker = made
+    return made
+  }
+
   function ask(job: ProofJob): Promise<ProofReply> {
-    worker ??= new Worker(PROGRAM)
-    const asked = worker
+    const asked = begun()
     // A program with nothing else to do may end, but not before the reply.
     asked.ref()
     return new Promise<ProofReply>((resolve, reject) => {
@@ -56,6 +70,9 @@ export function createProofRunner(): ProofRunner {
   }
 
   return {
+    prepare() {
+      begun()
+    },
     run(job, signal) {
       const turn = last.then(() => runNext(job, signal))
       last = turn.catch(() => undefined)
