@@ -9,20 +9,27 @@ export interface KeptRecords {
   join(): void
 }
 
-/** Keeps records in a text of their own: parts of the answer would keep all of it in memory. */
+/** Keeps the answer if most of it is records, else a copy of these, so that few do not keep much in memory. */
 export function keepRecords(answer: Hex): KeptRecords {
-  let records: string[] = []
+  let records: { place: number; readonly length: number }[] = []
   let length = 0
-  let text = ''
+  let text: string = answer
   return {
     keep(start, end, read) {
-      const place = length
-      records.push(answer.slice(start, end))
-      length += end - start
-      return () => read(createLensCursor(text, place))
+      const record = { place: start, length: end - start }
+      records.push(record)
+      length += record.length
+      return () => read(createLensCursor(text, record.place))
     },
     join() {
-      text = records.join('')
+      if (length < answer.length / 2) {
+        text = records.map(({ place, length }) => answer.slice(place, place + length)).join('')
+        let place = 0
+        for (const record of records) {
+          record.place = place
+          place += record.length
+        }
+      }
       records = []
     },
   }

@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { keepRecords } from '../../../src/chain/call/kept_records.ts'
+
+test('records that are kept read as they stood in the answer, whether they are most of it or little', () => {
+  const gap = fc.nat(12)
+  const gapsAndLengths = fc.array(fc.tuple(gap, fc.integer({ min: 1, max: 12 })), { maxLength: 20 })
+  fc.assert(
+    fc.property(gapsAndLengths, gap, (pairs, rest) => {
+      const bytes = pairs.reduce((sum, [gap, length]) => sum + gap + length, 0) + rest
+      const answer = `0x${Buffer.from(Array.from({ length: bytes }, (_, index) => index)).toString('hex')}` as const
+      const records = keepRecords(answer)
+      let at = 2
+      const kept = pairs.map(([gap, length]) => {
+        const start = at + 2 * gap
+        at = start + 2 * length
+        return { start, end: at, read: records.keep(start, at, (from) => from.hex(length)) }
+      })
+      records.join()
+      for (const { start, end, read } of kept) expect(read()).toBe(`0x${answer.slice(start, end)}`)
+    }),
+  )
+})
