@@ -19,11 +19,16 @@ type HostFault = (host: string | null) => CodedError | undefined
 export function createHostFault(names: readonly string[]): HostFault {
   const own = new Set(names.map((name) => name.toLowerCase()))
   const isAny = own.has(ANY_HOST)
+  // Nearly every request has the host of the one before.
+  let known: string | undefined
   return (host) => {
+    if (host === known) return undefined
     if (host === null || !HOST.test(host)) return badTarget()
     const name = nameOf(host)
-    if (isAny || isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || own.has(name))
+    if (isAny || isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || own.has(name)) {
+      known = host
       return undefined
+    }
     return new CodedError(
       'INVALID_REQUEST',
       `Cannot answer for host "${name.slice(0, SHOWN_VALUE_LENGTH_MAX)}": expected an address, localhost, the name in PUBLIC_URL or one in ALLOWED_HOSTS`,

@@ -2,15 +2,17 @@ import { CodedError } from '../../lib/error.ts'
 import { IDEMPOTENCY_KEY_LENGTH_MAX, KEY_LENGTH_MAX } from '../limits.ts'
 
 /** The scheme in any case, as HTTP has it. */
-const BEARER = /^bearer ([\x21-\x7e]+)$/i
+const BEARER = /^bearer [\x21-\x7e]+$/i
+const SCHEME_LENGTH = 'bearer '.length
 
 /**
  * The key of an `Authorization` header that is exactly `Bearer <key>`, else undefined. Two such headers arrive joined by
  * a comma and a space, which no key has.
  */
 export function bearerKey(authorization: string | null): string | undefined {
-  const key = authorization === null ? undefined : BEARER.exec(authorization)?.[1]
-  return key !== undefined && key.length <= KEY_LENGTH_MAX ? key : undefined
+  if (authorization === null || !BEARER.test(authorization)) return undefined
+  const key = authorization.slice(SCHEME_LENGTH)
+  return key.length <= KEY_LENGTH_MAX ? key : undefined
 }
 
 /** Header that names a request, so that repeating it repeats neither its work nor its charge. */

@@ -28,11 +28,12 @@ export interface Parameters {
 export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
   const { values, repeated, spaced } = queryValues(raw.query)
   const { taken, refused } = namesIn(schema)
-  const inPath = (name: string) => Object.hasOwn(raw.params, name)
-  const known = taken.filter((name) => !inPath(name))
   for (const [name, value] of Object.entries(values)) {
-    if (inPath(name)) throw invalidParameter(name, 'expected it in the path alone')
-    if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'parameter' })
+    if (Object.hasOwn(raw.params, name)) throw invalidParameter(name, 'expected it in the path alone')
+    if (!taken.includes(name) && !refused.includes(name)) {
+      const known = taken.filter((each) => !Object.hasOwn(raw.params, each))
+      throw unknownName(name, { known, what: 'parameter' })
+    }
     checkLength(schema, name, value)
     if (value === '') delete values[name]
   }
@@ -103,13 +104,15 @@ export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { va
   throw invalidParameter(shown(name), `${issue.message}, got ${quoted(sent ?? issue.input)}${hint}`)
 }
 
+const NO_NAMES: ReadonlySet<string> = new Set()
+
 /** Values by name, empty ones too, and the names of those that are repeated or in which a plus sign became a space. */
 function queryValues(query: string) {
   // Without a prototype, `__proto__` is an ordinary name.
   const values: Record<string, string> = Object.create(null)
+  if (query === '') return { values, repeated: NO_NAMES, spaced: NO_NAMES }
   const repeated = new Set<string>()
   const spaced = new Set<string>()
-  if (query === '') return { values, repeated, spaced }
   const pairs = query.split('&', QUERY_PARAMETERS_MAX + 1)
   if (pairs.length > QUERY_PARAMETERS_MAX) {
     throw new CodedError(

@@ -30,7 +30,9 @@ export function isAltered({ url, params }: Request & { readonly params?: Readonl
     if (at > path.length) return true
     const slash = path.indexOf('/', at)
     const end = slash < 0 ? path.length : slash
-    if (isOther(sent, path.slice(at, end))) return true
+    // Compared where it stands: nearly every segment is what was sent.
+    const isSame = sent.length === end - at && path.startsWith(sent, at)
+    if (!isSame && isOther(sent, path.slice(at, end))) return true
     at = end + 1
   }
   return at <= path.length
@@ -38,7 +40,6 @@ export function isAltered({ url, params }: Request & { readonly params?: Readonl
 
 /** `sent` is decoded: a backslash in it was `%5c`, which stays, or a real one, which now separates segments. */
 function isOther(sent: string, segment: string): boolean {
-  if (sent === segment) return false
   if (sent === '.' || sent === '..') return true
   return sent.split('\\').length !== segment.split(/%5c/i).length
 }
