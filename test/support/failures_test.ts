@@ -65,7 +65,9 @@ test('failedFilesOf() leaves out no file that failed or was not run, and names n
     for (const file of files) writeFileSync(join(root, 'test', file), FILES[file])
     const path = join(root, 'report.xml')
     const words = ['test', '--no-isolate', '--reporter=junit', `--reporter-outfile=${path}`]
-    const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...words], { cwd: root })
+    // In this order, whatever that of the directory is.
+    const paths = files.map((file) => `./test/${file}`)
+    const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...words, ...paths], { cwd: root })
     const run = { root, said: stderr.toString(), report: readFileSync(path, 'utf8') }
     expect([exitCode, failedFilesOf(run), strayErrorsOf(run.said).length]).toEqual([
       1,
