@@ -37,10 +37,18 @@ function program(create: typeof sourceProgram, env: Readonly<Record<string, stri
   return made
 }
 
-/** One call of one credit: its status, what is left afterwards and how many calls were logged before it. */
+/**
+ * One call of one credit: its status, what is left afterwards and how many calls were logged before it. It is repeated
+ * while the database that has just begun is late, which is 503 and costs nothing.
+ */
 async function call(service: Service, key: string) {
   const headers = { Authorization: `Bearer ${key}` }
-  const answer = await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
+  const once = () => ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
+  let answer = await once()
+  for (let tries = 1; answer.status === 503 && tries < 10; tries++) {
+    await Bun.sleep(500)
+    answer = await once()
+  }
   return {
     status: answer.status,
     remaining: Number(answer.headers['x-credits-remaining']),

@@ -8,6 +8,9 @@ import type { SigningKeys } from '../../../src/trigger/deliver/sign.ts'
 import { addMessages } from '../../../src/trigger/message.ts'
 import { networks } from '../../support/networks.ts'
 
+/** Messages that one statement adds: a busy server must not be late for it. */
+const TOGETHER_MAX = 1_000
+
 /** Keys that every process of a test has. */
 export const KEYS: SigningKeys = {
   master: new Uint8Array(32).fill(7),
@@ -57,15 +60,17 @@ export async function addMany(
   { organizationId, webhookId, count }: { organizationId: string; webhookId: string; count: number },
 ): Promise<readonly string[]> {
   const timestamp = new Date().toISOString()
-  return await addMessages(
-    db,
-    Array.from({ length: count }, (_, no) => ({
-      organizationId,
-      triggerId: null,
-      webhookId,
-      body: { type: 'webhook.test', timestamp, text: String(no), data: {} },
-    })),
-  )
+  const messages = Array.from({ length: count }, (_, no) => ({
+    organizationId,
+    triggerId: null,
+    webhookId,
+    body: { type: 'webhook.test', timestamp, text: String(no), data: {} },
+  }))
+  const ids: string[] = []
+  for (let from = 0; from < count; from += TOGETHER_MAX) {
+    ids.push(...(await addMessages(db, messages.slice(from, from + TOGETHER_MAX))))
+  }
+  return ids
 }
 
 /** Messages of an organization by their id, with what is known of their tries. */
