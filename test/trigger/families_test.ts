@@ -9,7 +9,7 @@ import { startTriggers } from '../../src/trigger/mod.ts'
 import { createAccount } from '../account/scene.ts'
 import { setPriceCall } from '../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
-import { sharedAave } from '../devnet/aave_v3/shared.ts'
+import { ownAave } from '../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { chainOf, clientOf, DEPLOYMENTS, patient } from '../family/aave_v3/support.ts'
 import { askRoute } from '../support/ask_route.ts'
@@ -25,7 +25,7 @@ let stop = () => {}
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  const shared = await sharedAave()
+  const shared = await ownAave()
   devnet = shared.devnet
   aave = shared.aave
 }, 180_000)

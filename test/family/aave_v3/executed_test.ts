@@ -8,7 +8,7 @@ import { borrowCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { type EmodeSetup, MARKET_SETUPS, type MarketSetup } from '../../devnet/aave_v3/reserves.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { ownAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
@@ -28,7 +28,7 @@ let aave: AaveDevnet
 let random: readonly Address[]
 
 beforeAll(async () => {
-  const shared = await sharedAave()
+  const shared = await ownAave()
   devnet = shared.devnet
   aave = shared.aave
   random = (await aave.randomWallets(90_210, RANDOM_COUNT)).wallets

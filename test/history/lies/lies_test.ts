@@ -21,7 +21,7 @@ const never = new AbortController().signal
 const SEEDS = Number(process.env['LIES_SEEDS'] ?? cases(200))
 const FIRST_SEED = Number(process.env['LIES_FIRST'] ?? 1)
 /** Worlds that live at the same time. */
-const AT_ONCE = 16
+const AT_ONCE = 4
 /** Chains are costly to make: some worlds have the same. */
 const CHAINS = 20
 const CHAIN_BLOCKS = 220
