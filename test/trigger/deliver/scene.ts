@@ -64,7 +64,7 @@ export async function addMany(
     organizationId,
     triggerId: null,
     webhookId,
-    body: { type: 'webhook.test', timestamp, text: String(no), data: {} },
+    body: { type: 'webhook.test' as const, timestamp, text: String(no), data: {} },
   }))
   const ids: string[] = []
   for (let from = 0; from < count; from += TOGETHER_MAX) {
