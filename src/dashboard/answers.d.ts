@@ -27,12 +27,20 @@ export interface Answers {
           amountSuppliedUSD: string
           supplyAPY: string
           isCollateral: boolean
+          address?: string
+          amount?: string
+          priceUSD?: string
+          liquidationThreshold?: string
         }[]
         borrowedAssets: {
           symbol: string
           amountBorrowedUSD: string
           borrowAPY: string
+          address?: string
+          amount?: string
+          priceUSD?: string
         }[]
+        borrowLimitUSD?: string
       }[]
       calculations: {
         targetHealthFactor: number

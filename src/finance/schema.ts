@@ -7,3 +7,8 @@ export const chainId = v.pipe(v.number(), v.integer())
 export const evmAddress = text(EVM_ADDRESS)
 /** A Solana address in an answer. */
 export const base58Address = text(SOLANA_ADDRESS)
+
+/** A part of a position that only `full=true` adds. */
+export function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
+  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
+}

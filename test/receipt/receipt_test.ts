@@ -42,6 +42,7 @@ describe('receipt=true', () => {
       [`/v1/positions/uniswap-v3?wallet=${devnet.wallets.empty}`, 0],
       [`/v1/lending/aave-v3?wallet=${aave.wallets.emode}&target_health_factor=2`, 15],
       [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}&market_id=main`, 15],
+      [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}&full=true`, 15],
       [yieldOf(morpho.wallets.both, morpho.markets.wethUsdc), 8],
     ]
     for (const [path, price] of paths) {

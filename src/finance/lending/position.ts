@@ -3,15 +3,34 @@ import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../f
 import { chainId, evmAddress } from '../schema.ts'
 
 /** Schemas of a position's figures in a list. In an answer they come after the fields that name it. */
-export const positionFigures = {
-  healthFactor: healthFactorFigure,
-  totalCollateralUSD: usd,
-  totalDebtUSD: usd,
-  netWorthUSD: v.pipe(usd, v.description('Everything supplied less everything owed')),
-  suppliedAssets: v.array(
-    v.strictObject({ symbol: v.string(), amountSuppliedUSD: usd, supplyAPY: ratio, isCollateral: v.boolean() }),
-  ),
-  borrowedAssets: v.array(v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio })),
+export const positionFigures = positionFiguresWith({ supplied: {}, borrowed: {} })
+
+/** The same, with more fields of each asset. */
+export function positionFiguresWith<const Supplied extends v.ObjectEntries, const Borrowed extends v.ObjectEntries>({
+  supplied,
+  borrowed,
+}: {
+  readonly supplied: Supplied
+  readonly borrowed: Borrowed
+}) {
+  return {
+    healthFactor: healthFactorFigure,
+    totalCollateralUSD: usd,
+    totalDebtUSD: usd,
+    netWorthUSD: v.pipe(usd, v.description('Everything supplied less everything owed')),
+    suppliedAssets: v.array(
+      v.strictObject({
+        symbol: v.string(),
+        amountSuppliedUSD: usd,
+        supplyAPY: ratio,
+        isCollateral: v.boolean(),
+        ...supplied,
+      }),
+    ),
+    borrowedAssets: v.array(
+      v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio, ...borrowed }),
+    ),
+  }
 }
 
 /** A wallet in a place with its positions there, and as many calculations: what lists and batches answer. */

@@ -3,7 +3,7 @@ import { pagination, whole } from '../../lib/text/schema.ts'
 import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { usdFigure } from '../figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../price/price.ts'
-import { chainId, evmAddress } from '../schema.ts'
+import { chainId, evmAddress, withFull } from '../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
 /** A number that is never negative, in digits. */
@@ -37,11 +37,6 @@ export const tokenPrices = {
   token1_price_confidence: priceConfidence,
 }
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
-
-/** A part of a position that only `full=true` adds. */
-export function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
-  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
-}
 
 /** What `full=true` adds about a range. */
 export const rangeFigures = {

@@ -85,7 +85,7 @@ function walletWith(...positions: Position[]): WalletPositions {
 
 /** The first position and its calculations. */
 function shown(position: Position, target = '1.5') {
-  const { positions, calculations } = presentWallet(walletWith(position), target)
+  const { positions, calculations } = presentWallet(walletWith(position), { target })
   const [first, second] = [positions[0], calculations[0]]
   if (first === undefined || second === undefined) throw new Error('Expected a position')
   const { suppliedAssets, borrowedAssets, ...totals } = first
@@ -94,7 +94,7 @@ function shown(position: Position, target = '1.5') {
 
 describe('presentWallet()', () => {
   test('writes every field, each in its format', () => {
-    expect(presentWallet(walletWith(POSITION), '1.5')).toEqual({
+    expect(presentWallet(walletWith(POSITION), { target: '1.5' })).toEqual({
       chain_id: 1,
       wallet: WALLET,
       positions: [
@@ -213,7 +213,9 @@ describe('presentWallet()', () => {
       data: { ...POSITION.data, totalCollateral: 100_000n, totalDebt: 40_000n, availableBorrows: 35_000n },
       assets: POSITION.assets.map((asset) => ({ ...asset, price: asset.price / 10n ** 6n })),
     }
-    expect(presentWallet(walletWith(coarse), '1.5')).toEqual(presentWallet(walletWith(POSITION), '1.5'))
+    expect(presentWallet(walletWith(coarse), { target: '1.5' })).toEqual(
+      presentWallet(walletWith(POSITION), { target: '1.5' }),
+    )
   })
 
   test('calculates safe amounts at the target that it shows', () => {
@@ -268,7 +270,7 @@ describe('what is shown of random wallets', () => {
     )
     let compared = 0
     for (const held of found) {
-      const entry = presentWallet(held, '1.5')
+      const entry = presentWallet(held, { target: '1.5' })
       v.assert(listOutput.entries.data.item, entry)
       v.assert(batchOutput.entries.data.item, presentReduced(held, '1.5'))
       for (const [index, position] of entry.positions.entries()) {

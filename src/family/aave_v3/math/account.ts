@@ -50,8 +50,10 @@ export interface Account<Of extends Reserve = Reserve> {
 }
 
 /** One asset on one side of an account, in the market's units. */
-interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
+export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
   readonly asset: Asset<Of>
+  /** Token units. */
+  readonly amount: bigint
 }
 
 /** Reads the bits of `ReserveConfigurationMap`. */
@@ -97,7 +99,12 @@ export function isInCategory(
 export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets
     .filter(({ supplied }) => supplied > 0n)
-    .map((asset) => ({ asset, value: suppliedValue(asset), apyRay: asset.reserve.supplyApyRay }))
+    .map((asset) => ({
+      asset,
+      amount: asset.supplied,
+      value: suppliedValue(asset),
+      apyRay: asset.reserve.supplyApyRay,
+    }))
 }
 
 /**
@@ -111,9 +118,14 @@ export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[
   return assets.flatMap((asset) => {
     const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
     const valueUp = (amount: bigint): bigint => mulDivUp(amount, price, pow10(reserve.decimals))
-    const variable = { asset, value: valueUp(variableDebt), apyRay: reserve.borrowApyRay }
+    const variable = {
+      asset,
+      amount: variableDebt,
+      value: valueUp(variableDebt),
+      apyRay: reserve.borrowApyRay,
+    }
     if (stableDebt === 0n) return variableDebt === 0n ? [] : [variable]
-    const stable = { asset, value: valueUp(stableDebt), apyRay: apyOf(stableRateRay) }
+    const stable = { asset, amount: stableDebt, value: valueUp(stableDebt), apyRay: apyOf(stableRateRay) }
     return variableDebt === 0n ? [stable] : [variable, stable]
   })
 }
@@ -249,7 +261,14 @@ function collateralsOf(account: Account): Collateral[] {
     .filter(({ thresholdBps }) => thresholdBps > 0n || account.features.zeroLtvEModes)
 }
 
-/** Hundredths of a percent of an asset at which its collateral is liquidated, by its eMode if the asset counts there. */
+/**
+ * The part of an asset's value that counts as collateral before a liquidation, hundredths of a percent: by its eMode if
+ * the asset counts there.
+ *
+ * @figure aave-v3/liquidationThreshold
+ * @source Aave V3 `GenericLogic.calculateUserAccountData`
+ * @proof test/family/aave_v3/parts_test.ts
+ */
 export function thresholdOf(reserve: Reserve, account: Pick<Account, 'category' | 'features'>): bigint {
   const own = reserve.liquidationThresholdBps
   // Before 3.6 an asset without a threshold of its own cannot be collateral, even if its eMode gives it one.

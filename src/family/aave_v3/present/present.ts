@@ -7,13 +7,25 @@ import { parseRational, rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from '../math/account.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
+import { withParts } from './parts.ts'
+import type { PresentedPosition } from './schema.ts'
 
-/** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */
-export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
+/** How a wallet's positions are shown: `target` is a health factor in decimal digits. */
+interface Shown {
+  readonly target: string
+  /** With what each asset counts for. */
+  readonly full?: boolean
+}
+
+/** A wallet's positions on a chain and the figures of each. */
+export function presentWallet({ chainId, wallet, positions }: WalletPositions, { target, full = false }: Shown) {
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),
-    positions: positions.map(presentPosition),
+    positions: positions.map((position) => {
+      const shown = presentPosition(position)
+      return full ? withParts(shown, position) : shown
+    }),
     calculations: positions.map((position) => presentCalculations(position, target)),
   }
 }
@@ -48,7 +60,7 @@ export const figuresOf = onceEach((position: Position) => {
 })
 
 /** Positions of one block serve many answers, which differ only by the target. */
-const presentPosition = onceEach((position: Position) => {
+const presentPosition = onceEach((position: Position): PresentedPosition => {
   const { unit, market } = position
   const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = figuresOf(position)
   return {

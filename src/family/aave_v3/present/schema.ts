@@ -1,10 +1,30 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
 import { calculationsSchema } from '../../../finance/lending/calculations.ts'
-import { positionFigures, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
+import { positionFiguresWith, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
+import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
+import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 
-const position = v.strictObject({ marketId: v.string(), ...positionFigures })
+const tokens = {
+  address: withFull(evmAddress, 'the token'),
+  amount: withFull(text(DECIMAL), 'whole tokens now, all digits'),
+  priceUSD: withFull(usd, "a whole token, by the market's own oracle"),
+}
+
+const position = v.strictObject({
+  marketId: v.string(),
+  ...positionFiguresWith({
+    supplied: {
+      ...tokens,
+      liquidationThreshold: withFull(ratio, 'the part of it that counts before a liquidation, by its eMode if in one'),
+    },
+    borrowed: tokens,
+  }),
+  borrowLimitUSD: withFull(usd, 'the debt up to which the pool lends'),
+})
+
+export type PresentedPosition = v.InferOutput<typeof position>
 
 const calculations = calculationsSchema({
   safeBorrow:

@@ -4,6 +4,7 @@ import { chainNumberIn, targetNumber, walletsOf } from '../../../http/request/ba
 import {
   chainIdIn,
   evmAddress,
+  flag,
   limit,
   moment,
   momentFields,
@@ -23,6 +24,14 @@ import type { Unanswerable, WalletPositions } from '../read/position.ts'
 import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketIdIn, notConfigured } from './market.ts'
+
+const withParts = v.optional(
+  v.pipe(
+    flag,
+    v.description("Adds each asset's token, amount, price and liquidation threshold, and the borrow limit."),
+  ),
+  'false',
+)
 
 /** A price that is missing now will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
@@ -46,6 +55,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
       market_id: v.optional(marketIdIn(markets)),
       chain_id: v.optional(chainIdIn(chainIds)),
       target_health_factor: targetHealthFactor,
+      full: withParts,
       ...moment,
       ...receipt,
       page,
@@ -65,8 +75,8 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
     count: ({ matching }) => matching.length,
     untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
-    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
-      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
+    present: ({ reads, matching }, { target_health_factor: target, full, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, { target, full })),
       pagination: pagination({ page, limit, total: matching.length, url }),
       asOf: asOf(reads),
     }),

@@ -7,9 +7,8 @@ import {
   rangeFigures,
   unsignedText,
   usdOrNullText,
-  withFull,
 } from '../../../finance/liquidity/schema.ts'
-import { base58Address, chainId } from '../../../finance/schema.ts'
+import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { type Figurable, figuresOf, received } from '../math/figures.ts'
 

@@ -10,9 +10,8 @@ import {
   tokenPrices,
   unsignedText,
   usdOrNullText,
-  withFull,
 } from '../../../finance/liquidity/schema.ts'
-import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { chainId, evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
