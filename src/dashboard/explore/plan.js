@@ -42,7 +42,7 @@ export function planOf(view, catalog, pages) {
   return [
     ...liquidityParts(asked, evm, pages),
     ...catalog.aaveChains.map((chainId) => {
-      const query = { ...asked, chain_id: chainId, target_health_factor: view.target }
+      const query = { ...asked, chain_id: chainId, target_health_factor: view.target, full: 'true' }
       return part('aave', chainId, `v1/lending/aave-v3?${queryOf(query)}`)
     }),
   ]

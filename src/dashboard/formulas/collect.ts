@@ -16,8 +16,8 @@ export interface Formula {
 }
 
 const SOURCES = join(import.meta.dir, '../..')
-/** Rooms that calculate figures. */
-const ROOMS = ['finance', 'family', 'portfolio', 'chain']
+/** Rooms that calculate figures; the pages count a few from those that answers give. */
+const ROOMS = ['finance', 'family', 'portfolio', 'chain', 'dashboard/explore']
 /** A docstring, and what it describes: a function, a result with figures, or a field of it. */
 const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?function|export interface|readonly) (\w+)/g
 
@@ -28,7 +28,7 @@ const DESCRIBED = /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*(export (?:async )?functio
 export function collectFormulas(): Formula[] {
   const files = ROOMS.flatMap((room) =>
     readdirSync(join(SOURCES, room), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts'))
+      .filter((path) => /\.[jt]s$/.test(path))
       .map((path) => `${room}/${path}`),
   )
   return files.sort().flatMap((path) => formulasIn(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
@@ -53,7 +53,7 @@ function tagsOf(doc: string) {
   const [text = '', ...parts] = lines
     .join('\n')
     .trim()
-    .split(/\s@(?=(?:figure|source|proof) )/)
+    .split(/\s@(?=(?:figure|source|proof|param|returns) )/)
     .map((part) => part.replaceAll('\n', ' ').trim())
   const tag = (name: string) => parts.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1)
   return { text, figure: tag('figure'), source: tag('source'), proof: tag('proof') }

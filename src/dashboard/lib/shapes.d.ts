@@ -18,14 +18,17 @@ export type PositionCounts = PositionList['counts']
 export type ProfitAndLoss = Answers['GET /v1/positions/uniswap-v3/{id}/pnl']['data']
 
 export type AaveList = Answers['GET /v1/lending/aave-v3']
+/** With `full=true`, else without what its assets count for. */
+export type AavePosition = AaveList['data'][number]['positions'][number]
 /** Of Kamino too. */
-export type LendingPosition = Omit<AaveList['data'][number]['positions'][number], 'marketId'>
+export type LendingPosition = Omit<AavePosition, 'marketId'>
 export type LendingFigures = AaveList['data'][number]['calculations'][number]
 export type LendingEvents = Answers['GET /v1/lending/aave-v3/position/{chain_id}/events']
 export type LendingEvent = LendingEvents['data'][number]
 export type Snapshots = Answers['GET /v1/lending/aave-v3/position/{chain_id}/snapshots']
 export type Snapshot = Snapshots['data'][number]
 export type MorphoList = Answers['GET /v1/lending/morpho-blue']
+export type MorphoPosition = MorphoList['data'][number]['positions'][number]
 export type KaminoList = Answers['GET /v1/lending/kamino']
 export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_address}/yield']['data']
 export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']

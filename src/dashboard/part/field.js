@@ -21,3 +21,16 @@ export function Choice({ label, place, value, options, onValue }) {
       ${options.map((each) => (typeof each === 'string' ? html`<option value=${each}>${each}</option>` : html`<option value=${each[0]}>${each[1]}</option>`))}
     </select></p>`
 }
+
+/**
+ * A number between two, chosen with the pointer or the arrow keys, and what it means in words.
+ * @param {{ label: string, min: number, max: number, step: number, value: number, text: string, onValue: (value: number) => void }} props
+ */
+export function Slider({ label, min, max, step, value, text, onValue }) {
+  const id = useId()
+  return html`<p class="slider">
+    <label for=${id}>${label}</label>
+    <output for=${id}>${text}</output>
+    <input type="range" id=${id} min=${min} max=${max} step=${step} value=${value} aria-valuetext=${text} onInput=${(event) => onValue(Number(event.target.value))} />
+  </p>`
+}

@@ -28,6 +28,9 @@ interface Node {
   readonly 'x-format'?: string
 }
 
+/** Family of figures that the page counts and no answer has. */
+const EXPLORE = 'explore'
+
 /** Figures that are not calculated: what the caller asked for. */
 const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 
@@ -40,7 +43,7 @@ export function createFormulas(
   openapi: string,
   revisions: ReadonlyMap<string, number> = new Map(),
 ): Pages {
-  const figures = figuresOf(openapi)
+  const figures = [...figuresOf(openapi), ...figuresOfPages(formulas)]
   const families = [...new Set(figures.map(({ family }) => family))]
   const sections = families
     .map((family) => sectionOf(family, { figures, formulas, revision: revisions.get(family) }))
@@ -70,6 +73,14 @@ export function figuresOf(openapi: string): readonly Figure[] {
     }
   }
   return [...found.values()].map(({ family, name, formats }) => ({ family, name, formats: [...formats] }))
+}
+
+/** Figures that Explore counts from those of answers: their names begin with it. */
+export function figuresOfPages(formulas: readonly Formula[]): readonly Figure[] {
+  return formulas
+    .flatMap(({ figures }) => figures)
+    .filter((name) => name.startsWith(`${EXPLORE}/`))
+    .map((name) => ({ family: EXPLORE, name: name.slice(EXPLORE.length + 1), formats: ['counted by the page'] }))
 }
 
 /** Formulas of one figure. */

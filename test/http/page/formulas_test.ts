@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
-import { createFormulas, figuresOf, formulasOf } from '../../../src/http/page/formulas.ts'
+import { createFormulas, figuresOf, figuresOfPages, formulasOf } from '../../../src/http/page/formulas.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
@@ -12,7 +12,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const figures = figuresOf(openapi)
+const figures = [...figuresOf(openapi), ...figuresOfPages(FORMULAS)]
 
 async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body: string; policy: string | undefined }> {
   const page = pages.get('/formulas')

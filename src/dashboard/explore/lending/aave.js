@@ -4,6 +4,11 @@ import { Proof } from '../../part/proof.js'
 import { Receipt } from '../receipt.js'
 import { LendingCard } from './card.js'
 import { MarketHistory } from './history.js'
+import { aaveLegs } from './legs.js'
+
+const ETHEREUM = 1
+/** What Aave calls its markets on Ethereum; elsewhere there is one, named after its chain. @type {Record<string, string>} */
+const MARKET_NAMES = { main: 'Core', lido: 'Prime', etherfi: 'EtherFi' }
 
 /**
  * The markets of Aave V3 on one chain.
@@ -19,7 +24,7 @@ export function AavePart({ part, context }) {
       ${data.map((result) =>
         result.positions.map(
           (position, index) =>
-            html`<${LendingCard} key=${position.marketId} label=${`Aave V3, market ${position.marketId}`} family="Aave V3" place=${position.marketId} position=${position} figures=${result.calculations[index]}>
+            html`<${LendingCard} key=${position.marketId} label=${`Aave V3, market ${position.marketId}`} family="Aave V3" place=${marketName(position.marketId, chainId)} position=${position} figures=${result.calculations[index]} legs=${aaveLegs(position)}>
               <${MarketHistory} chainId=${chainId} marketId=${position.marketId} context=${context} />
             <//>`,
         ),
@@ -27,4 +32,10 @@ export function AavePart({ part, context }) {
     </div>
     <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
+}
+
+/** @param {string} marketId @param {number} chainId */
+function marketName(marketId, chainId) {
+  const name = chainId === ETHEREUM ? MARKET_NAMES[marketId] : undefined
+  return name === undefined ? marketId : `${name} (${marketId})`
 }

@@ -1,14 +1,17 @@
-import { percentOfRatio } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
+import { Assets } from './assets.js'
+import { dollarsAt, edgeOf } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
+import { WhatIf } from './what_if_panel.js'
 
 /**
  * What a wallet supplies and owes in one place: its health, its figures and its assets.
- * @param {{ label: string, family: string, place: string, note?: unknown, position: import('../../lib/shapes.d.ts').LendingPosition, figures: import('../../lib/shapes.d.ts').LendingFigures, children?: unknown }} props
+ * @param {{ label: string, family: string, place: string, note?: unknown, position: import('../../lib/shapes.d.ts').LendingPosition, figures: import('../../lib/shapes.d.ts').LendingFigures, legs: import('./what_if.js').Legs | undefined, whatIfNote?: string, children?: unknown }} props
  */
-export function LendingCard({ label, family, place, note, position, figures, children }) {
+export function LendingCard({ label, family, place, note, position, figures, legs, whatIfNote, children }) {
   const target = String(figures.targetHealthFactor)
+  const { borrowLimitUSD: borrowLimit } = position
   return html`<article class="card market" aria-label=${label}>
     <header>
       <h4>${family} <span class="soft">${place}</span></h4>
@@ -31,28 +34,42 @@ export function LendingCard({ label, family, place, note, position, figures, chi
       ]} />
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((each) => ({ symbol: each.symbol, usd: each.amountSuppliedUSD, apy: each.supplyAPY, note: each.isCollateral ? '' : 'not collateral' }))} />
-      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ symbol: each.symbol, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((asset, _, all) => suppliedRow(asset, idOf(asset, all, 'collateral'), legs))} />
+      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((asset, _, all) => borrowedRow(asset, idOf(asset, all, 'debt'), legs))} />
     </div>
+    <${WhatIf} legs=${legs} target=${target} borrowLimit=${borrowLimit} note=${whatIfNote} />
     ${children}
   </article>`
 }
 
-/** @param {{ title: string, kind: string, rows: readonly { symbol: string, usd: string, apy: string, note: string }[] }} props */
-function Assets({ title, kind, rows }) {
-  const most = Math.max(...rows.map(({ usd }) => Number(usd)), 1e-6)
-  return html`<div class="assets">
-    <h5>${title}</h5>
-    ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
-    <ul>
-      ${rows.map(
-        ({ symbol, usd, apy, note }) => html`<li>
-          <span>${symbol}${note !== '' && html` <i>${note}</i>`}</span>
-          <span><${Usd} value=${usd} /></span>
-          <span class="soft">${percentOfRatio(apy)} APY</span>
-          <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / most) * 100} height="3" /></svg>
-        </li>`,
-      )}
-    </ul>
-  </div>`
+/**
+ * Which leg an asset is; undefined if the leg is of several.
+ * @param {{ address?: string }} asset
+ * @param {readonly unknown[]} side
+ * @param {string} whole
+ */
+function idOf({ address }, side, whole) {
+  return address ?? (side.length === 1 ? whole : undefined)
+}
+
+/**
+ * @param {import('../../lib/shapes.d.ts').LendingPosition['suppliedAssets'][number]} asset
+ * @param {string | undefined} id
+ * @param {import('./what_if.js').Legs | undefined} legs
+ * @returns {import('./assets.js').Asset}
+ */
+function suppliedRow({ symbol, amount, amountSuppliedUSD: usd, supplyAPY: apy, isCollateral, priceUSD }, id, legs) {
+  const edge = isCollateral && id !== undefined ? edgeOf(legs, { id, isOwed: false }, dollarsAt(priceUSD)) : undefined
+  return { symbol, amount, usd, apy, note: isCollateral ? '' : 'not collateral', edge }
+}
+
+/**
+ * @param {import('../../lib/shapes.d.ts').LendingPosition['borrowedAssets'][number]} asset
+ * @param {string | undefined} id
+ * @param {import('./what_if.js').Legs | undefined} legs
+ * @returns {import('./assets.js').Asset}
+ */
+function borrowedRow({ symbol, amount, amountBorrowedUSD: usd, borrowAPY: apy, priceUSD }, id, legs) {
+  const edge = id === undefined ? undefined : edgeOf(legs, { id, isOwed: true }, dollarsAt(priceUSD))
+  return { symbol, amount, usd, apy, note: '', edge }
 }

@@ -5,9 +5,12 @@ import { Copy } from '../../part/copy.js'
 import { Proof } from '../../part/proof.js'
 import { AddForm } from '../form.js'
 import { LendingCard } from './card.js'
+import { kaminoLegs } from './legs.js'
 import { KaminoCard } from './other.js'
 
 /** @typedef {import('../asking.js').AskedPart} AskedPart */
+
+const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'
 
 /**
  * The obligations on Kamino that were found from the wallet.
@@ -22,7 +25,7 @@ export function KaminoPart({ part: { answer, chainId }, context }) {
       ${data.map((result) =>
         result.positions.map(
           (position, index) =>
-            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} position=${position} figures=${result.calculations[index]} />`,
+            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
         ),
       )}
     </div>

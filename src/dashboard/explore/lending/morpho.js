@@ -1,15 +1,19 @@
 import { shortened } from '../../lib/address.js'
 import { chainName } from '../../lib/catalog.js'
-import { percentOfRatio } from '../../lib/decimal.js'
+import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Amount, Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
+import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
 import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
+import { Assets } from './assets.js'
+import { edgeOf, plain } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
+import { morphoLegs } from './legs.js'
+import { WhatIf } from './what_if_panel.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').MorphoList} MorphoList */
-/** @typedef {MorphoList['data'][number]['positions'][number]} MorphoPosition */
+/** @typedef {import('../../lib/shapes.d.ts').MorphoPosition} MorphoPosition */
 /** @typedef {MorphoList['data'][number]['calculations'][number]} MorphoFigures */
 
 /**
@@ -38,13 +42,27 @@ function MorphoChain({ chainId, context: { view, catalog, key } }) {
   </div>`
 }
 
+/**
+ * The price at which the market liquidates, in the loan token: debt ÷ (collateral × LLTV).
+ * @param {MorphoPosition} position
+ * @param {import('./what_if.js').Legs | undefined} legs
+ */
+function collateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loanSymbol, lltv }, legs) {
+  const collateral = suppliedAssets.find(({ isCollateral }) => isCollateral)?.amount
+  const owed = borrowedAssets[0]?.amount
+  const price = collateral && owed ? Number(owed) / (Number(collateral) * Number(lltv)) : undefined
+  const inWords = price === undefined ? undefined : `${significant(plain(price))} ${loanSymbol} per ${collateralSymbol}`
+  return edgeOf(legs, { id: 'collateral', isOwed: false }, () => inWords)
+}
+
 /** @param {{ position: MorphoPosition, figures: MorphoFigures }} props */
 function MarketCard({ position, figures }) {
   const { marketId, collateralSymbol, loanSymbol, lltv } = position
   const target = String(figures?.targetHealthFactor)
+  const legs = morphoLegs(position)
   return html`<article class="card market" aria-label=${`Morpho Blue, market ${marketId}`}>
     <header>
-      <h4>${collateralSymbol ?? 'No collateral'} <span class="soft">for ${loanSymbol}</span></h4>
+      <h4>${collateralSymbol ?? 'No collateral'} <span class="soft">/ ${loanSymbol}, ${percentOfRatio(lltv, 1)}</span></h4>
       <p class="soft"><code title=${marketId}>${shortened(marketId)}</code><${Copy} text=${marketId} label="Copy the whole id" /></p>
       <p class="card-value"><${Usd} value=${position.netWorthUSD} /></p>
     </header>
@@ -67,25 +85,9 @@ function MarketCard({ position, figures }) {
       }
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" rows=${position.suppliedAssets.map((each) => ({ ...each, usd: each.amountSuppliedUSD, apy: each.supplyAPY, note: each.isCollateral ? 'collateral' : '' }))} />
-      <${Assets} title="Borrowed" rows=${position.borrowedAssets.map((each) => ({ ...each, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map(({ symbol, amount, amountSuppliedUSD: usd, supplyAPY, isCollateral }) => ({ symbol, amount, usd, apy: isCollateral ? null : supplyAPY, note: isCollateral ? 'collateral' : '', edge: isCollateral ? collateralEdge(position, legs) : undefined }))} />
+      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ ...each, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
     </div>
+    <${WhatIf} legs=${legs} target=${target} note="The price is that of the market's oracle, one token in the other." />
   </article>`
-}
-
-/** @param {{ title: string, rows: readonly { symbol: string, amount: string | null, usd: string | null, apy: string | null, note: string }[] }} props */
-function Assets({ title, rows }) {
-  return html`<div class="assets">
-    <h5>${title}</h5>
-    ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
-    <ul>
-      ${rows.map(
-        ({ symbol, amount, usd, apy, note }) => html`<li>
-          <span>${amount !== null && html`<${Amount} value=${amount} symbol=${symbol} /> `}${symbol}${note !== '' && html` <i>${note}</i>`}</span>
-          <span><${Usd} value=${usd} /></span>
-          <span class="soft">${apy !== null && `${percentOfRatio(apy)} APY`}</span>
-        </li>`,
-      )}
-    </ul>
-  </div>`
 }

@@ -117,16 +117,12 @@ export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>
 export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets.flatMap((asset) => {
     const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
-    const valueUp = (amount: bigint): bigint => mulDivUp(amount, price, pow10(reserve.decimals))
-    const variable = {
-      asset,
-      amount: variableDebt,
-      value: valueUp(variableDebt),
-      apyRay: reserve.borrowApyRay,
+    const owed = (amount: bigint, apyRay: bigint) => {
+      const value = mulDivUp(amount, price, pow10(reserve.decimals))
+      return amount === 0n ? [] : [{ asset, amount, value, apyRay }]
     }
-    if (stableDebt === 0n) return variableDebt === 0n ? [] : [variable]
-    const stable = { asset, amount: stableDebt, value: valueUp(stableDebt), apyRay: apyOf(stableRateRay) }
-    return variableDebt === 0n ? [stable] : [variable, stable]
+    const variable = owed(variableDebt, reserve.borrowApyRay)
+    return stableDebt === 0n ? variable : [...variable, ...owed(stableDebt, apyOf(stableRateRay))]
   })
 }
 

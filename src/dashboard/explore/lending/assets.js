@@ -1,0 +1,35 @@
+import { percentOfRatio } from '../../lib/decimal.js'
+import { html } from '../../lib/view.js'
+import { Amount, Usd } from '../../part/figure.js'
+import { Edge } from './edge.js'
+
+/**
+ * What is supplied or owed, and where the price of each alone would have the position liquidated.
+ * @typedef {object} Asset
+ * @property {string} symbol
+ * @property {string | null | undefined} amount whole tokens; absent if the answer has none
+ * @property {string | null} usd
+ * @property {string | null} apy
+ * @property {string} note
+ * @property {import('./edge.js').EdgeAt} [edge]
+ */
+
+/** @param {{ title: string, kind: 'supply' | 'debt', rows: readonly Asset[] }} props */
+export function Assets({ title, kind, rows }) {
+  const most = Math.max(...rows.map(({ usd }) => Number(usd)), 1e-6)
+  return html`<div class="assets">
+    <h5>${title}</h5>
+    ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
+    <ul>
+      ${rows.map(
+        ({ symbol, amount, usd, apy, note, edge }) => html`<li>
+          <span>${amount && html`<${Amount} value=${amount} symbol=${symbol} /> `}${symbol}${note !== '' && html` <i>${note}</i>`}</span>
+          <span><${Usd} value=${usd} /></span>
+          <span class="soft">${apy !== null && `${percentOfRatio(apy)} APY`}</span>
+          ${edge && html`<p class="edge soft"><${Edge} at=${edge} /></p>`}
+          <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / most) * 100} height="3" /></svg>
+        </li>`,
+      )}
+    </ul>
+  </div>`
+}

@@ -1,0 +1,92 @@
+import { dollars, percentOfRatio } from '../../lib/decimal.js'
+import { html, useState } from '../../lib/view.js'
+import { Slider } from '../../part/field.js'
+import { Facts } from '../../part/figure.js'
+import { Gauge } from './gauge.js'
+import { NO_STEPS, roomOf, whatIf } from './what_if.js'
+
+/** Prices go from a tenth of today's to twice it, percent of change. */
+const FALL_MAX = -90
+const RISE_MAX = 100
+/** Steps of the way from nothing owed to the most that can be. */
+const DEBT_STEPS = 200
+/** Who owes nothing yet borrows dollars. */
+const ANY_DEBT = { id: 'dollars', symbol: 'US dollars', usd: 0, weight: 1 }
+
+/** @typedef {{ legs: import('./what_if.js').Legs | undefined, target: string, borrowLimit?: string, note?: string }} Props `borrowLimit`: US dollars of debt up to which the protocol lends, at the prices of now */
+
+/**
+ * What may come, once it is opened.
+ * @param {Props} props
+ */
+export function WhatIf(props) {
+  const [isOpen, setOpen] = useState(false)
+  if (!props.legs?.supplies.some(({ weight }) => weight > 0)) return null
+  return html`<details class="what-if" onToggle=${(event) => setOpen(event.target.open)}>
+    <summary>What if: borrow, repay, prices move</summary>
+    ${isOpen && html`<${Sliders} ...${props} legs=${props.legs} />`}
+  </details>`
+}
+
+/**
+ * Sliders, and the health factor that follows; nothing further is asked.
+ * @param {Props & { legs: import('./what_if.js').Legs }} props
+ */
+function Sliders({ legs, target, borrowLimit, note }) {
+  const [steps, setSteps] = useState(NO_STEPS)
+  const after = whatIf(legs, steps)
+  const debts = legs.debts.length === 0 ? [ANY_DEBT] : legs.debts
+  const owed = legs.debts.reduce((sum, { usd }) => sum + usd, 0)
+  const room = borrowLimit === undefined ? roomOf(legs) : Math.max(0, Number(borrowLimit) - owed)
+  const setPrice = (/** @type {string} */ id) => (/** @type {number} */ change) =>
+    setSteps({ ...steps, prices: { ...steps.prices, [id]: 1 + change / 100 } })
+  const setDebt = (/** @type {string} */ id) => (/** @type {number} */ usd) =>
+    setSteps({ ...steps, borrowed: { ...steps.borrowed, [id]: usd } })
+  return html`<div class="what-if-body">
+      <div class="sliders">
+        ${tokensOf(legs).map(({ id, symbol }) => {
+          const change = Math.round(((steps.prices[id] ?? 1) - 1) * 100)
+          return html`<${Slider} key=${`price ${id}`} label=${`Price of ${symbol}`} min=${FALL_MAX} max=${RISE_MAX} step=${1} value=${change} text=${change === 0 ? 'as now' : `${signed(change)} %`} onValue=${setPrice(id)} />`
+        })}
+        ${debts.map(({ id, symbol, usd }) => {
+          const more = steps.borrowed[id] ?? 0
+          return html`<${Slider} key=${`debt ${id}`} label=${usd > 0 ? `Repay or borrow ${symbol}` : `Borrow ${symbol}`} min=${-usd} max=${room} step=${Math.max(usd + room, 1e-6) / DEBT_STEPS} value=${more} text=${debtText(more, usd)} onValue=${setDebt(id)} />`
+        })}
+        <p><button type="button" class="small" onClick=${() => setSteps(NO_STEPS)}>As it is now</button></p>
+      </div>
+      <div role="status" aria-label="What would be">
+        <${Gauge} healthFactor=${factorText(after.healthFactor)} target=${target} />
+        <${Facts} rows=${[
+          ['Collateral', dollars(after.collateral.toFixed(2))],
+          ['Debt', dollars(after.debt.toFixed(2))],
+          ['Loan to value', percentOfRatio(after.ltv.toFixed(6))],
+        ]} />
+      </div>
+    </div>
+    <p class="soft">Counted on this page from the figures above, <a href="formulas#explore.health_factor_after">by the protocol's rule</a>, in floating point. Interest is left out. ${note}</p>`
+}
+
+/** Tokens whose prices matter, each once. @param {import('./what_if.js').Legs} legs */
+function tokensOf({ supplies, debts }) {
+  const counting = [...supplies.filter(({ weight }) => weight > 0), ...debts]
+  return [...new Map(counting.map((leg) => [leg.id, leg])).values()]
+}
+
+/** @param {number} change */
+function signed(change) {
+  return change < 0 ? `−${-change}` : `+${change}`
+}
+
+/** @param {number} more @param {number} owed US dollars */
+function debtText(more, owed) {
+  if (more === 0) return 'as now'
+  if (more > 0) return `borrow ${dollars(more.toFixed(2))}`
+  return more <= -owed ? 'repay all' : `repay ${dollars((-more).toFixed(2))}`
+}
+
+/** As answers have it: four digits, cut, so that nothing is overstated. @param {number} factor */
+function factorText(factor) {
+  if (!Number.isFinite(factor)) return 'MAX'
+  // What floating point leaves out must not cut a whole digit.
+  return (Math.floor(factor * 1e4 + 1e-6) / 1e4).toFixed(4)
+}
