@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { BunFile } from 'bun'
 import type { LoadJob, LoadResult } from './load.ts'
 
 /** A child process that speaks one line of JSON at a time. */
@@ -10,12 +11,16 @@ export interface Child {
   stop(): Promise<void>
 }
 
-/** Starts a program of this folder; its errors go to our own standard error. */
-export function startChild(file: string, env: Readonly<Record<string, string>> = {}): Child {
+/** Starts a program of this folder; its errors go to our own standard error unless a file is given for them. */
+export function startChild(
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+  stderr: BunFile | 'inherit' = 'inherit',
+): Child {
   const child = Bun.spawn([process.execPath, resolve(import.meta.dir, file)], {
     stdin: 'pipe',
     stdout: 'pipe',
-    stderr: 'inherit',
+    stderr,
     env: { ...process.env, ...env },
   })
   const lines = readLines(child.stdout)

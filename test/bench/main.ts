@@ -7,6 +7,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
 import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
+import { benchGoals } from './goals.ts'
 import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
@@ -45,6 +46,7 @@ const PARTS: readonly Part[] = [
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
+  { name: 'goals', isExtra: true, run: onlyShown(benchGoals) },
   { name: 'compare', isExtra: true, run: onlyShown(compareMetered) },
   { name: 'compare_answers', isExtra: true, run: onlyShown(compareAnswers) },
 ]

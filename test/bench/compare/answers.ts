@@ -3,8 +3,8 @@ import { walletOf } from '../../devnet/addresses.ts'
 import { startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
 import { environment, startMetered } from '../answers/service.ts'
-import { type Child, offer, startChild } from '../child.ts'
-import { cpuUs } from '../cpu.ts'
+import { type Child, startChild } from '../child.ts'
+import { type Phase, phaseOf } from '../phase.ts'
 import { median, printNote, printTable } from '../table.ts'
 import { type Version, versions } from './versions.ts'
 
@@ -15,12 +15,6 @@ const ROUNDS = 8
 const PHASE_MS = 350
 /** A service runs for days: its code is compiled before it is measured. */
 const WARM_UP_MS = 4_000
-
-/** Answers a second, and CPU microseconds of one. */
-interface Phase {
-  readonly perSecond: number
-  readonly cpuUs: number
-}
 
 /** Whole answers, each read anew, of this version and of another one, in short phases that alternate. */
 export async function compareAnswers(): Promise<void> {
@@ -49,15 +43,14 @@ export async function compareAnswers(): Promise<void> {
       services.set(name, await startMetered(await environment({ url, row: { blockTimeMs: 0 } }), root))
     }
 
-    const phase = async ({ url, apiKey, pid }: Service, path: string, durationMs: number): Promise<Phase> => {
-      const before = cpuUs([pid]) ?? Number.NaN
-      const job = { port: Number(new URL(url).port), path, keys: [apiKey], connections: CALLERS, durationMs }
-      const result = await offer(generator, job)
-      const after = cpuUs([pid]) ?? Number.NaN
-      const all = Object.values(result.statuses).reduce((sum, count) => sum + count, 0)
-      if (result.statuses['200'] !== all) throw new Error(`Cannot compare: ${JSON.stringify(result.statuses)}`)
-      return { perSecond: (result.answers / result.elapsedMs) * 1_000, cpuUs: (after - before) / all }
-    }
+    const phase = ({ url, apiKey, pid }: Service, path: string, durationMs: number): Promise<Phase> =>
+      phaseOf(generator, pid, {
+        port: Number(new URL(url).port),
+        path,
+        keys: [apiKey],
+        connections: CALLERS,
+        durationMs,
+      })
 
     const rows: string[][] = []
     for (const [name, path] of paths) {
