@@ -47,7 +47,7 @@ export async function benchGoals({ databaseUrl }: { readonly databaseUrl: string
     ['goal', 'measured', 'bar', ''],
     goals.map(({ name, measured, most, least }) => [
       name,
-      measured.toFixed(measured < 10 ? 3 : 0),
+      measured.toPrecision(3),
       most === undefined ? `≥ ${least}` : `≤ ${most}`,
       (most === undefined || measured <= most) && (least === undefined || measured >= least) ? 'met' : 'MISSED',
     ]),
