@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { parseKeys } from '../../src/service/receipt/keys.ts'
@@ -42,11 +42,11 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  /** The receipt of figures, which anybody verifies. */
-  async function savesReceipt(page: Page): Promise<void> {
+  /** The first receipt of figures there, which anybody verifies. */
+  async function savesReceipt(page: Page, there: Pick<Locator, 'getByRole'> = page): Promise<void> {
     const saving = page.waitForEvent('download')
-    await page
-      .getByRole('button', { name: /^Receipt, 2 credits more$/ })
+    await there
+      .getByRole('button', { name: /^Receipt, \d+ credits$/ })
       .first()
       .click()
     const file = await saving
@@ -259,6 +259,8 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByText('its oracle does not answer').waitFor()
     await page.getByText('Net yield a year').first().waitFor()
     expect(await audit(page)).toEqual([])
+    const told = morphoCards.filter({ hasText: 'Net yield a year' }).first()
+    await savesReceipt(page, told)
   }, 60_000)
 
   test('closed positions when asked for, and their profit and loss for its price, in its parts', async () => {
@@ -317,6 +319,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await part.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+8 credits/)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
+    await savesReceipt(page, part)
     await page.getByRole('button', { name: 'Remove' }).click()
     expect(page.url()).not.toContain('kamino')
   }, 60_000)

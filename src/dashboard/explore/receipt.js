@@ -4,7 +4,7 @@ import { counted } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
 
-/** What a receipt costs besides the answer. */
+/** What a receipt costs besides the answer, which is asked for again. */
 const CREDITS = 2
 
 /**
@@ -26,8 +26,9 @@ export function Receipt({ answer, context: { key, catalog } }) {
   }
   if (!givesReceipts(catalog, answer.path)) return null
   const { file, failure, isAsked = false } = state
+  const price = answer.credits === undefined ? '' : `, ${counted(answer.credits + CREDITS, 'credit')}`
   return html`<div class="receipt">
-    <button type="button" class="small" disabled=${isAsked} onClick=${get}>Receipt, ${counted(CREDITS, 'credit')} more</button>
+    <button type="button" class="small" disabled=${isAsked} onClick=${get}>Receipt${price}</button>
     ${failure === undefined ? null : html`<p role="alert">${failure}</p>`}
     ${file === undefined ? null : html`<${Verify} file=${file} />`}
   </div>`
@@ -37,7 +38,7 @@ export function Receipt({ answer, context: { key, catalog } }) {
 function Verify({ file }) {
   const keys = new URL('.well-known/walletscope-keys.json', document.baseURI).href
   const command = `walletscope verify ${file} --key ${keys}`
-  return html`<p role="status">Saved. Anybody can count its figures again:</p>
+  return html`<p role="status">Saved. Anybody can check it:</p>
     <div class="command"><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>`
 }
 

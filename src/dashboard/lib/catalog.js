@@ -103,6 +103,7 @@ function creditsIn(paths) {
     position: creditsOf(paths['/v1/positions/uniswap-v3'], 'full', true),
     aave: creditsOf(paths[AAVE]),
     morpho: creditsOf(paths['/v1/lending/morpho-blue']),
+    morphoYield: creditsOf(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
     portfolio: creditsOf(paths[PORTFOLIO]),
     row: creditsOf(paths['/v1/portfolio/assets']),
     days: creditsOf(paths['/v1/portfolio/snapshots']),

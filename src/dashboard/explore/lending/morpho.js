@@ -6,6 +6,7 @@ import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
 import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
+import { Receipt } from '../receipt.js'
 import { Assets } from './assets.js'
 import { edgeOf, plain } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
@@ -28,7 +29,8 @@ export function Morpho({ context }) {
 }
 
 /** @param {{ chainId: number, context: import('../page.js').Context }} props */
-function MorphoChain({ chainId, context: { view, catalog, key } }) {
+function MorphoChain({ chainId, context }) {
+  const { view, catalog, key } = context
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const query = queryOf({ wallet: view.wallet, chain_id: chainId, target_health_factor: view.target, ...past })
@@ -37,7 +39,7 @@ function MorphoChain({ chainId, context: { view, catalog, key } }) {
   return html`<div class="part">
     <h3>${chain}</h3>
     <div class="stack">
-      <${Patient} asked=${asked} what=${`Morpho Blue on ${chain}`} catalog=${catalog} render=${(/** @type {{ body: MorphoList }} */ { body: { data } }) => (data.length === 0 ? html`<p class="soft">Nothing supplied or borrowed.</p>` : data.map(({ positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} />`)))} />
+      <${Patient} asked=${asked} what=${`Morpho Blue on ${chain}`} catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<MorphoList>} */ answer) => (answer.body.data.length === 0 ? html`<p class="soft">Nothing supplied or borrowed.</p>` : answer.body.data.map(({ positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`)))} />
     </div>
   </div>`
 }
@@ -55,8 +57,19 @@ function collateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loan
   return edgeOf(legs, { id: 'collateral', isOwed: false }, () => inWords)
 }
 
-/** @param {{ position: MorphoPosition, figures: MorphoFigures }} props */
-function MarketCard({ position, figures }) {
+/**
+ * A market's yield as if it had been asked for with the list, which has no receipt itself.
+ * @param {MorphoPosition} position
+ * @param {{ chainId: number, answer: import('../../lib/api.js').Answer, context: import('../page.js').Context }} list
+ */
+function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) {
+  const query = queryOf({ wallet: view.wallet, market_id: marketId })
+  const path = `v1/lending/morpho-blue/position/${chainId}/yield?${query}`
+  return { ...answer, path, credits: catalog.credits.morphoYield }
+}
+
+/** @param {{ position: MorphoPosition, figures: MorphoFigures, children: unknown }} props */
+function MarketCard({ position, figures, children }) {
   const { marketId, collateralSymbol, loanSymbol, lltv } = position
   const target = String(figures?.targetHealthFactor)
   const legs = morphoLegs(position)
@@ -89,5 +102,6 @@ function MarketCard({ position, figures }) {
       <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ ...each, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
     </div>
     <${WhatIf} legs=${legs} target=${target} note="The price is that of the market's oracle, one token in the other." />
+    ${children}
   </article>`
 }
