@@ -12,11 +12,15 @@ interface RpcCall {
 /** What the proxy is told: how long its answers take from now on. */
 export interface FarCommand {
   readonly delayMs: number
+  /** True if there is a new block: what it remembers of the newest one is of an older one. */
+  readonly forgetsLatest?: boolean
 }
 
 /** What it says to every command: HTTP requests since the one before. */
 export interface FarCounts {
   readonly requests: number
+  /** Those of them for the header of the newest block. */
+  readonly looks: number
   /** Bytes of the bodies: of all requests, and of all answers. */
   readonly sentBytes: number
   readonly answeredBytes: number
@@ -29,9 +33,12 @@ const SLOTS = Number(process.env['BENCH_SLOTS'] ?? 0)
 const LOGS_CAP = Number(process.env['BENCH_LOGS_CAP'] ?? 0)
 /** Text of results, by what was asked. */
 const remembered = new Map<string, string>()
+/** Counts up when it forgets: what was asked before is not remembered after. */
+let generation = 0
 const waiting: (() => void)[] = []
 let delayMs = 0
 let requests = 0
+let looks = 0
 let sentBytes = 0
 let answeredBytes = 0
 let running = 0
@@ -41,16 +48,25 @@ console.log(JSON.stringify({ url: `http://127.0.0.1:${server.port}` }))
 
 for await (const line of console) {
   if (line === '') continue
-  console.log(JSON.stringify({ requests, sentBytes, answeredBytes } satisfies FarCounts))
-  delayMs = (JSON.parse(line) as FarCommand).delayMs
+  console.log(JSON.stringify({ requests, looks, sentBytes, answeredBytes } satisfies FarCounts))
+  const command = JSON.parse(line) as FarCommand
+  delayMs = command.delayMs
+  if (command.forgetsLatest === true) forgetLatest()
   requests = 0
+  looks = 0
   sentBytes = 0
   answeredBytes = 0
+}
+
+function forgetLatest(): void {
+  generation++
+  for (const key of remembered.keys()) if (key.includes('"latest"')) remembered.delete(key)
 }
 
 async function answer(request: Request): Promise<Response> {
   const text = await request.text()
   requests += 1
+  if (text.includes('"eth_getBlockByNumber","params":["latest"')) looks += 1
   sentBytes += text.length
   const replies = await inSlot(async () => {
     const [found] = await Promise.all([replyTo(text), delayMs > 0 ? Bun.sleep(delayMs) : undefined])
@@ -67,9 +83,10 @@ async function replyTo(text: string): Promise<string> {
   const result = id === undefined || text.startsWith('[') ? undefined : remembered.get(key)
   if (result !== undefined) return `{"jsonrpc":"2.0","id":${id},"result":${result}}`
   const body = JSON.parse(text) as RpcCall | readonly RpcCall[]
+  const before = generation
   if (Array.isArray(body)) return JSON.stringify(await Promise.all(body.map(reply)))
   const said = await reply(body as RpcCall)
-  if ('result' in said) remembered.set(key, JSON.stringify(said.result))
+  if ('result' in said && generation === before) remembered.set(key, JSON.stringify(said.result))
   return JSON.stringify(said)
 }
 
@@ -96,8 +113,9 @@ async function reply({ id, method, params }: RpcCall): Promise<object> {
   const key = `${method} ${JSON.stringify(params)}`
   const known = remembered.get(key)
   if (known !== undefined) return { jsonrpc: '2.0', id, result: JSON.parse(known) }
+  const before = generation
   const said = await forward({ id: 1, method, params })
-  if (said.result !== undefined) remembered.set(key, JSON.stringify(said.result))
+  if (said.result !== undefined && generation === before) remembered.set(key, JSON.stringify(said.result))
   return { ...said, id }
 }
 
