@@ -197,6 +197,36 @@ function actsOf(random: Random, prices: ReadonlyMap<AssetName, bigint>): Transac
   return [random.pick(choices), random.pick(choices)]
 }
 
+test('asks for a quiet block, what triggers of both families share, and logs: one request each', async () => {
+  const { organizationId, apiKeyId } = await createAccount(db)
+  const of = { organizationId, apiKeyId, chainId: 1, createdAt: new Date(0) }
+  await createTrigger(db, {
+    ...of,
+    family: 'aave-v3',
+    subject: { wallet: aave.wallets.borrower, market_id: 'main' },
+    clause: { figure: 'health_factor', below: '0.0001' },
+    clear: '0.0002',
+  })
+  for (const { tokenId } of positions) {
+    await createTrigger(db, {
+      ...of,
+      family: 'uniswap-v3',
+      subject: { token_id: String(tokenId), manager_address: UNISWAP_V3.manager },
+      clause: { figure: 'distance_to_edge_percentage', above: '1000000' },
+      clear: '999999',
+    })
+  }
+  start()
+  const { number } = await newestBlock(devnet.rpc, 1)
+  await evaluated(number)
+  rpc.reset()
+  await devnet.rpc.call('evm_mine')
+  await evaluated(number + 1n)
+  // The newest block is looked for until it has come.
+  const asked = rpc.seen.filter(({ params: [at] }) => at !== 'latest').map(({ method }) => method)
+  expect(asked.sort()).toEqual(['eth_call', 'eth_getLogs'])
+}, 120_000)
+
 test(`tells of Aave and Uniswap what ${BLOCKS} blocks come to, read one by one without a screen`, async () => {
   const random = createRandom(2_414)
   // Each message costs two: without any left, triggers pause, and no block is evaluated any more.

@@ -214,7 +214,7 @@ export async function readPicked(
     countMin: picks.length,
     async read({ start, end, block }) {
       const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
-      return await inTurns(decodeLens(await call({ data, block })))
+      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
     },
     count({ block }) {
       if (!isSameBlock(block, pinned)) throw new UpstreamError('The chain changed since the list was read')

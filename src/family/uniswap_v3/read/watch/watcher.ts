@@ -1,4 +1,5 @@
 import { readByLens } from '../../../../chain/call/lens.ts'
+import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import { createTokenJudge } from '../../../../finance/token/spam/judge.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
@@ -43,7 +44,7 @@ export function createWatcher(
 
   async function readPicked(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    at: WatchPlace,
+    { together = false, ...at }: WatchPlace & Pick<ReadOptions, 'together'>,
     signal: AbortSignal,
   ): Promise<PickedRead> {
     const place = placeOf(at)
@@ -54,6 +55,7 @@ export function createWatcher(
     return await at.client.read((endpoint, within) => readByLens(endpoint, lens, within), {
       signal,
       budgetMs: BUDGET_MS,
+      together,
       ...readingOf(place),
     })
   }
@@ -98,7 +100,10 @@ export function createWatcher(
       const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
       return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
     },
-    screen: createScreen({ deployments, read: readPicked }),
+    screen: createScreen({
+      deployments,
+      read: (named, place, signal) => readPicked(named, { ...place, together: true }, signal),
+    }),
     events: {
       filters: (_, chainId) => [changesOf(here(chainId))],
       async happenings(logs, subjects, { client }) {
