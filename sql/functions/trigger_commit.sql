@@ -21,13 +21,15 @@ create or replace function trigger_commit(
   p_message_states integer[], p_message_changes bigint[], p_types text[], p_bodies text[],
   p_told_states integer[], p_told_changes bigint[], p_told_blocks bigint[], p_told_names text[]
 ) returns table (done boolean, failed integer[]) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+-- A plan made for these very arrays has them as constants, of which each element is found by reading all before it.
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  -- Numbers of the states that are as they were when they were evaluated, and the keys that pay for them.
-  v_fit integer[];
+  -- Per state: the key that pays for it and where it is told, null if it is not as it was when it was evaluated.
   v_keys text[];
   v_webhooks text[];
+  -- Numbers of the states that cost something, and places in it of those that are not paid.
   v_due integer[];
   v_unpaid integer[];
 begin
@@ -56,64 +58,54 @@ begin
   on conflict (chain_id, finality, shard, family) do update set block = excluded.block, at = excluded.at;
 
   if cardinality(p_organizations) > 0 then
-    select coalesce(array_agg(f.no), '{}'), array_agg(f.api_key_id), array_agg(f.webhook_id)
-    into v_fit, v_keys, v_webhooks
-    from (
-      select u.no::integer as no, w.api_key_id, coalesce(w.webhook_id, '') as webhook_id
-      from unnest(p_organizations, p_ids, p_editions, p_numbers) with ordinality
-        u (organization_id, id, edition, number, no)
-      cross join lateral (
-        select x.api_key_id, x.webhook_id from watch x
-        where x.organization_id = u.organization_id and x.id = u.id and x.paused_for is null
-        offset 0
-      ) w
+    select array_agg(f.api_key_id order by u.no), array_agg(f.webhook_id order by u.no)
+    into v_keys, v_webhooks
+    from unnest(p_organizations, p_ids, p_editions, p_numbers) with ordinality
+      u (organization_id, id, edition, number, no)
+    left join lateral (
+      select w.api_key_id, coalesce(w.webhook_id, '') as webhook_id
+      from watch w
       cross join lateral (
         select from organization o
-        where o.id = u.organization_id and o.suspended_at is null and o.deleted_at is null
+        where o.id = w.organization_id and o.suspended_at is null and o.deleted_at is null
         offset 0
       ) o
       cross join lateral (
         select from watch_state x
-        where x.organization_id = u.organization_id and x.id = u.id and x.edition = u.edition and x.changes = u.number
+        where x.organization_id = w.organization_id and x.id = w.id and x.edition = u.edition and x.changes = u.number
         for no key update
       ) s
-      order by u.no
-    ) f;
+      where w.organization_id = u.organization_id and w.id = u.id and w.paused_for is null
+      offset 0
+    ) f on true;
 
-    select array_agg(f.at::integer order by f.at) into v_due
-    from unnest(v_fit) with ordinality f (no, at) where p_dues[f.no] > 0;
+    select array_agg(d.no) into v_due
+    from unnest(p_dues) with ordinality d (due, no) where d.due > 0 and v_webhooks[d.no] is not null;
     if v_due is not null then
       v_unpaid := trigger_charge(
         '/v1/triggers/message', p_now_ms,
-        (select array_agg(p_organizations[v_fit[d.at]] order by d.no) from unnest(v_due) with ordinality d (at, no)),
-        (select array_agg(v_keys[d.at] order by d.no) from unnest(v_due) with ordinality d (at, no)),
-        (select array_agg(p_dues[v_fit[d.at]] order by d.no) from unnest(v_due) with ordinality d (at, no)),
-        (select array_agg(p_ids[v_fit[d.at]] || '.' || p_changes[v_fit[d.at]] order by d.no)
-         from unnest(v_due) with ordinality d (at, no)));
+        (select array_agg(p_organizations[d.no]) from unnest(v_due) d (no)),
+        (select array_agg(v_keys[d.no]) from unnest(v_due) d (no)),
+        (select array_agg(p_dues[d.no]) from unnest(v_due) d (no)),
+        (select array_agg(p_ids[d.no] || '.' || p_changes[d.no]) from unnest(v_due) d (no)));
       if cardinality(v_unpaid) > 0 then
-        perform trigger_pause(
-          (select array_agg(distinct p_organizations[v_fit[v_due[n.no]]]) from unnest(v_unpaid) n (no)));
-        select array_agg(f.no order by f.at), array_agg(v_keys[f.at] order by f.at),
-          array_agg(v_webhooks[f.at] order by f.at)
-        into v_fit, v_keys, v_webhooks
-        from unnest(v_fit) with ordinality f (no, at)
-        where f.at <> all (array(select v_due[n.no] from unnest(v_unpaid) n (no)));
-        v_fit := coalesce(v_fit, '{}');
+        perform trigger_pause((select array_agg(distinct p_organizations[v_due[n.no]]) from unnest(v_unpaid) n (no)));
+        for v_no in 1 .. cardinality(v_unpaid) loop
+          v_webhooks[v_due[v_unpaid[v_no]]] := null;
+        end loop;
       end if;
     end if;
     select coalesce(array_agg(u.no), '{}') into failed
-    from (
-      select generate_series(1, cardinality(p_organizations)) as no
-      except select unnest(v_fit)
-    ) u;
+    from unnest(v_webhooks) with ordinality u (webhook_id, no) where u.webhook_id is null;
 
     update watch_state s
     set phase = u.phase, held_blocks = u.held, changes = u.changes, value = nullif(u.value, ''),
       since_block = nullif(u.since, -1)
     from (
-      select p_organizations[f.no] as organization_id, p_ids[f.no] as id, p_phases[f.no] as phase, p_held[f.no] as held,
-        p_changes[f.no] as changes, p_values[f.no] as value, p_since[f.no] as since
-      from unnest(v_fit) f (no)
+      select u.*
+      from unnest(p_organizations, p_ids, p_phases, p_held, p_changes, p_values, p_since, v_webhooks)
+        u (organization_id, id, phase, held, changes, value, since, webhook_id)
+      where u.webhook_id is not null
       offset 0
     ) u
     where s.organization_id = any (array[u.organization_id]) and s.id = any (array[u.id]);
@@ -121,11 +113,11 @@ begin
     insert into watch_told as t (organization_id, id, change, chain_id, finality, shard, block, name)
     select p_organizations[u.state_no], p_ids[u.state_no], u.change, p_chain_id, p_finality, p_shard, u.block, u.name
     from unnest(p_told_states, p_told_changes, p_told_blocks, p_told_names) u (state_no, change, block, name)
-    where u.name <> '' and u.state_no = any (v_fit)
+    where u.name <> '' and v_webhooks[u.state_no] is not null
     on conflict (organization_id, id, change) do update set block = excluded.block;
     delete from watch_told t
     using unnest(p_told_states, p_told_changes, p_told_names) u (state_no, change, name)
-    where u.name = '' and u.state_no = any (v_fit) and t.organization_id = p_organizations[u.state_no]
+    where u.name = '' and v_webhooks[u.state_no] is not null and t.organization_id = p_organizations[u.state_no]
       and t.id = p_ids[u.state_no] and t.change = u.change;
   end if;
 
@@ -134,18 +126,12 @@ begin
   ) then
     perform trigger_sighted(p_chain_id, p_finality, p_shard, p_block, p_limit_sec, p_chain_name);
   end if;
-  if cardinality(v_fit) > 0 and cardinality(p_types) > 0 then
-    perform message_add(m.organizations, m.ids, m.changes, m.types, m.bodies, m.webhooks)
-    from (
-      select array_agg(p_organizations[u.state_no] order by u.no) as organizations,
-        array_agg(p_ids[u.state_no] order by u.no) as ids, array_agg(u.change order by u.no) as changes,
-        array_agg(u.type order by u.no) as types, array_agg(u.body order by u.no) as bodies,
-        array_agg(f.webhook_id order by u.no) as webhooks
-      from unnest(p_message_states, p_message_changes, p_types, p_bodies) with ordinality
-        u (state_no, change, type, body, no)
-      join unnest(v_fit, v_webhooks) f (no, webhook_id) on f.no = u.state_no
-    ) m
-    where m.ids is not null;
+  if cardinality(p_types) > 0 then
+    perform message_add(
+      (select array_agg(p_organizations[m.no]) from unnest(p_message_states) m (no)),
+      (select array_agg(p_ids[m.no]) from unnest(p_message_states) m (no)),
+      p_message_changes, p_types, p_bodies,
+      (select array_agg(v_webhooks[m.no]) from unnest(p_message_states) m (no)));
   end if;
   return next;
 end
