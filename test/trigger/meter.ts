@@ -148,13 +148,14 @@ export function meterWatcher(
   return {
     chainIds: new Set([METER_CHAIN_ID]),
     async confirm(subjects, place, signal) {
-      asked.confirmed += subjects.length
       const keys = [PRICE, ...subjects.map(({ account = '' }) => keyOf(account))]
       const [price = 0n, ...units] = await read(
         place,
         (endpoint, within) => Promise.all(keys.map((key) => valueAt(endpoint, { key, block: place.block }, within))),
         signal,
       )
+      // Endpoints of a loaded machine may be too late, and are asked again.
+      asked.confirmed += subjects.length
       return units.map((each): Confirmed => {
         const level = levelOf(each, price)
         const text = typeof level === 'object' ? formatRational(level, { digits: 2 }) : 'MAX'

@@ -88,6 +88,10 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     const entry = entries.get(key)
     if (entry === undefined) return
     entries.delete(key)
+    leave(entry)
+  }
+
+  function leave(entry: Entry): void {
     const { subject } = entry
     subject.entries.delete(entry)
     if (subject.entries.size > 0) return
@@ -100,8 +104,10 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     const key = keyOf(row.organization_id ?? '', row.id ?? '')
     const state = stateOf(row)
     const before = entries.get(key)
-    remove(key)
-    if (row.active !== true) return
+    if (row.active !== true) {
+      remove(key)
+      return
+    }
     const trigger: Trigger = {
       organizationId: row.organization_id ?? '',
       id: row.id ?? '',
@@ -128,6 +134,8 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     }
     entries.set(key, entry)
     subject.entries.add(entry)
+    // Only now: a subject that nobody watches is forgotten, with what was confirmed of it.
+    if (before !== undefined) leave(before)
     // It may hold already.
     if (!isSame) subject.isDue = true
   }

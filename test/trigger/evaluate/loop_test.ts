@@ -169,13 +169,18 @@ test('a trigger that holds when it is made fires at once, and an edit arms it an
 
 test('only who is near a threshold, was touched, or seems to cross is confirmed', async () => {
   const account = await createAccount(db)
+  const watched: Trigger[] = []
   for (let index = 0; index < 20; index++) {
     await meter.units(`far ${index}`, 200 + index)
-    await watch(account, `far ${index}`, BELOW)
+    watched.push(await watch(account, `far ${index}`, BELOW))
   }
   const asked = start()
   await evaluated(await meter.mine())
   expect(asked.confirmed).toBe(20)
+  for (let block = 0; block < 5; block++) await evaluated(await meter.mine())
+  expect(asked.confirmed).toBe(20)
+  // Listed again, which each trigger also is as long as any transaction runs that began before it was made.
+  for (const trigger of watched) await updateTrigger(db, trigger, { name: 'another' })
   for (let block = 0; block < 5; block++) await evaluated(await meter.mine())
   expect(asked.confirmed).toBe(20)
   await evaluated(await meter.units('far 3', 300))
