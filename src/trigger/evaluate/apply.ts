@@ -2,7 +2,6 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import type { Cited } from '../../chain/receipt/citing.ts'
 import type { Confirmed, Happening } from '../../family/watch.ts'
 import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
-import type { BlockMark } from './line.ts'
 import type { ToldBlock } from './tell.ts'
 import type { Entry } from './watchlist.ts'
 
@@ -50,14 +49,16 @@ function textOf(confirmed: Confirmed | 'gone', figure: string): string | null {
 export function stepHappenings(
   entry: Entry,
   happenings: readonly Happening[],
-  { block, before, apply }: { readonly block: PinnedBlock; readonly before: BlockMark | null; readonly apply: Apply },
+  {
+    block,
+    timeOf,
+    apply,
+  }: { readonly block: PinnedBlock; readonly timeOf: (blockNumber: number) => bigint; readonly apply: Apply },
 ): void {
   const { clause } = entry.trigger
   const types = 'event' in clause ? clause.event : []
-  const wasThere = before !== null && entry.activeAtSec <= Number(before.timestampSec)
-  const isHere = entry.activeAtSec <= Number(block.timestampSec)
   const wanted = happenings.filter(
-    ({ type, blockNumber }) => types.includes(type) && (wasThere || (isHere && blockNumber === Number(block.number))),
+    ({ type, blockNumber }) => types.includes(type) && entry.activeAtSec <= Number(timeOf(blockNumber)),
   )
   const counts = new Map<string, number>()
   const named = wanted.map((each) => {
@@ -71,7 +72,7 @@ export function stepHappenings(
     const here = named.filter(({ blockNumber }) => blockNumber === number)
     const isHead = number === Number(block.number)
     if (here.length === 0 && entry.life.unsure.length === 0) continue
-    const at = { number: BigInt(number), hash: hashOf(here[0]?.blockHash, block), timestampSec: block.timestampSec }
+    const at = { number: BigInt(number), hash: hashOf(here[0]?.blockHash, block), timestampSec: timeOf(number) }
     apply(entry, stepEvents(entry.life, { block: at.number, happenings: here }), {
       block: isHead ? block : at,
       cited: () => [],

@@ -1,12 +1,13 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
-import type { FigureForesight, Happening, Watcher, WatchPlace } from '../../family/watch.ts'
+import type { FigureForesight, Watcher, WatchPlace } from '../../family/watch.ts'
 import { readWatchedLogs } from '../../family/watch_logs.ts'
 import { inPieces } from '../../lib/async/pieces.ts'
 import type { MessageBody } from '../message.ts'
 import { type News, rewind } from '../step.ts'
 import { type Apply, type ConfirmedRead, stepFigure, stepHappenings, toldOf } from './apply.ts'
 import { isDue } from './choose.ts'
+import { readHappenings, waitsForEvents } from './happenings.ts'
 import type { BlockMark, TriggerChange } from './line.ts'
 import { type Telling, type ToldBlock, tellChange } from './tell.ts'
 import type { Entry, WatchedSubject, Watchlist } from './watchlist.ts'
@@ -31,16 +32,17 @@ export interface BlockToEvaluate {
 /** What a block changed, to be committed. */
 export interface Evaluation {
   readonly changes: readonly (TriggerChange & { readonly entry: Entry })[]
-  /** Families that were evaluated. */
+  /** Families that were evaluated, of which nobody was left out. */
   readonly families: readonly string[]
   readonly screened: number
   readonly confirmed: number
-  /** Why others were not, by family. */
+  /** Why others were not, or not all of them, by family. */
   readonly failures: ReadonlyMap<string, unknown>
 }
 
 /** Subjects of one reading, and readings at the same time. */
 const PIECES = { size: 500, running: 4 } as const
+const PIECES_FAILED_MAX = 4
 /** A longer gap is not looked through for logs: everybody is confirmed after it. */
 const GAP_MAX = 1_000n
 
@@ -100,7 +102,7 @@ async function evaluateAll(
   const isLong = block.number - first >= GAP_MAX
   const filters = families.flatMap(({ watcher: { screen, events }, subjects }) => {
     const watched = subjects.map(({ subject }) => subject)
-    const waits = subjects.some(({ entries }) => [...entries].some(({ trigger }) => 'event' in trigger.clause))
+    const waits = subjects.some(waitsForEvents)
     return [
       ...(screen?.filters(watched, client.chain.id) ?? []),
       ...(waits ? (events?.filters(watched, client.chain.id) ?? []) : []),
@@ -132,31 +134,28 @@ async function evaluateAll(
       for (const subject of touched) markDue(bySubject.get(subject))
       if (isLong) for (const subject of subjects) subject.isDue = true
       // What happens is told of each block once: without it the block is not evaluated.
-      const happenings = await happeningsOf(watcher, { subjects: bySubject, logs, place }, signal)
+      const happenings = await readHappenings(watcher, { subjects, logs, place }, signal)
       for (const subject of subjects) {
         for (const entry of subject.entries) {
           if (!('event' in entry.trigger.clause)) continue
-          stepHappenings(entry, happenings.get(subject) ?? [], { block, before, apply })
+          stepHappenings(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
         }
       }
       if (failures.has(name)) return
       const foresight = foresights[index]
       const due = subjects.filter((subject) => isDue(subject, { foresight, block: block.number }))
       screened += subjects.length - due.length
-      try {
-        const read = await confirm(watcher, { due, client, block }, signal)
-        confirmed += due.length
-        for (const [at, subject] of due.entries()) {
-          const found = read[at]
-          if (found === undefined) continue
-          const previous = subject.confirmed
-          subject.confirmed = found.confirmed
-          subject.confirmedAt = block.number
-          subject.isDue = false
-          for (const entry of subject.entries) stepFigure(entry, { found, previous, block, apply })
-        }
-      } catch (error) {
-        failures.set(name, error)
+      const { read, errors } = await confirm(watcher, { due, client, block }, signal)
+      if (errors.length > 0) failures.set(name, errors[0])
+      for (const [at, subject] of due.entries()) {
+        const found = read[at]
+        subject.isDue = found === undefined
+        if (found === undefined) continue
+        confirmed++
+        const previous = subject.confirmed
+        subject.confirmed = found.confirmed
+        subject.confirmedAt = block.number
+        for (const entry of subject.entries) stepFigure(entry, { found, previous, block, apply })
       }
     }),
   )
@@ -205,7 +204,10 @@ function* memosOf(subjects: readonly WatchedSubject[]): Iterable<unknown> {
   }
 }
 
-/** Reads subjects in pieces; each piece knows what it was read from. */
+/**
+ * Reads subjects in pieces; each piece knows what it was read from. Those of a piece that fails are undefined, and
+ * those of all pieces that are left once several did: it is then the endpoints that fail.
+ */
 async function confirm(
   watcher: Watcher,
   {
@@ -214,54 +216,28 @@ async function confirm(
     block,
   }: { readonly due: readonly WatchedSubject[]; readonly client: WatchPlace['client']; readonly block: PinnedBlock },
   signal: AbortSignal,
-): Promise<readonly ConfirmedRead[]> {
-  return await inPieces(
-    due,
-    PIECES,
-    async (piece, within) => {
-      const citing = createCitingClient(client)
-      const place = { client: citing.client, block }
-      const read = await watcher.confirm(
-        piece.map(({ subject }) => subject),
-        place,
-        within,
-      )
+): Promise<{ readonly read: readonly (ConfirmedRead | undefined)[]; readonly errors: readonly unknown[] }> {
+  const errors: unknown[] = []
+  const read = await inPieces(due, PIECES, readPiece, signal)
+  return { read, errors }
+
+  async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal) {
+    const unread = piece.map(() => undefined)
+    if (errors.length >= PIECES_FAILED_MAX) return unread
+    const citing = createCitingClient(client)
+    const subjects = piece.map(({ subject }) => subject)
+    try {
+      const found = await watcher.confirm(subjects, { client: citing.client, block }, within)
       let cited: readonly Cited[] | undefined
       const citedOnce = () => {
         cited ??= citing.cited()
         return cited
       }
-      return read.map((confirmed) => ({ confirmed, cited: citedOnce }))
-    },
-    signal,
-  )
-}
-
-async function happeningsOf(
-  { events }: Watcher,
-  {
-    subjects,
-    logs,
-    place,
-  }: {
-    readonly subjects: ReadonlyMap<WatchedSubject['subject'], WatchedSubject>
-    readonly logs: Awaited<ReturnType<typeof readWatchedLogs>>
-    readonly place: { readonly client: WatchPlace['client']; readonly block: PinnedBlock }
-  },
-  signal: AbortSignal,
-): Promise<ReadonlyMap<WatchedSubject, readonly Happening[]>> {
-  const waiting = [...subjects].filter(([, { entries }]) =>
-    [...entries].some(({ trigger }) => 'event' in trigger.clause),
-  )
-  const found = new Map<WatchedSubject, Happening[]>()
-  if (events === undefined || waiting.length === 0) return found
-  const watched = waiting.map(([subject]) => subject)
-  for (const happening of await events.happenings(logs, watched, place, signal)) {
-    const subject = subjects.get(happening.subject)
-    if (subject === undefined) continue
-    const list = found.get(subject)
-    if (list === undefined) found.set(subject, [happening])
-    else list.push(happening)
+      return found.map((confirmed): ConfirmedRead => ({ confirmed, cited: citedOnce }))
+    } catch (error) {
+      within.throwIfAborted()
+      errors.push(error)
+      return unread
+    }
   }
-  return found
 }

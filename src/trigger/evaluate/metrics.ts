@@ -24,7 +24,7 @@ export function createLineMetrics(metrics: Metrics, nowMs: () => number): LineRe
   })
   const failures = metrics.counter({
     name: 'walletscope_trigger_failures_total',
-    help: 'Blocks at which the triggers of a family could not be evaluated, by chain, finality and family.',
+    help: 'Blocks at which not all triggers of a family could be evaluated, by chain, finality and family.',
     labels: [...labels, 'family'],
   })
   metrics.gauges({

@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
 import type { Database } from '../../../src/db/database.ts'
+import type { Watcher } from '../../../src/family/watch.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { type RunningJob, startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { lineJob } from '../../../src/trigger/evaluate/loop.ts'
 import { updateTrigger } from '../../../src/trigger/stored.ts'
@@ -67,6 +70,8 @@ interface Options {
   readonly finality?: HeadName
   readonly chain?: Partial<FinanceChain>
   readonly screen?: boolean
+  /** @default reads the meter */
+  readonly confirm?: Watcher['confirm']
 }
 
 /** Starts a loop as one process does, which looks for blocks all the time. */
@@ -74,10 +79,12 @@ function start(options: Options = {}): MeterAsked {
   const { holder = `process ${lines++}`, blindAfterSec = 60, finality = 'latest', chain = {}, screen = true } = options
   const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard: 0, blindAfterSec, leaseSec: 15 }
   const asked = { confirmed: 0, shared: 0 }
+  const watcher = meterWatcher(asked, { screen })
+  const { confirm = watcher.confirm } = options
   const job = lineJob({
     line,
     client: meter.client(rpc.url, chain),
-    watchers: new Map([['meter', meterWatcher(asked, { screen })]]),
+    watchers: new Map([['meter', { ...watcher, confirm }]]),
     db,
     holder,
     telling: {
@@ -191,6 +198,45 @@ test('only who is near a threshold, was touched, or seems to cross is confirmed'
   expect(await told(account)).toHaveLength(20)
 })
 
+test('a piece that cannot be read leaves its subjects as they are, and nobody else', async () => {
+  const account = await createAccount(db, { credits: 1_200 })
+  const names = Array.from({ length: 600 }, (_, index) => `piece ${index}`)
+  await Promise.all(names.map((name) => watch(account, name, { figure: 'level', is: true })))
+  let unreadable = ''
+  let pieces: number[] = []
+  let isLow = false
+  start({
+    confirm: async (subjects) => {
+      if (subjects.some(({ account: name }) => name === unreadable)) throw new UnavailableError('Cannot read')
+      pieces.push(subjects.length)
+      return subjects.map(() => ({ value: () => isLow, text: () => isLow, memo: undefined }))
+    },
+    screen: false,
+  })
+  await evaluated(await meter.mine())
+  expect(pieces.sort()).toEqual([100, 500])
+  unreadable = 'piece 7'
+  isLow = true
+  pieces = []
+  const crossed = await meter.mine()
+  await evaluated(crossed)
+  expect(pieces).toHaveLength(1)
+  expect(await told(account)).toHaveLength(pieces[0] ?? 0)
+  const sight = async () => {
+    const [row] = await db.run<{ block: string }>("select block from watch_sight where family = 'meter'", [])
+    return row?.block
+  }
+  expect(await sight()).toBe(String(crossed - 1n))
+  unreadable = ''
+  await evaluated(await meter.mine())
+  const messages = await messagesOf(account)
+  const blocks = messages.map(({ data }) => (data['block'] as { number: number }).number)
+  expect(messages).toHaveLength(600)
+  expect(new Set(messages.map(({ data }) => data['trigger_id'])).size).toBe(600)
+  expect(blocks.filter((number) => number === Number(crossed))).toHaveLength(pieces[0] ?? 0)
+  expect(await sight()).toBe(String(crossed + 1n))
+}, 60_000)
+
 test('for_blocks counts blocks in a row, and without a screen everybody is confirmed', async () => {
   const account = await createAccount(db)
   await meter.units('patient', 110)
@@ -218,6 +264,29 @@ test('each event is told once, by its type, and what happened before the trigger
     ['trigger.fired', 2, 'Set'],
   ])
 })
+
+for (const gives of [true, false]) {
+  test(`an event in a gap has the time of its own block, which logs ${gives ? '' : 'do not '}tell`, async () => {
+    const account = await createAccount(db)
+    await meter.units('in a gap', 5)
+    await watch(account, 'in a gap', { event: ['Set'] })
+    start()
+    await evaluated(await meter.mine())
+    rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+    const changed = await meter.units('in a gap', 6)
+    for (let block = 0; block < 12; block++) await meter.mine()
+    rpc.rule(({ method }) => {
+      const change = (logs: unknown) => (logs as object[]).map((log) => ({ ...log, blockTimestamp: undefined }))
+      return method === 'eth_getLogs' && !gives ? { kind: 'change', change } : undefined
+    })
+    await evaluated(await meter.mine())
+    const at = `0x${changed.toString(16)}`
+    const { hash, timestamp } = await meter.rpc.call<{ hash: Hex; timestamp: Hex }>('eth_getBlockByNumber', at, false)
+    expect((await messagesOf(account)).map(({ data }) => data['block'])).toEqual([
+      { number: Number(changed), hash, timestamp: Number(timestamp), finality: 'latest' },
+    ])
+  })
+}
 
 test('a replaced block takes back what does not hold on the new branch, and nothing else', async () => {
   const account = await createAccount(db)
