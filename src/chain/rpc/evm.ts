@@ -100,9 +100,10 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
       const isDropped = error instanceof MissingStateError
       if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
       if (block !== undefined) {
-        // A young block may only be late, or was replaced.
-        if (!isDropped && !isSettled(block)) throw error
-        depths.missed(endpoint.index, block.number)
+        const isYoung = !isSettled(block)
+        // A young block may only be late, or was replaced. Its state may come, too.
+        if (!isDropped && isYoung) throw error
+        if (!isYoung) depths.missed(endpoint.index, block.number)
       }
       throw new ShallowError('The endpoint does not keep the block', { cause: error })
     }

@@ -133,6 +133,20 @@ test('a block too young to have been dropped is asked for again, and no depth is
   expect(calls()[0]).toBe(3)
 })
 
+test('state that is missing of a block too young to have been dropped is asked for again by the next reading', async () => {
+  client.close()
+  client = createClient(1)
+  const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
+  const read = (endpoint: Endpoint, signal: AbortSignal) =>
+    endpoint.call({ to: '0x00000000000000000000000000000000000ec402', data: '0x', block: 39n }, signal)
+  const options = { signal: never, past: { number: 39n, timestampSec } }
+  rpcs[0]?.rule(({ method }) => (method === 'eth_call' ? { kind: 'error', error: NODES[0].error } : undefined))
+  await expect(client.read(read, options)).rejects.toBeInstanceOf(UnavailableError)
+  rpcs[0]?.rule(() => undefined)
+  expect(await client.read(read, options)).toBe('0x')
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+})
+
 test('a young block that does not come is no question of depth', async () => {
   client.close()
   client = createClient(1)
