@@ -15,6 +15,8 @@ declare
   v_open_webhooks text[];
   v_shares integer[];
 begin
+  -- Whoever loses a claim with the server takes it again, as if its lease had ended.
+  perform set_config('synchronous_commit', 'off', true);
   -- The first due message of each webhook, by one look at the index each.
   with recursive pending as (
     (

@@ -44,9 +44,7 @@ export interface Deliverer {
 const POSTS_MAX = 512
 /** A try takes 16 s at most, and noting it may have to wait for the database. */
 const LEASE_SEC = 60
-/** Of the places that become free, so that several are filled at once. */
-const GATHER_MS = 2
-/** Messages of other processes are found so often. */
+/** Messages of other processes are found so often, and tries that have become due. */
 const POLL_MS = 500
 const RETRY_MS = { least: 1_000, most: 15_000 }
 const MARKS_MAX = 500
@@ -121,7 +119,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     job: {
       name: 'deliveries',
       round,
-      gatherMs: GATHER_MS,
       retryMs: RETRY_MS,
       failed: (error) => log.error({ msg: 'Could not take messages that are due', error }),
     },
