@@ -160,16 +160,16 @@ export async function createServices(config: Config, options: ServicesOptions): 
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
-  await life.start({
-    name: 'triggers',
-    start: () => startEvaluation(config, { services: family, metrics, jobs }),
-    stop: (started) => started.stop(),
-    limitMs: STOP_LIMITS_MS.instant,
-  })
   const signing = createSigning({ db, clock, pem: config.instanceKey })
   const deliveries = await life.start({
     name: 'deliveries',
     start: () => startDeliveries(config, { db, signing, clock, log, metrics, jobs }),
+    stop: (started) => started.stop(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  await life.start({
+    name: 'triggers',
+    start: () => startEvaluation(config, { services: family, metrics, jobs, told: deliveries.wake }),
     stop: (started) => started.stop(),
     limitMs: STOP_LIMITS_MS.instant,
   })

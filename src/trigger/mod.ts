@@ -30,6 +30,8 @@ export interface TriggersOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly jobs: JobOptions
+  /** Called when there are new messages. */
+  readonly told?: () => void
   /** How long a process that died still has what it evaluated. @default {15} */
   readonly leaseSec?: number
 }
@@ -53,9 +55,9 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
   const telling = tellingOf(options)
   const readers = readersOf(options)
   function jobOf(chainId: number, finality: HeadName, shard: number): Job {
-    const { holder, leaseSec = LEASE_SEC } = options
+    const { holder, leaseSec = LEASE_SEC, told = () => {} } = options
     const client = clients.get(chainId)
-    const own = { db, holder, recorder, clock, log }
+    const own = { db, holder, recorder, told, clock, log }
     if (client === undefined) {
       const isSolana = chainId === solanaChainId
       const chainName = isSolana ? 'Solana' : `chain ${chainId}`

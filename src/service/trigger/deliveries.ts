@@ -42,6 +42,8 @@ export function startDeliveries(
 
   return {
     services,
+    /** There are new messages, which need not wait to be found. */
+    wake: () => delivering?.wake(),
     /** Answers all who wait for messages, and takes nothing more to post: what is under way may still be noted. */
     drain(): void {
       feed.close()

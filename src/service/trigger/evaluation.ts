@@ -9,10 +9,16 @@ import { watchedOf } from '../routes.ts'
 /** Evaluates triggers and charges for them until it is stopped, unless the feature is off. */
 export function startEvaluation(
   config: Config,
-  options: { readonly services: FamilyServices; readonly metrics: Metrics; readonly jobs: JobOptions },
+  options: {
+    readonly services: FamilyServices
+    readonly metrics: Metrics
+    readonly jobs: JobOptions
+    /** Called when there are new messages. */
+    readonly told: () => void
+  },
 ): { stop(): void } {
   if (config.featuresOff.includes('triggers')) return { stop() {} }
-  const { services, metrics, jobs } = options
+  const { services, metrics, jobs, told } = options
   const { db, holder, clients, solana, clock, log } = services
   return startTriggers({
     db,
@@ -25,5 +31,6 @@ export function startEvaluation(
     log,
     metrics,
     jobs,
+    told,
   })
 }

@@ -90,6 +90,7 @@ function start(): void {
     holder: crypto.randomUUID(),
     telling: { line, publicUrl: '', answerPath: () => '/' },
     recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
+    told: () => {},
     clock: systemClock,
     log: silentLog,
   })

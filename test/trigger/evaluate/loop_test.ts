@@ -21,6 +21,8 @@ let db: Database
 let meter: Meter
 let rpc: FaultyRpc
 let lines = 0
+/** How often somebody was told of new messages. */
+let wakes = 0
 const running: RunningJob[] = []
 
 beforeAll(async () => {
@@ -93,6 +95,7 @@ function start(options: Options = {}): MeterAsked {
       answerPath: ({ subject }, number) => `/v1/meter?account=${subject['account']}&at_block=${number}`,
     },
     recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
+    told: () => void wakes++,
     clock: systemClock,
     log: silentLog,
   })
@@ -134,8 +137,10 @@ test('a trigger fires at the block where its figure crosses, and is cleared beyo
   const trigger = await watch(account, 'crossing', BELOW, { name: 'Mine' })
   start()
   await evaluated(await meter.mine())
+  const before = wakes
   const crossed = await meter.units('crossing', 104)
   await evaluated(crossed)
+  await until('somebody to be told', () => wakes > before)
   await evaluated(await meter.units('crossing', 106))
   await evaluated(await meter.units('crossing', 108))
   const messages = await messagesOf(account)

@@ -58,6 +58,7 @@ test('subjects are read in turn, each reading at a later slot, and the family co
     holder: 'me',
     telling: { line, publicUrl: '', answerPath: () => '/v1/slots' },
     recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
+    told: () => {},
     clock: systemClock,
     log: silentLog,
   })
