@@ -17,6 +17,19 @@ export interface Cited {
   readonly answer: Hex
 }
 
+/** A citation as callers see it. */
+export function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
+  return {
+    chain_id: chainId,
+    block_number: Number(number),
+    ...(hash === undefined ? {} : { block_hash: hash }),
+    parent_hash: parentHash,
+    lens,
+    call,
+    answer,
+  }
+}
+
 /** A client that notes which questions are asked through it, for one answer. */
 export interface CitingClient<Row extends Chain> {
   readonly client: ChainClient<Row>

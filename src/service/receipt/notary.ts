@@ -1,5 +1,5 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
+import { createCitingClient, presentCited } from '../../chain/receipt/citing.ts'
 import { type Signer, seal } from '../../chain/receipt/envelope.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
@@ -197,18 +197,6 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
         return made
       }
     },
-  }
-}
-
-function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
-  return {
-    chain_id: chainId,
-    block_number: Number(number),
-    ...(hash === undefined ? {} : { block_hash: hash }),
-    parent_hash: parentHash,
-    lens,
-    call,
-    answer,
   }
 }
 

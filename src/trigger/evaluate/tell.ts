@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Cited } from '../../chain/receipt/citing.ts'
+import { type Cited, presentCited } from '../../chain/receipt/citing.ts'
 import type { MessageBody } from '../message.ts'
 import type { News } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
@@ -75,16 +75,4 @@ function sentenceOf(
   if ('is' in clause) return `${whose}: ${figure} is ${news.value} at ${where}.`
   const threshold = 'below' in clause ? `below ${clause.below}` : `above ${clause.above}`
   return `${whose}: ${figure} is ${news.value ?? 'unknown'}, ${news.kind === 'fired' ? '' : 'no longer '}${threshold}, at ${where}.`
-}
-
-function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
-  return {
-    chain_id: chainId,
-    block_number: Number(number),
-    ...(hash === undefined ? {} : { block_hash: hash }),
-    parent_hash: parentHash,
-    lens,
-    call,
-    answer,
-  }
 }
