@@ -1,19 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
+/** The kernel's clock ticks of `/proc/<pid>/stat` are hundredths of a second on every Linux that Bun runs on. */
+const US_PER_TICK = 10_000
+
 /** CPU microseconds that the processes have used so far; undefined where there is no `/proc`. */
 export function cpuUs(pids: readonly number[]): number | undefined {
-  let sum = 0
-  for (const pid of pids) {
-    const used = threadsOf(pid)?.map((thread) => threadUs(`${pid}/task/${thread}`) ?? 0)
-    if (used === undefined) return undefined
-    sum += used.reduce((all, each) => all + each, 0)
-  }
-  return sum
+  const used = pids.map(ticksOf)
+  if (used.some((ticks) => ticks === undefined)) return undefined
+  return used.reduce<number>((sum, ticks) => sum + (ticks ?? 0), 0) * US_PER_TICK
 }
 
 /** The same of the thread that a process began with. */
 export function threadCpuUs(pid: number): number | undefined {
-  return threadUs(`${pid}/task/${pid}`)
+  const ticks = ticksOf(`${pid}/task/${pid}`)
+  return ticks === undefined ? undefined : ticks * US_PER_TICK
 }
 
 /** The process and all that descend from it; only itself where there is no `/proc`. */
@@ -38,25 +38,15 @@ export function parentOf(pid: number): number | undefined {
   return parent === undefined ? undefined : Number(parent)
 }
 
-function threadsOf(pid: number): readonly string[] | undefined {
-  try {
-    return readdirSync(`/proc/${pid}/task`)
-  } catch {
-    return undefined
-  }
+/** A process that ended between listing and reading used what it used; it no longer counts. */
+function ticksOf(pid: number | string): number | undefined {
+  const fields = statOf(pid)
+  if (fields === undefined) return undefined
+  return Number(fields[11]) + Number(fields[12])
 }
 
-/** By `schedstat`, which counts nanoseconds: `stat` counts hundredths of a second, a tenth of what a burst uses. */
-function threadUs(thread: string): number | undefined {
-  try {
-    return Number(readFileSync(`/proc/${thread}/schedstat`, 'latin1').split(' ')[0]) / 1_000
-  } catch {
-    return undefined
-  }
-}
-
-/** Fields of `/proc/<pid>/stat` after the command's name: state, parent, … */
-function statOf(pid: number): readonly string[] | undefined {
+/** Fields of `/proc/<pid>/stat`, or of a thread's, after the command's name: state, parent, … */
+function statOf(pid: number | string): readonly string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return text.slice(text.lastIndexOf(')') + 2).split(' ')
