@@ -20,10 +20,10 @@ import { createSnapshotTaker } from './take.ts'
 const list = query(listSql, 'read')
 
 /**
- * Each takes some milliseconds of the event loop, so they are spread: a quarter of the time at most, and a year in four
+ * Each takes some milliseconds of the event loop, so they are spread: a fifth of the time at most, and a year in five
  * seconds.
  */
-const READINGS_PER_SECOND = 100
+const READINGS_PER_SECOND = 70
 
 /** What a wallet was worth at a midnight: US dollars with 6 digits, as the route of that moment answers them. */
 export interface PortfolioFigures {
