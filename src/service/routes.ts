@@ -68,10 +68,13 @@ function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {
   return { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
 }
 
-/** The OpenAPI document of these routes. */
-export function openapiText(routes: readonly Route[], { chains, publicUrl, operatorPort }: Config): string {
+/** The OpenAPI document of these routes, without those that the configuration switches off. */
+export function openapiText(routes: readonly Route[], config: Config): string {
+  const { chains, publicUrl, operatorPort, featuresOff } = config
   const names = Object.fromEntries(chains.map(({ id, name }) => [id, name]))
-  return openapiDocument({ routes, examples, publicUrl, chains: names, operatorApart: operatorPort !== undefined })
+  const served = routes.filter(({ feature }) => feature === undefined || !featuresOff.includes(feature))
+  const operatorApart = operatorPort !== undefined
+  return openapiDocument({ routes: served, examples, publicUrl, chains: names, operatorApart })
 }
 
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */

@@ -17,13 +17,15 @@ export function setStage(options: {
   readonly lending: boolean
   readonly startMs: number
   readonly answerMs: number
+  /** What the configuration has besides. */
+  readonly env?: Readonly<Record<string, string>>
 }): Stage {
-  const { lending, startMs, answerMs } = options
+  const { lending, startMs, answerMs, env = {} } = options
   let scene: Scene
   let browser: Browser
   let watched: Watched
   beforeAll(async () => {
-    ;[scene, browser] = await Promise.all([startScene({ lending }), launchBrowser()])
+    ;[scene, browser] = await Promise.all([startScene({ lending, env }), launchBrowser()])
   }, startMs)
   afterAll(async () => {
     await browser?.close()

@@ -52,13 +52,15 @@ export function onCharge(listener) {
  * Asks a route under `/v1` like any client. Never rejects, except when `signal` fires.
  * @template [Body=unknown]
  * @param {string} path path and query, without a slash in front
- * @param {{ key: string, signal?: AbortSignal }} options
+ * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | 'POST' | 'DELETE', body?: unknown }} options
  * @returns {Promise<Answer<Body> | Failure>}
  */
-export async function ask(path, { key, signal }) {
+export async function ask(path, { key, signal, method = 'GET', body }) {
+  const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
+  const init = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) }
   for (let tries = 1; ; tries++) {
     /** @type {Answer<Body> | Failure} */
-    const answer = await pace.run(() => send(path, { headers: { authorization: `Bearer ${key}` }, signal }), signal)
+    const answer = await pace.run(() => send(path, init), signal)
     if (answer.ok || answer.status !== 429 || tries === TRIES_MAX) return answer
     await pause(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }

@@ -12,6 +12,7 @@ import { send } from './api.js'
  * @property {boolean} snapshots
  * @property {boolean} events
  * @property {readonly RegExp[]} receipts paths of answers that can have a receipt
+ * @property {readonly string[]} watchable families of which triggers can watch positions
  * @property {boolean} atTime whether answers about the past can be asked for
  * @property {ReturnType<typeof creditsIn>} credits what answers cost
  */
@@ -34,7 +35,8 @@ import { send } from './api.js'
  * What is read of the document.
  * @typedef {{ readonly credits: number, readonly instead?: readonly { readonly parameter: string, readonly value: string | boolean, readonly credits: number }[] }} Charge
  * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly 'x-chain-ids'?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
- * @typedef {{ readonly get?: Operation }} Path
+ * @typedef {Operation & { readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: { readonly properties?: { readonly family?: { readonly enum?: readonly string[] } } } } } } }} Change
+ * @typedef {{ readonly get?: Operation, readonly post?: Change }} Path
  * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
  */
 
@@ -68,6 +70,7 @@ export async function readCatalog() {
     receipts: Object.entries(paths)
       .filter(([, path]) => parameterOf(path, 'receipt') !== undefined)
       .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`)),
+    watchable: familiesOf(paths['/v1/triggers']),
     atTime: parameterOf(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
     credits: creditsIn(paths),
   }
@@ -106,6 +109,7 @@ function creditsIn(paths) {
     morphoYield: creditsOf(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
     portfolio: creditsOf(paths[PORTFOLIO]),
     row: creditsOf(paths['/v1/portfolio/assets']),
+    trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
     days: creditsOf(paths['/v1/portfolio/snapshots']),
     events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
     kaminoList: creditsOf(paths[KAMINO_LIST]),
@@ -140,6 +144,11 @@ export function givesReceipts({ receipts }, path) {
 /** @param {Path | undefined} path @returns {number[]} */
 function chainsOf(path) {
   return parameterOf(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
+}
+
+/** Families that the body of a route names. @param {Path | undefined} path @returns {readonly string[]} */
+function familiesOf(path) {
+  return path?.post?.requestBody?.content['application/json'].schema.properties?.family?.enum ?? []
 }
 
 /** @param {Path | undefined} path @param {string} name */

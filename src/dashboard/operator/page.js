@@ -11,12 +11,14 @@ import { Histories } from './histories.js'
 import { Organization } from './organization.js'
 import { Organizations } from './organizations.js'
 import { Switches } from './switches.js'
+import { Triggers } from './triggers.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const TABS = [
   ['organizations', 'Organizations'],
   ['switches', 'Switches'],
   ['chains', 'Chains'],
+  ['triggers', 'Triggers'],
   ['audit', 'Audit'],
 ]
 
@@ -47,6 +49,7 @@ export function OperatorPage() {
       ${here === 'organizations' && (id ? html`<${Organization} key=${id} id=${id} />` : html`<${Organizations} />`)}
       ${here === 'switches' && html`<${Switches} />`}
       ${here === 'chains' && html`<${Chains} /><${Histories} />`}
+      ${here === 'triggers' && html`<${Triggers} />`}
       ${here === 'audit' && html`<${Audit} />`}
     `
   }

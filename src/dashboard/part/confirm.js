@@ -2,17 +2,28 @@ import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Trouble } from './notice.js'
 
 /**
- * Asks before something is done that cannot be taken back; stays open with the error if it fails.
- * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
+ * A window above the page, which keeps the focus until it is closed. Its child is drawn with what closes it.
+ * @param {{ title: string, onClose: () => void, children: (close: () => void) => unknown }} props
  */
-export function Confirm({ title, verb, children, act, onDone, onClose }) {
+export function Dialog({ title, onClose, children }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null))
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const [busy, setBusy] = useState(false)
   const id = useId()
   useEffect(() => {
     ref.current?.showModal()
   }, [])
+  return html`<dialog ref=${ref} aria-labelledby=${id} onClose=${onClose}>
+    <h2 id=${id}>${title}</h2>
+    ${children(() => ref.current?.close())}
+  </dialog>`
+}
+
+/**
+ * Asks before something is done that cannot be taken back; stays open with the error if it fails.
+ * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
+ */
+export function Confirm({ title, verb, children, act, onDone, onClose }) {
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const [busy, setBusy] = useState(false)
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault()
     setBusy(true)
@@ -21,15 +32,14 @@ export function Confirm({ title, verb, children, act, onDone, onClose }) {
     if (answer.ok) onDone(answer)
     else setFailure(answer)
   }
-  return html`<dialog ref=${ref} aria-labelledby=${id} onClose=${onClose}>
-    <form onSubmit=${run}>
-      <h2 id=${id}>${title}</h2>
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    ${(/** @type {() => void} */ close) => html`<form onSubmit=${run}>
       ${children}
       ${failure && html`<${Trouble} failure=${failure} title="It was not done" />`}
       <p class="more">
         <button type="submit" class="danger" disabled=${busy}>${verb}</button>
-        <button type="button" onClick=${() => ref.current?.close()}>Cancel</button>
+        <button type="button" onClick=${close}>Cancel</button>
       </p>
-    </form>
-  </dialog>`
+    </form>`}
+  <//>`
 }

@@ -12,6 +12,7 @@ import { SignedOut } from '../part/signed_out.js'
 import { UsageChart } from '../part/usage_chart.js'
 import { Latency } from './latency.js'
 import { Log } from './log.js'
+import { Triggers } from './triggers.js'
 
 const BASE = 'dashboard/v1'
 const DAY_MS = 86_400_000
@@ -49,6 +50,7 @@ export function UsagePage() {
       </section>
       <section class="family" aria-label="Log"><h2>Log</h2><${Log} path=${`${BASE}/logs`} /></section>
       <section class="family" aria-label="Keys"><h2>Keys</h2><div class="card"><${Keys} base=${`${BASE}/keys`} suspended=${suspended} /></div></section>
+      <${Triggers} base=${BASE} />
     `
   }
 }

@@ -1,6 +1,7 @@
 import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Proof } from '../../part/proof.js'
+import { Bell } from '../bell/bell.js'
 import { Receipt } from '../receipt.js'
 import { LendingCard } from './card.js'
 import { MarketHistory } from './history.js'
@@ -18,13 +19,22 @@ export function AavePart({ part, context }) {
   const { answer, chainId } = part
   if (answer === undefined || answer.ok === false) return null
   const { data } = /** @type {import('../../lib/shapes.d.ts').AaveList} */ (answer.body)
+  /** @param {import('../../lib/shapes.d.ts').LendingPosition & { marketId: string }} position @returns {import('../bell/bell.js').Watched} */
+  const watchedIn = ({ marketId, healthFactor }, /** @type {string} */ wallet) => ({
+    chainId,
+    family: 'aave-v3',
+    subject: { wallet, market_id: marketId },
+    name: `Aave V3, market ${marketId}`,
+    figure: 'health_factor',
+    value: healthFactor,
+  })
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}</h3>
     <div class="stack">
       ${data.map((result) =>
         result.positions.map(
           (position, index) =>
-            html`<${LendingCard} key=${position.marketId} label=${`Aave V3, market ${position.marketId}`} family="Aave V3" place=${marketName(position.marketId, chainId)} position=${position} figures=${result.calculations[index]} legs=${aaveLegs(position)}>
+            html`<${LendingCard} key=${position.marketId} label=${`Aave V3, market ${position.marketId}`} family="Aave V3" place=${marketName(position.marketId, chainId)} position=${position} bell=${html`<${Bell} watched=${watchedIn(position, result.wallet)} context=${context} />`} figures=${result.calculations[index]} legs=${aaveLegs(position)}>
               <${MarketHistory} chainId=${chainId} marketId=${position.marketId} context=${context} />
             <//>`,
         ),

@@ -7,9 +7,9 @@ import { WhatIf } from './what_if_panel.js'
 
 /**
  * What a wallet supplies and owes in one place: its health, its figures and its assets.
- * @param {{ label: string, family: string, place: string, note?: unknown, position: import('../../lib/shapes.d.ts').LendingPosition, figures: import('../../lib/shapes.d.ts').LendingFigures, legs: import('./what_if.js').Legs | undefined, whatIfNote?: string, children?: unknown }} props
+ * @param {{ label: string, family: string, place: string, note?: unknown, bell?: unknown, position: import('../../lib/shapes.d.ts').LendingPosition, figures: import('../../lib/shapes.d.ts').LendingFigures, legs: import('./what_if.js').Legs | undefined, whatIfNote?: string, children?: unknown }} props
  */
-export function LendingCard({ label, family, place, note, position, figures, legs, whatIfNote, children }) {
+export function LendingCard({ label, family, place, note, bell, position, figures, legs, whatIfNote, children }) {
   const target = String(figures.targetHealthFactor)
   const { borrowLimitUSD: borrowLimit } = position
   return html`<article class="card market" aria-label=${label}>
@@ -19,7 +19,7 @@ export function LendingCard({ label, family, place, note, position, figures, leg
       <p class="card-value"><${Usd} value=${position.netWorthUSD} /></p>
     </header>
     <div class="market-body">
-      <${Gauge} healthFactor=${position.healthFactor} target=${target} />
+      <${Gauge} healthFactor=${position.healthFactor} target=${target} bell=${bell} />
       <${Facts} rows=${[
         ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
         ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],

@@ -20,9 +20,9 @@ const WORDS = { bad: 'close to liquidation', warn: 'thin', good: 'comfortable' }
 
 /**
  * A health factor as a gauge: the needle shows which part of the weighted collateral may be lost before liquidation.
- * @param {{ healthFactor: string, target: string }} props
+ * @param {{ healthFactor: string, target: string, bell?: unknown }} props
  */
-export function Gauge({ healthFactor, target }) {
+export function Gauge({ healthFactor, target, bell }) {
   const left = cushion(healthFactor)
   const debtless = !/^\d/.test(healthFactor)
   const state = mood(healthFactor)
@@ -50,6 +50,7 @@ export function Gauge({ healthFactor, target }) {
             : html`Liquidation if weighted collateral falls by <b class=${state}>${percentOfRatio(left.toFixed(6), 1)}</b> against the debt.`
       }
     </figcaption>
+    ${bell}
   </figure>`
 }
 

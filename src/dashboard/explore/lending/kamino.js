@@ -1,14 +1,16 @@
 import { BASE58_ADDRESS, shortened } from '../../lib/address.js'
-import { chainName } from '../../lib/catalog.js'
+import { chainName, SOLANA } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Proof } from '../../part/proof.js'
+import { Bell } from '../bell/bell.js'
 import { AddForm } from '../form.js'
 import { LendingCard } from './card.js'
 import { kaminoLegs } from './legs.js'
 import { KaminoCard } from './other.js'
 
 /** @typedef {import('../asking.js').AskedPart} AskedPart */
+/** @typedef {import('../../lib/shapes.d.ts').KaminoList['data'][number]['positions'][number]} KaminoPosition */
 
 const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'
 
@@ -25,12 +27,24 @@ export function KaminoPart({ part: { answer, chainId }, context }) {
       ${data.map((result) =>
         result.positions.map(
           (position, index) =>
-            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
+            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} bell=${html`<${Bell} watched=${watchedOf(position, result.wallet)} context=${context} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
         ),
       )}
     </div>
     <${Proof} answer=${answer} catalog=${context.catalog} />
   </div>`
+}
+
+/** @param {KaminoPosition} position @param {string} wallet @returns {import('../bell/bell.js').Watched} */
+function watchedOf({ obligation_address: obligation, marketId, healthFactor }, wallet) {
+  return {
+    chainId: SOLANA,
+    family: 'kamino',
+    subject: { wallet, obligation_address: obligation, market_address: marketId },
+    name: `Kamino, obligation ${shortened(obligation)}`,
+    figure: 'health_factor',
+    value: healthFactor,
+  }
 }
 
 /** @param {{ id: string }} props */

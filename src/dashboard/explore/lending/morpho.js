@@ -4,6 +4,7 @@ import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
+import { Bell } from '../bell/bell.js'
 import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 import { Receipt } from '../receipt.js'
@@ -39,7 +40,7 @@ function MorphoChain({ chainId, context }) {
   return html`<div class="part">
     <h3>${chain}</h3>
     <div class="stack">
-      <${Patient} asked=${asked} what=${`Morpho Blue on ${chain}`} catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<MorphoList>} */ answer) => (answer.body.data.length === 0 ? html`<p class="soft">Nothing supplied or borrowed.</p>` : answer.body.data.map(({ positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`)))} />
+      <${Patient} asked=${asked} what=${`Morpho Blue on ${chain}`} catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<MorphoList>} */ answer) => (answer.body.data.length === 0 ? html`<p class="soft">Nothing supplied or borrowed.</p>` : answer.body.data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`)))} />
     </div>
   </div>`
 }
@@ -68,8 +69,24 @@ function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) 
   return { ...answer, path, credits: catalog.credits.morphoYield }
 }
 
-/** @param {{ position: MorphoPosition, figures: MorphoFigures, children: unknown }} props */
-function MarketCard({ position, figures, children }) {
+/**
+ * @param {MorphoPosition} position
+ * @param {{ chainId: number, wallet: string, figures: MorphoFigures }} of
+ * @returns {import('../bell/bell.js').Watched}
+ */
+function watchedOf({ marketId }, { chainId, wallet, figures }) {
+  return {
+    chainId,
+    family: 'morpho-blue',
+    subject: { wallet, market_id: marketId },
+    name: `Morpho Blue, market ${shortened(marketId)}`,
+    figure: 'health_factor',
+    value: figures?.healthFactor ?? '',
+  }
+}
+
+/** @param {{ position: MorphoPosition, figures: MorphoFigures, bell: unknown, children: unknown }} props */
+function MarketCard({ position, figures, bell, children }) {
   const { marketId, collateralSymbol, loanSymbol, lltv } = position
   const target = String(figures?.targetHealthFactor)
   const legs = morphoLegs(position)
@@ -83,7 +100,7 @@ function MarketCard({ position, figures, children }) {
     <div class="market-body">
       ${
         figures !== null &&
-        html`<${Gauge} healthFactor=${figures.healthFactor} target=${target} />
+        html`<${Gauge} healthFactor=${figures.healthFactor} target=${target} bell=${bell} />
         <${Facts} rows=${[
           ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
           ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],

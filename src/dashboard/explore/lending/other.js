@@ -4,6 +4,7 @@ import { Copy } from '../../part/copy.js'
 import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
 import { Proof } from '../../part/proof.js'
+import { Bell } from '../bell/bell.js'
 import { Receipt } from '../receipt.js'
 import { Gauge, safeRows } from './gauge.js'
 
@@ -38,6 +39,18 @@ function Yield({ data }) {
 
 /** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void, again: (path: string) => void }} Props */
 
+/** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../bell/bell.js').Watched} */
+function watchedOf({ chain_id, wallet, obligation_address, market_address, health_factor }) {
+  return {
+    chainId: chain_id,
+    family: 'kamino',
+    subject: { wallet, obligation_address, market_address },
+    name: `Kamino, obligation ${shortened(obligation_address)}`,
+    figure: 'health_factor',
+    value: health_factor,
+  }
+}
+
 /** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
 export function KaminoCard({ parts, context, onRemove, again }) {
   const [risk, earned] = parts
@@ -54,7 +67,7 @@ export function KaminoCard({ parts, context, onRemove, again }) {
     <div class="market-body">
       ${
         data &&
-        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} />
+        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${Bell} watched=${watchedOf(data)} context=${context} />`} />
           <${Facts} rows=${[
             ['Loan to value', html`<${Percent} value=${data.current_ltv_percentage} />`],
             ['Liquidation at', html`<${Rate} value=${data.risk_metrics.liquidationThreshold} />`],

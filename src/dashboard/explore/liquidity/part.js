@@ -5,6 +5,7 @@ import { classes, html, useState } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
+import { Bell } from '../bell/bell.js'
 import { PAGE_SIZE, partName } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
@@ -86,6 +87,7 @@ function PositionCard({ position, served, context }) {
         </p>
         <${RangePicture} position=${position} inverse=${inverse} />
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
+        ${!isFullRange(state) && html`<${Bell} watched=${watchedOf(position, served)} context=${context} />`}
         <${Holdings} position=${position} />`
     }
     ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
@@ -103,6 +105,22 @@ function Hook({ hooks: { address, permissions } }) {
 function feeRatio(feeTier) {
   const digits = feeTier.padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+}
+
+/**
+ * @param {import('../../lib/shapes.d.ts').Position} position
+ * @param {import('../../lib/catalog.js').Liquidity} served
+ * @returns {import('../bell/bell.js').Watched}
+ */
+function watchedOf({ position_state: { chain }, token_id, manager_address, in_range }, { protocol }) {
+  return {
+    chainId: chain.id,
+    family: protocol,
+    subject: { token_id, manager_address },
+    name: `Position #${shortened(token_id)}`,
+    figure: 'in_range',
+    value: in_range === true,
+  }
 }
 
 /** How far the price may go. @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean, base: string }} props */

@@ -1,0 +1,38 @@
+import { html, useState } from '../../lib/view.js'
+import { Dialog } from '../../part/confirm.js'
+import { Watching } from './watching.js'
+
+/**
+ * What a bell is about.
+ * @typedef {object} Watched
+ * @property {number} chainId
+ * @property {string} family as routes name it
+ * @property {Readonly<Record<string, string>>} subject
+ * @property {string} name for people
+ * @property {'health_factor' | 'in_range'} figure
+ * @property {string | boolean} value as it is now
+ */
+
+/** @type {Record<Watched['figure'], string>} */
+const FIGURES = { health_factor: 'the health factor', in_range: 'the range' }
+
+/**
+ * A bell beside a figure: whoever rings it sees which triggers watch it, and makes others. There is none if the service
+ * has no triggers for the family, or the view is of the past.
+ * @param {{ watched: Watched, context: import('../page.js').Context }} props
+ */
+export function Bell({ watched, context }) {
+  const [open, setOpen] = useState(false)
+  if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
+  const title = `Tell me about ${FIGURES[watched.figure]}`
+  return html`<button type="button" class="bell small" aria-haspopup="dialog" aria-label=${`${title}, ${watched.name}`} onClick=${() => setOpen(true)}>
+      <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" /></svg>Tell me
+    </button>
+    ${
+      open &&
+      html`<${Dialog} title=${title} onClose=${() => setOpen(false)}>
+        ${(/** @type {() => void} */ close) => html`<${Watching} watched=${watched} context=${context} />
+          <p class="more"><button type="button" onClick=${close}>Close</button></p>`}
+      <//>`
+    }`
+}

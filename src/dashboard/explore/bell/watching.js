@@ -1,0 +1,75 @@
+import { ask } from '../../lib/api.js'
+import { useLoaded } from '../../lib/hooks.js'
+import { clauseText, placesOf, STATE_KINDS } from '../../lib/trigger.js'
+import { classes, html, useState } from '../../lib/view.js'
+import { Trouble, Waiting } from '../../part/notice.js'
+import { queryOf } from '../plan.js'
+import { TriggerForm } from './form.js'
+
+/** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */
+
+const PAGE_SIZE = 25
+
+/**
+ * The triggers that watch something, and a form for another.
+ * @param {{ watched: import('./bell.js').Watched, context: import('../page.js').Context }} props
+ */
+export function Watching({ watched, context }) {
+  const { key } = context
+  const [failure, setFailure] = useState(/** @type {import('../../lib/api.js').Failure | undefined} */ (undefined))
+  const { value: found, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
+  if (found === undefined) return html`<${Waiting}>Looking what is watched already<//>`
+  if ('ok' in found) return html`<${Trouble} failure=${found} onRetry=${again} />`
+  const { triggers, webhooks } = found
+  const places = placesOf(webhooks)
+  const remove = async (/** @type {Trigger} */ { id }) => {
+    const answer = await ask(`v1/triggers/${id}`, { key, method: 'DELETE' })
+    setFailure(answer.ok ? undefined : answer)
+    if (answer.ok) again()
+  }
+  return html`<p class="soft">${watched.name}</p>
+    ${
+      triggers.length > 0 &&
+      html`<ul class="watching" aria-label="Triggers">
+        ${triggers.map(
+          (each) => html`<li key=${each.id}>
+            <span>${clauseText(each.when)} <span class="soft">to ${places.find(([id]) => id === (each.webhook_id ?? ''))?.[1]}</span></span>
+            <span class=${classes('badge', STATE_KINDS[each.state])}>${each.state}</span>
+            <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${clauseText(each.when)}`}>Delete</button>
+          </li>`,
+        )}
+      </ul>`
+    }
+    ${failure && html`<${Trouble} failure=${failure} title="It was not deleted" />`}
+    <${TriggerForm} watched=${watched} places=${places} apiKey=${key} credits=${context.catalog.credits.trigger} onMade=${again} />`
+}
+
+/**
+ * The organization's webhooks, and its triggers that watch this.
+ * @param {import('./bell.js').Watched} watched
+ * @param {{ key: string, signal: AbortSignal }} asking
+ */
+async function readAll({ chainId, family, subject }, asking) {
+  /** @type {Trigger[]} */
+  const triggers = []
+  /** @type {Record<string, string | number>} */
+  const query = { chain_id: chainId, family, limit: PAGE_SIZE, ...(subject.wallet && { wallet: subject.wallet }) }
+  for (let page = 1; ; page++) {
+    /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').TriggerList> | import('../../lib/api.js').Failure} */
+    const answer = await ask(`v1/triggers?${queryOf({ ...query, page })}`, asking)
+    if (!answer.ok) return answer
+    triggers.push(...answer.body.data.filter((each) => isAbout(each, subject)))
+    if (answer.body.pagination.next_page === null) break
+  }
+  /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').WebhookList> | import('../../lib/api.js').Failure} */
+  const answer = await ask('v1/webhooks', asking)
+  return answer.ok ? { triggers, webhooks: answer.body.data } : answer
+}
+
+/** Addresses have letters of either case. @param {Trigger} trigger @param {Readonly<Record<string, string>>} subject */
+function isAbout(trigger, subject) {
+  return Object.entries(subject).every(
+    ([name, value]) =>
+      trigger.subject[name] === undefined || trigger.subject[name].toLowerCase() === value.toLowerCase(),
+  )
+}

@@ -1,0 +1,22 @@
+/** Colour of each state of a trigger. @type {Record<import('./shapes.d.ts').Trigger['state'], string>} */
+export const STATE_KINDS = {
+  armed: 'good',
+  pending: 'warn',
+  fired: 'bad',
+  paused: 'closed',
+  blind: 'warn',
+  expired: 'closed',
+}
+
+/** `health factor below 1.05`. @param {import('./shapes.d.ts').Trigger['when']} when */
+export function clauseText(when) {
+  if ('event' in when) return when.event.join(', ').replaceAll('_', ' ')
+  const figure = when.figure.replaceAll('_', ' ')
+  if ('is' in when) return `${when.is ? '' : 'not '}${figure}`
+  return 'below' in when ? `${figure} below ${when.below}` : `${figure} above ${when.above}`
+}
+
+/** Webhooks, and the feed, to choose from. @param {readonly import('./shapes.d.ts').Webhook[]} webhooks @returns {(readonly [string, string])[]} */
+export function placesOf(webhooks) {
+  return [['', 'the feed only'], ...webhooks.map(({ id, name, url }) => /** @type {const} */ ([id, name || url]))]
+}

@@ -1,0 +1,79 @@
+import { act, withQuery } from '../lib/account.js'
+import { useAnswer } from '../lib/hooks.js'
+import { clauseText, STATE_KINDS } from '../lib/trigger.js'
+import { classes, html, useState } from '../lib/view.js'
+import { Confirm } from '../part/confirm.js'
+import { Paged, words } from '../part/list.js'
+import { Empty, Trouble } from '../part/notice.js'
+import { DeadLetters, Deliveries } from './deliveries.js'
+import { Webhooks } from './webhooks.js'
+
+/** @typedef {import('../lib/shapes.d.ts').Trigger} Trigger */
+
+const LOOK_MS = 10_000
+const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+const COLUMNS = [words('What'), words('When'), 'State', 'Changes', TO_DO]
+
+/**
+ * Triggers of an organization, what was told and could not be told, and its webhooks. Nothing if the service has none.
+ * @param {{ base: string }} props
+ */
+export function Triggers({ base }) {
+  const path = `${base}/triggers`
+  const [page, setPage] = useState(1)
+  const [chosen, setChosen] = useState(
+    /** @type {{ kind: 'delete' | 'look', trigger: Trigger } | undefined} */ (undefined),
+  )
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const listed = useAnswer(withQuery(path, { page, limit: 25 }), LOOK_MS)
+  if (listed.answer?.ok === false && listed.answer.status === 404) return null
+  const close = () => setChosen(undefined)
+  const pause = async (/** @type {Trigger} */ { id, state }) => {
+    const answer = await act(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })
+    setFailure(answer.ok ? undefined : answer)
+    listed.again()
+  }
+  return html`<section class="family" aria-label="Triggers"><h2>Triggers</h2>
+      <div class="card">
+        <${Paged} label="Triggers" columns=${COLUMNS} asked=${listed} waiting="Reading the triggers" empty=${html`<${Empty} title="No trigger yet">A bell in Explore, or POST /v1/triggers, makes one.<//>`} noun="trigger" onPage=${setPage}>
+          ${(/** @type {Trigger} */ trigger) => html`<${TriggerRow} key=${trigger.id} value=${trigger} onPause=${() => pause(trigger)} onDelete=${() => setChosen({ kind: 'delete', trigger })} onLook=${() => setChosen({ kind: 'look', trigger })} />`}
+        <//>
+        ${failure && html`<${Trouble} failure=${failure} title="The trigger was not changed" />`}
+        ${chosen?.kind === 'look' && html`<${Deliveries} key=${chosen.trigger.id} path=${`${path}/${chosen.trigger.id}/deliveries`} name=${nameOf(chosen.trigger)} onClose=${close} />`}
+        ${
+          chosen?.kind === 'delete' &&
+          html`<${Confirm} title=${`Delete "${nameOf(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => act(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
+            close()
+            listed.again()
+          }}>
+            <p>It is evaluated no more. What it told stays in the feed.</p>
+          <//>`
+        }
+      </div>
+    </section>
+    <section class="family" aria-label="Dead letters"><h2>Dead letters</h2><div class="card"><${DeadLetters} base=${base} /></div></section>
+    <section class="family" aria-label="Webhooks"><h2>Webhooks</h2><div class="card"><${Webhooks} base=${`${base}/webhooks`} /></div></section>`
+}
+
+/** @param {{ value: Trigger, onPause: () => void, onDelete: () => void, onLook: () => void }} props */
+function TriggerRow({ value, onPause, onDelete, onLook }) {
+  const { family, subject, when, state, paused_for: pausedFor, changes } = value
+  const name = nameOf(value)
+  const verb = state === 'paused' ? 'Resume' : 'Pause'
+  return html`<tr>
+    <th scope="row" class="words">${name} <span class="soft">${family} ${Object.values(subject).join(' ')}</span></th>
+    <td class="words">${clauseText(when)}</td>
+    <td><span class=${classes('badge', STATE_KINDS[state])}>${state}</span>${pausedFor === 'credits' && html` <span class="soft">no credits</span>`}</td>
+    <td>${changes.toLocaleString('en')}</td>
+    <td>
+      <button type="button" class="small" onClick=${onLook} aria-label=${`Messages of ${name}`}>Messages</button>
+      ${pausedFor !== 'credits' && state !== 'expired' && html`<button type="button" class="small" onClick=${onPause} aria-label=${`${verb} ${name}`}>${verb}</button>`}
+      <button type="button" class="small danger" onClick=${onDelete} aria-label=${`Delete ${name}`}>Delete</button>
+    </td>
+  </tr>`
+}
+
+/** @param {Trigger} trigger */
+function nameOf({ name, id }) {
+  return name ?? id
+}

@@ -1,0 +1,94 @@
+import { act } from '../lib/account.js'
+import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { momentText } from '../lib/time.js'
+import { classes, html, useState } from '../lib/view.js'
+import { Copy } from '../part/copy.js'
+import { Field } from '../part/field.js'
+import { Table, words } from '../part/list.js'
+import { Answered, Empty, Trouble } from '../part/notice.js'
+
+/** @typedef {import('../lib/shapes.d.ts').Webhook} Webhook */
+
+const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+const COLUMNS = [words('Where'), 'State', TO_DO]
+
+/** @type {Record<Webhook['status'], string>} */
+const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
+
+/** Where messages are posted: what there is, and a new one. @param {{ base: string }} props */
+export function Webhooks({ base }) {
+  const listed = useAnswer(base)
+  const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const [said, setSaid] = useState('')
+  /** @param {Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>} asked @param {string} done */
+  const run = async (asked, done) => {
+    const answer = await asked
+    setFailure(answer.ok ? undefined : answer)
+    setSaid(answer.ok ? done : '')
+    if (answer.ok) listed.again()
+  }
+  const test = ({ id, url }) =>
+    run(act(`${base}/${id}/test`, { method: 'POST' }), `A test message is posted to ${url}.`)
+  const start = ({ id, url }) =>
+    run(act(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }), `Messages are posted to ${url} again.`)
+  const remove = ({ id, url }) => run(act(`${base}/${id}`, { method: 'DELETE' }), `${url} is deleted.`)
+  return html`
+    ${made && html`<${NewSecret} made=${made} onClose=${() => setMade(undefined)} />`}
+    <${CreateWebhook} base=${base} onMade=${(
+      /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').NewWebhook }>} */ { body },
+    ) => {
+      setMade(body.data)
+      listed.again()
+    }} />
+    <${Answered} asked=${listed} waiting="Reading the webhooks">${drawn}<//>
+    ${failure && html`<${Trouble} failure=${failure} title="The webhook was not changed" />`}
+    <p class="soft" role="status">${said}</p>`
+
+  /** @param {{ data: readonly Webhook[] }} body */
+  function drawn({ data }) {
+    if (data.length === 0)
+      return html`<${Empty} title="No webhook yet">Messages are in the feed, GET /v1/events, anyway.<//>`
+    return html`<${Table} label="Webhooks" columns=${COLUMNS}>${data.map(
+      (each) => html`<tr key=${each.id}>
+        <th scope="row" class="words">${each.name || each.url} ${each.name && html`<span class="soft">${each.url}</span>`}</th>
+        <td><span class=${classes('badge', KINDS[each.status])}>${each.status}</span>${each.failing_since !== null && html` <span class="soft">since ${momentText(each.failing_since)}</span>`}</td>
+        <td>
+          ${each.status === 'stopped' && html`<button type="button" class="small" onClick=${() => start(each)} aria-label=${`Start again: ${each.url}`}>Start again</button>`}
+          <button type="button" class="small" onClick=${() => test(each)} aria-label=${`Test ${each.url}`}>Test</button>
+          <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${each.url}`}>Delete</button>
+        </td>
+      </tr>`,
+    )}<//>`
+  }
+}
+
+/** A webhook just made: the only time that its secret is shown. @param {{ made: import('../lib/shapes.d.ts').NewWebhook, onClose: () => void }} props */
+function NewSecret({ made, onClose }) {
+  return html`<div class="notice new-key" role="status">
+    <p class="notice-title">The secret of ${made.url}. It is shown this once.</p>
+    <p class="key-line"><code>${made.secret}</code><${Copy} text=${made.secret} label="Copy the secret" /></p>
+    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
+  </div>`
+}
+
+/** @param {{ base: string, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
+function CreateWebhook({ base, onMade }) {
+  const [url, setUrl] = useState('')
+  const [name, setName] = useState('')
+  const body = { url: url.trim(), ...(name.trim() === '' ? {} : { name: name.trim() }) }
+  const { failure, submit } = useSubmit(
+    () => act(base, { method: 'POST', body }),
+    (answer) => {
+      setUrl('')
+      setName('')
+      onMade(answer)
+    },
+  )
+  return html`<form class="fields" onSubmit=${submit}>
+    <${Field} label="URL of a new webhook" type="url" value=${url} required placeholder="https://…" onValue=${setUrl} />
+    <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
+    <button type="submit">Create webhook</button>
+    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The webhook was not made" /></div>`}
+  </form>`
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { runJson } from '../e2e/accounts.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
+import { setStage } from './stage.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are walked by the words that the test names.
+type Json = any
+
+const START_MS = 90_000
+const ANSWER_MS = 30_000
+
+describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
+  const stage = setStage({
+    lending: true,
+    startMs: START_MS,
+    answerMs: ANSWER_MS,
+    env: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
+  })
+  let receiver: Awaited<ReturnType<typeof startReceiver>>
+  beforeAll(async () => {
+    receiver = await startReceiver({ plain: true })
+  })
+  afterAll(() => receiver.stop())
+
+  /** What the API answers to a key of the main organization. */
+  async function api(method: string, path: string, body?: unknown) {
+    const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}`, 'content-type': 'application/json' }
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+    return ((await (await fetch(`${stage.scene.url}${path}`, init)).json()) as Json).data
+  }
+
+  /** A page that needs a session, opened by a link of the command line. */
+  async function signIn(path: string, words: readonly string[]): Promise<Page> {
+    const page = await stage.open()
+    const { url } = await runJson(stage.scene.program, ['login', ...words])
+    await page.goto(`${stage.scene.url}login${new URL(url).search}`)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(`${stage.scene.url}${path.split('#')[0]}`)
+    await page.goto(`${stage.scene.url}${path}`)
+    return page
+  }
+
+  async function explore(
+    wallet: string,
+    before: (page: Page) => Promise<unknown> = async () => undefined,
+  ): Promise<Page> {
+    const page = await stage.open()
+    await before(page)
+    await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+    await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+    return page
+  }
+
+  test('a bell at a health factor makes a trigger, shows it, and deletes it, by keyboard alone', async () => {
+    const { url: hook } = await api('POST', 'v1/webhooks', {
+      url: `http://127.0.0.1:${receiver.port}/ok`,
+      name: 'Bridge',
+    })
+    expect(hook).toContain('127.0.0.1')
+    const { wallets } = await stage.scene.devnet.aave()
+    const wallet = wallets.everywhere
+    const page = await explore(wallet)
+    const card = page.getByRole('article', { name: 'Aave V3, market main' })
+    await card.waitFor()
+    await tabTo(page, 'Tell me about the health factor, Aave V3, market main')
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Tell me about the health factor' })
+    const level = dialog.getByLabel('Falls below')
+    await level.waitFor()
+    const data = await api('GET', `v1/lending/aave-v3?wallet=${wallet}&chain_id=1`)
+    // Below what it is now, or it would fire at once.
+    expect(Number(await level.inputValue())).toBeLessThan(Number(data[0].positions[0].healthFactor))
+    expect(await audit(page)).toEqual([])
+    await tabTo(page, 'Send it to')
+    await page.keyboard.type('Bridge')
+    await page.keyboard.press('Enter')
+    await tabTo(page, 'Falls below')
+    await page.keyboard.press('Enter')
+    const made = dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem')
+    await made.waitFor()
+    const [trigger] = await api('GET', 'v1/triggers')
+    expect(trigger).toMatchObject({
+      chain_id: 1,
+      family: 'aave-v3',
+      subject: { wallet, market_id: 'main' },
+      when: { figure: 'health_factor', below: await level.inputValue() },
+      webhook_id: expect.stringMatching(/^whk_/),
+    })
+    expect(await made.innerText()).toContain('to Bridge')
+    expect(await audit(page)).toEqual([])
+
+    await level.fill('0.0.1')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('alert').getByText('The trigger was not made').waitFor()
+    await tabTo(page, `Delete health factor below ${trigger.when.below}`)
+    await page.keyboard.press('Enter')
+    await made.waitFor({ state: 'detached' })
+    expect(await api('GET', 'v1/triggers')).toEqual([])
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await focused(page)).toBe('Tell me about the health factor, Aave V3, market main')
+  }, 90_000)
+
+  test('a bell at a range says when it is left, on a phone, in light and dark', async () => {
+    const page = await explore(stage.scene.devnet.wallets.provider)
+    await page.setViewportSize({ width: 390, height: 844 })
+    const card = page
+      .getByRole('article', { name: /^Position \d+/ })
+      .filter({ hasText: 'In range' })
+      .first()
+    await card.getByRole('button', { name: /^Tell me about the range/ }).click()
+    const dialog = page.getByRole('dialog', { name: 'Tell me about the range' })
+    expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
+    await dialog.getByRole('button', { name: 'Tell me' }).click()
+    await dialog.getByText('not in range').waitFor()
+    expect(await overflow(page)).toEqual([0, 0])
+    expect(await audit(page)).toEqual([])
+    const [trigger] = await api('GET', 'v1/triggers')
+    expect(trigger).toMatchObject({ family: 'uniswap-v3', when: { figure: 'in_range', is: false }, webhook_id: null })
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await api('DELETE', `v1/triggers/${trigger.id}`)
+  }, 90_000)
+
+  test('no bell is there if the service has no triggers', async () => {
+    const served: Json = await (await fetch(`${stage.scene.url}openapi.json`)).json()
+    delete served.paths['/v1/triggers']
+    const { wallets } = await stage.scene.devnet.aave()
+    const page = await explore(wallets.everywhere, (page) =>
+      page.route('**/openapi.json', (route) => route.fulfill({ json: served })),
+    )
+    await page.locator('.market .gauge-value').first().waitFor()
+    expect(await page.getByRole('button', { name: /^Tell me about/ }).count()).toBe(0)
+  }, 60_000)
+
+  test('an organization sees its triggers, what was told and did not arrive, posts it again, and makes a webhook', async () => {
+    const { ids } = stage.scene.accounts
+    const bad = await api('POST', 'v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/status/410` })
+    const { wallets } = await stage.scene.devnet.aave()
+    const subject = { wallet: wallets.everywhere, market_id: 'main' }
+    const when = { figure: 'health_factor', below: '1000' }
+    const about = { chain_id: 1, family: 'aave-v3', subject, when, webhook_id: bad.id }
+    // It holds, so it fires at once; a receiver that is gone makes the message a dead letter.
+    await api('POST', 'v1/triggers', { ...about, name: 'Main vault' })
+    await stage.scene.devnet.rpc.call('evm_mine')
+    const page = await signIn('usage', ['--org', ids.main])
+    const dead = page.getByRole('region', { name: 'Dead letters' })
+    const row = page.getByRole('region', { name: 'Triggers' }).getByRole('row').filter({ hasText: 'Main vault' })
+    await row.getByText('fired').waitFor()
+    await dead.getByText('410 in').waitFor()
+    await page.getByRole('button', { name: 'Messages of Main vault' }).click()
+    await page.getByRole('heading', { name: 'Messages of Main vault' }).waitFor()
+    await page.getByRole('row').filter({ hasText: 'fired, change 1' }).getByText('dead', { exact: true }).waitFor()
+    const webhooks = page.getByRole('region', { name: 'Webhooks' })
+    await webhooks.getByText('stopped').waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+
+    await api('PATCH', `v1/webhooks/${bad.id}`, { url: `http://127.0.0.1:${receiver.port}/ok`, status: 'active' })
+    const before = receiver.received.length
+    await dead.getByRole('button', { name: /^Post again: fired, change 1/ }).click()
+    await dead.getByText('Everything arrived').waitFor()
+    await until('the message', () => receiver.received.length > before)
+
+    await tabTo(page, 'URL of a new webhook')
+    await page.keyboard.type(`http://127.0.0.1:${receiver.port}/new`)
+    await page.keyboard.press('Enter')
+    expect(await page.locator('.new-key code').innerText()).toStartWith('whsec_')
+    await page.getByRole('button', { name: `Test http://127.0.0.1:${receiver.port}/new` }).click()
+    await until('the test message', () => receiver.received.some(({ path }) => path === '/new'))
+    await page.getByLabel('URL of a new webhook').fill('https://169.254.169.254/')
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await page.getByText('The webhook was not made').waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await overflow(page)).toEqual([0, 0])
+    await page.getByRole('button', { name: 'Pause Main vault' }).click()
+    await row.getByText('paused').waitFor()
+    await page.getByRole('button', { name: 'Delete Main vault' }).click()
+    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByText('No trigger yet').waitFor()
+  }, 90_000)
+
+  test('the operator sees where triggers are evaluated, by whom, and how old the oldest message is', async () => {
+    const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
+    const when = { figure: 'health_factor', below: '1.01' }
+    await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when })
+    const page = await signIn('operator#triggers', [])
+    const region = page.getByRole('region', { name: 'Triggers' })
+    const row = region.getByRole('row').filter({ hasText: 'latest' })
+    await row.getByText('evaluated').waitFor()
+    expect(await row.innerText()).toMatch(/[0-9a-f-]{36}/)
+    expect(await region.getByText('The oldest is due for').count()).toBe(1)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+})
