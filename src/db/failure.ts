@@ -1,5 +1,5 @@
 import { DEADLINE } from '../lib/async/wait.ts'
-import { UnavailableError } from '../lib/error.ts'
+import { ToldError, UnavailableError } from '../lib/error.ts'
 import { connectionFailure } from './connection_failure.ts'
 import { SqlError } from './database.ts'
 
@@ -65,9 +65,14 @@ function isAway(code: string): boolean {
   return code === READ_ONLY || code === QUERY_CANCELED || AWAY_CLASSES.includes(code.slice(0, 2))
 }
 
-/** The error that callers see if the database is away. The reason, which names no address, is for our log only. */
+/** The error that callers see if the database cannot take a statement. The reason, which names no address, is for our log only. */
 export function unavailable(message: string, reason: string): UnavailableError {
   return new UnavailableError(message, { cause: new Error(reason) })
+}
+
+/** The same if the log was told that the database is away. */
+export function away(reason: string): ToldError {
+  return new ToldError('The database does not answer', { cause: new Error(reason) })
 }
 
 const BREAKER_FAILURES = 3

@@ -1,8 +1,8 @@
 import { before, createIdle } from '../lib/async/wait.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
+import { dropRepeated, type Log, writeRepeated } from '../lib/log.ts'
 import type { DatabaseAddress } from './address.ts'
-import { createBreaker, failureFrom, unavailable } from './failure.ts'
+import { away, createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
 
 /** Statements of one kind, with connections that no others use. */
@@ -43,6 +43,9 @@ export interface ServerTraits {
   /** True once a pooler was found before it. */
   pooled: boolean
 }
+
+/** Kind of the line that says so. */
+const LOST = 'database lost'
 
 const STATEMENTS_MAX = 1_000
 const CONNECT_TIMEOUT_MS = 1_500
@@ -164,7 +167,7 @@ export function createLane(options: LaneOptions): Lane {
             continue
           }
           lost(outcome.reason)
-          throw unavailable('The database does not answer', outcome.reason)
+          throw away(outcome.reason)
         }
         if ('kind' in outcome && outcome.kind === 'pooler') {
           foundPooler()
@@ -189,22 +192,24 @@ export function createLane(options: LaneOptions): Lane {
 
   function lost(reason: string): void {
     breaker.failed()
-    if (awaySinceMs !== undefined) return
-    awaySinceMs = clock.monotonicMs()
-    log.warn({ msg: 'Lost the database', reason })
+    awaySinceMs ??= clock.monotonicMs()
+    // One line a minute for all lanes, also if it comes and goes.
+    writeRepeated(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
   }
 
   function reached(): void {
     breaker.succeeded()
     if (awaySinceMs === undefined) return
-    log.info({ msg: 'Reached the database again', afterMs: Math.round(clock.monotonicMs() - awaySinceMs) })
+    const afterMs = Math.round(clock.monotonicMs() - awaySinceMs)
     awaySinceMs = undefined
+    dropRepeated(log, LOST)
+    writeRepeated(log, { level: 'info', kind: 'database reached' }, { msg: 'Reached the database again', afterMs })
   }
 
   return {
     async run(text, params, deadlineMs) {
       if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits()) throw unavailable('The database does not answer', 'breaker open')
+      if (!breaker.admits()) throw away('breaker open')
       statements++
       try {
         return await runAdmitted(text, params, deadlineMs)

@@ -43,6 +43,16 @@ export class UnavailableError extends CodedError {
   }
 }
 
+/** A dependency is away, and whoever found that out has told the log: nobody else needs to. */
+export class ToldError extends UnavailableError {
+  override readonly name = 'ToldError'
+}
+
+/** True if the log was told of the error, or of what caused it. */
+export function isTold(error: unknown): boolean {
+  return error instanceof ToldError || (error instanceof Error && error.cause !== undefined && isTold(error.cause))
+}
+
 /** What was asked for is still being read, and goes on being read: a retry will find more of it. */
 export class PendingError extends UnavailableError {
   override readonly name = 'PendingError'

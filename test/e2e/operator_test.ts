@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mintKey } from '../../src/account/key.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { testDatabase } from '../support/database.ts'
@@ -182,6 +183,20 @@ test('endpoints that do not answer at the start are named by their places, once 
     { level: 'warn', msg: 'RPC endpoints did not answer: SOLANA_RPC_URL sets others', endpoints: [1], of: 1 },
   ])
   expect(service.stderr()).not.toContain('rpc-secret')
+}, 60_000)
+
+test('a database that is away has one line in the log, however many requests it fails', async () => {
+  const service = await spawnService(program({ DATABASE_URL: 'postgres://me@127.0.0.1:1/x' }))
+  const headers = { Authorization: `Bearer ${mintKey().key}` }
+  for (let asked = 0; asked < 40; asked++) {
+    expect((await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })).status).toBe(503)
+  }
+  const metrics = await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })
+  expect(metrics.body).toContain('walletscope_http_requests_total{route="GET /v1/usage/logs",status="503"} 40')
+  await service.stop()
+  const told = service.stderr().split('\n')
+  expect(told.filter((line) => line.includes('Lost the database'))).toHaveLength(1)
+  expect(told.filter((line) => line.includes('Could not answer'))).toEqual([])
 }, 60_000)
 
 test('one command makes an organization with credits and a key, and commands take its name', async () => {

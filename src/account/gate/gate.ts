@@ -8,8 +8,9 @@ import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
 import { before } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { ToldError, UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
+import { writeRepeated } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
@@ -124,8 +125,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
       // For example while a newer program migrates the database: another process may be able to admit it.
-      log.error({ msg: 'The database refused to admit a batch', requests: requests.length, error })
-      throw new UnavailableError('The request could not be admitted', { cause: error })
+      const fields = { msg: 'The database refused to admit a batch', requests: requests.length, error }
+      writeRepeated(log, { level: 'error', kind: fields.msg }, fields)
+      throw new ToldError('The request could not be admitted', { cause: error })
     }
   }
 
@@ -158,7 +160,8 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       return outcomes.some(isRefused) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
-        log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
+        const fields = { msg: 'The database refused to settle a batch', settlements: batch.length, error }
+        writeRepeated(log, { level: 'error', kind: fields.msg }, fields)
       }
       await voider.add(batch)
       throw unsettled(error)

@@ -2,7 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createIdle } from '../../lib/async/wait.ts'
-import type { Log } from '../../lib/log.ts'
+import { type Log, type LogLevel, writeRepeated } from '../../lib/log.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
@@ -54,6 +54,10 @@ export function createVoider(options: {
     }
   }
 
+  function told(level: LogLevel, msg: string, error: unknown): void {
+    writeRepeated(log, { level, kind: msg }, { msg, error })
+  }
+
   const voiding = startJob(
     {
       name: 'gate_void',
@@ -62,7 +66,7 @@ export function createVoider(options: {
         await drain(signal).finally(idle.check)
         return undefined
       },
-      failed: (error) => log.error({ msg: 'Could not void settlements', error }),
+      failed: (error) => told('error', 'Could not void settlements', error),
     },
     jobs,
   )
@@ -77,7 +81,7 @@ export function createVoider(options: {
         voiding.wake()
         return undefined
       },
-      failed: (error) => log.warn({ msg: 'Cannot open the journal', error }),
+      failed: (error) => told('warn', 'Cannot open the journal', error),
     },
     jobs,
   )

@@ -1,5 +1,5 @@
-import { CodedError } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
+import { CodedError, isTold } from '../../lib/error.ts'
+import { type Log, writeRepeated } from '../../lib/log.ts'
 import { failureOf, HttpError } from '../error.ts'
 import { preflightHeaders } from '../request/cors.ts'
 import { failure, type PreparedAnswer } from '../respond.ts'
@@ -15,7 +15,10 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
 
-/** The one place where a failure becomes an answer; one that is ours has a line in the log. */
+/**
+ * The one place where a failure becomes an answer. One that is ours has a line in the log, or is counted by one if it
+ * comes often.
+ */
 export function failed(
   error: unknown,
   options: { readonly requestId: string; readonly route: string; readonly badGateway: boolean; readonly log: Log },
@@ -23,8 +26,9 @@ export function failed(
   const { requestId, route, badGateway, log } = options
   const shown = failureOf(error, { badGateway })
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
-  else if (shown.status >= 500) {
-    log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
+  else if (shown.status >= 500 && !isTold(error)) {
+    const fields = { msg: 'Could not answer a request', requestId, route, error: shown.message }
+    writeRepeated(log, { level: 'warn', kind: `${route} ${shown.code}` }, fields)
   }
   return failure(shown, requestId)
 }
