@@ -1961,6 +1961,12 @@ export interface Answers {
       endpoints: ({
         state: 'ready' | 'doubtful' | 'open' | 'removed'
         latency_ms: number | null
+        head_block: number | null
+        head_age_sec: number | null
+        lag_blocks: number | null
+        behind: boolean
+        errors: number
+        state_depth: number | 'all' | null
         busy_ms: number
       })[]
     })[]

@@ -14,7 +14,17 @@ import type { ClientRequest } from '../support/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { mismatches } from '../support/json_schema.ts'
 import { signedInBy } from '../support/signed_in.ts'
-import { type Browser, ORIGIN, openProcess, type Process, signedIn, TOKEN, useLink, withToken } from './scene.ts'
+import {
+  type Browser,
+  DEAD_CHAIN,
+  ORIGIN,
+  openProcess,
+  type Process,
+  signedIn,
+  TOKEN,
+  useLink,
+  withToken,
+} from './scene.ts'
 
 let url: string
 let db: Database
@@ -382,9 +392,7 @@ describe('the operator', () => {
     await act('GET', '/admin/v1/triggers')
     await act('GET', '/admin/v1/history')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
-    expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([
-      { chain_id: 1, name: 'Ethereum', ready: false, endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }] },
-    ])
+    expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([DEAD_CHAIN])
 
     const { body: audit } = await act('GET', '/admin/v1/audit?limit=25')
     const ours = audit.data.slice(0, (await auditTotal()) - from).reverse()

@@ -36,11 +36,23 @@ export interface Process {
   close(): Promise<void>
 }
 
-const DEAD_CHAIN: ChainReport = {
+export const DEAD_CHAIN: ChainReport = {
   chain_id: 1,
   name: 'Ethereum',
   ready: false,
-  endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }],
+  endpoints: [
+    {
+      state: 'open',
+      latency_ms: null,
+      head_block: null,
+      head_age_sec: null,
+      lag_blocks: null,
+      behind: false,
+      errors: 3,
+      state_depth: null,
+      busy_ms: 2,
+    },
+  ],
 }
 
 /** Starts the planes, the gate and the app as the service composes them. */

@@ -66,7 +66,9 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
       if (priority === 'caller') health.measured(latencyMs)
       return result
     } catch (error) {
-      record(outcomeOf(error), clock.monotonicMs() - startedMs)
+      const outcome = outcomeOf(error)
+      record(outcome, clock.monotonicMs() - startedMs)
+      if (outcome === 'failed') health.erred()
       if (error instanceof RevertError) answered++
       if (error instanceof BusyError && priority === 'caller') slots.slowDown()
       const isSlow = error instanceof LateAnswerError && answered > before

@@ -1,3 +1,4 @@
+import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { SilentError } from '../../chain/rpc/client.ts'
 import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
@@ -5,7 +6,6 @@ import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import type { Config } from '../../service/config/config.ts'
 import { type Examination, reasonOf } from './evm.ts'
-import { UNUSED_ADDRESS } from './past.ts'
 
 const CHECK = 'contracts'
 const COST = 'requests that do not leave it out with a parameter are 503'

@@ -1,45 +1,23 @@
-import { type Hex, toHex } from 'viem'
+import { toHex } from 'viem'
+import { readStateDepth, UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
-import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 
-/** No key has this address, and no contract emits from it: questions about it are cheap. */
-export const UNUSED_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
-/** How many blocks back state is asked for; then the first block. */
-const DEPTHS = [100n, 1_000n, 10_000n, 100_000n, 1_000_000n] as const
-const FIRST_BLOCK = 1n
 /** How many blocks of logs are asked for at once, most first. */
 const WIDTHS = [100_000n, 10_000n, 2_000n, 500n, 100n, 10n, 1n] as const
 const WIDTH_WANTED = 10_000n
+/** The first block that has logs. */
+const FIRST_BLOCK = 1n
 const STATE_COST =
   'at_block, at_time, daily snapshots and prices of older blocks are 503 unless another endpoint has them'
 const LOGS_COST = 'events and profit and loss cannot be indexed from it'
 
 /** How far back the endpoint keeps state. Doubts count as no. */
 export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
-  const has = (block: bigint) =>
-    answers(
-      endpoint.request(
-        { method: 'eth_getBalance', params: [UNUSED_ADDRESS, toHex(block)], parse: parseQuantity },
-        signal,
-      ),
-      signal,
-    )
-  const depth = await depthOf(head, has)
+  const depth = await readStateDepth(endpoint, head, signal)
   if (depth === 'all') return good('past state', 'of every block')
   const found = depth === 0n ? 'none' : `of the last ${grouped(depth)} blocks, or some more`
   return lacking('past state', found, STATE_COST)
-}
-
-/** How many blocks back something holds, the newest not asked; `all` if it holds at the first block. */
-export async function depthOf(head: bigint, holds: (block: bigint) => Promise<boolean>): Promise<bigint | 'all'> {
-  if (await holds(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return 'all'
-  let deepest = 0n
-  for (const depth of DEPTHS) {
-    if (depth >= head || !(await holds(head - depth))) break
-    deepest = depth
-  }
-  return deepest
 }
 
 /** How many blocks of logs the endpoint gives at once, near the newest. */

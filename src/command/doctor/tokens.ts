@@ -1,11 +1,11 @@
 import { type Address, encodeFunctionData, erc20Abi } from 'viem'
 import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
+import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import { type Examination, reasonOf } from './evm.ts'
-import { UNUSED_ADDRESS } from './past.ts'
 
 const CHECK = 'tokens'
 const COST = 'a portfolio has no rows of them'

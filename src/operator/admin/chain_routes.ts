@@ -17,6 +17,21 @@ const chainSchema = v.strictObject({
         v.description('doubtful failed lately, open failed repeatedly, removed serves another chain'),
       ),
       latency_ms: v.nullable(whole),
+      head_block: v.pipe(
+        v.nullable(whole),
+        v.description('Newest block, or slot, that it has shown; null before, or if others contradict it'),
+      ),
+      head_age_sec: v.nullable(whole),
+      lag_blocks: v.pipe(
+        v.nullable(whole),
+        v.description('Behind the newest that any endpoint of the chain has shown'),
+      ),
+      behind: v.pipe(v.boolean(), v.description('Others have shown so much later blocks that they are asked first')),
+      errors: v.pipe(whole, v.description('Requests that failed since the start, refused ones not among them')),
+      state_depth: v.pipe(
+        v.nullable(v.union([whole, v.literal('all')])),
+        v.description('So many blocks back it keeps state, or some more; null if that is not known'),
+      ),
       busy_ms: v.pipe(whole, v.description('Until its own rate limit allows the next request')),
     }),
   ),

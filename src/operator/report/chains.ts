@@ -1,8 +1,10 @@
 import type { EvmClient } from '../../chain/rpc/evm.ts'
+import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { ChainReport } from '../admin/chain_routes.ts'
+import { createStateDepths } from './state_depths.ts'
 
 /** Asks all chains whether they answer, and their clients how each endpoint does. */
 export function createChainReports(
@@ -10,19 +12,36 @@ export function createChainReports(
   { probes, clock }: { readonly probes: Probes['chains']; readonly clock: Clock },
 ): () => Promise<readonly ChainReport[]> {
   const readiness = createReadiness({ database: async () => true, chains: probes }, clock)
+  const stateDepth = createStateDepths(clock)
+
+  function present(endpoints: readonly EndpointReport[], client: EvmClient | undefined): ChainReport['endpoints'] {
+    const newest = endpoints.reduce(
+      (most, { head }) => (head !== undefined && head.number > most ? head.number : most),
+      0n,
+    )
+    return endpoints.map(({ state, latencyMs, busyMs, head, isBehind, errors }, index) => ({
+      state,
+      latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
+      head_block: head === undefined ? null : Number(head.number),
+      head_age_sec:
+        head === undefined ? null : Math.max(0, Math.round(clock.now() / 1_000 - Number(head.timestampSec))),
+      lag_blocks: head === undefined ? null : Number(newest - head.number),
+      behind: isBehind,
+      errors,
+      state_depth: head === undefined || client === undefined ? null : stateDepth(client, { index, head: head.number }),
+      busy_ms: Math.ceil(busyMs),
+    }))
+  }
+
   return async () => {
     const { chains } = await readiness()
-    const reports = [...evm.values()].map(({ chain: { id, name }, report }) => ({ id, name, endpoints: report() }))
-    if (solana !== undefined) reports.push({ id: SOLANA_CHAIN_ID, name: 'Solana', endpoints: solana.report() })
-    return reports.map(({ id, name, endpoints }) => ({
-      chain_id: id,
-      name,
-      ready: chains[id] === true,
-      endpoints: endpoints.map(({ state, latencyMs, busyMs }) => ({
-        state,
-        latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
-        busy_ms: Math.ceil(busyMs),
-      })),
-    }))
+    const ready = (id: number) => chains[id] === true
+    const reports = [...evm.values()].map((client) => {
+      const { id, name } = client.chain
+      return { chain_id: id, name, ready: ready(id), endpoints: present(client.report(), client) }
+    })
+    if (solana === undefined) return reports
+    const endpoints = present(solana.report(), undefined)
+    return [...reports, { chain_id: SOLANA_CHAIN_ID, name: 'Solana', ready: ready(SOLANA_CHAIN_ID), endpoints }]
   }
 }

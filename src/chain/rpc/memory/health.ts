@@ -31,6 +31,10 @@ export interface Health {
   latencyClass(): number
   /** Moving average of its latency; undefined before the first answer. */
   latencyMs(): number | undefined
+  /** Requests that it answered with nothing usable, or not at all, so far; what it refuses is not among them. */
+  errors(): number
+  /** Notes one of those. */
+  erred(): void
   succeeded(): void
   /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
   failed(): void
@@ -43,6 +47,7 @@ export interface Health {
 /** Starts as healthy. `random` gives numbers in [0, 1). */
 export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }): Health {
   let failures = 0
+  let errors = 0
   let probeAtMs = 0
   let busyUntilMs = 0
   let pausesInARow = 0
@@ -55,6 +60,10 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
     busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
     probeDue: () => failures > 0 && clock.monotonicMs() >= probeAtMs,
     latencyMs: () => latencyMs,
+    errors: () => errors,
+    erred() {
+      errors++
+    },
     latencyClass() {
       const { before, now } = quickestMs
       const ms = Math.min(before, now)

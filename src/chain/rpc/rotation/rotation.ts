@@ -32,6 +32,10 @@ export interface EndpointReport {
   readonly busyMs: number
   /** Its newest block as it was last seen; undefined before, or if the others contradict it. */
   readonly head: { readonly number: bigint; readonly timestampSec: bigint } | undefined
+  /** True if the others have shown later blocks than its own. */
+  readonly isBehind: boolean
+  /** Requests that failed, without those that it refused, so far. */
+  readonly errors: number
 }
 
 /** An endpoint that does not answer. */
@@ -217,6 +221,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         latencyMs: health.latencyMs(),
         busyMs: health.busyMs(),
         head: headOf(index),
+        isBehind: isBehind(index),
+        errors: health.errors(),
       })),
     silent: watch.silent,
     close: watch.close,
