@@ -38,6 +38,7 @@ export function createHistoryGauge(metrics: Metrics, working: () => readonly Wor
     name: 'walletscope_history_blocks_left',
     help: 'Blocks that are left of the history of everybody, by chain and stream, while it is read.',
     labels: ['chain_id', 'stream', 'contract'],
+    together: 'most',
     read: () => working().map(({ chainId, stream, contract, blocksLeft }) => [[chainId, stream, contract], blocksLeft]),
   })
 }

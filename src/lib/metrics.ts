@@ -19,10 +19,30 @@ interface MetricOptions {
   readonly labels?: readonly string[]
 }
 
+/** What the values of several processes that serve as one are together. */
+export type Together = 'sum' | 'most' | 'least'
+
+/** A value that may go up and down. */
+interface GaugeOptions extends MetricOptions {
+  /** @default sum */
+  readonly together?: Together
+}
+
 /** Values with labels, read when the metrics are. */
-interface LabelledOptions extends MetricOptions {
+interface LabelledOptions extends GaugeOptions {
   readonly labels: readonly string[]
   readonly read: () => readonly (readonly [labels: LabelValues, value: number])[]
+}
+
+/** One metric as it stands, which can be sent to another process. */
+export interface Figure {
+  readonly name: string
+  /** Its lines before the series. */
+  readonly head: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly together: Together
+  /** Name and labels of each series as they are shown, and its value. */
+  readonly series: readonly (readonly [name: string, value: number])[]
 }
 
 /** Counters, gauges and histograms of one process, shown in the text format of Prometheus (version 0.0.4). */
@@ -36,10 +56,12 @@ export interface Metrics {
   /** Numbers with labels that only grow, read by `render`. */
   totals(options: LabelledOptions): void
   /** A value that is read by `render`. */
-  gauge(options: MetricOptions & { readonly read: () => number }): void
+  gauge(options: GaugeOptions & { readonly read: () => number }): void
   /** Values with labels that are read by `render`. */
   gauges(options: LabelledOptions): void
-  /** All metrics as text. */
+  /** All metrics, in the order in which they were made. */
+  figures(): readonly Figure[]
+  /** The same as text. */
   render(): string
 }
 
@@ -48,45 +70,73 @@ const SERIES_MAX = 1_000
 
 /** Makes an empty set of metrics. Throws if a name is used twice. */
 export function createMetrics(): Metrics {
-  const families = new Map<string, { readonly head: string; readonly lines: () => string[] }>()
+  const families = new Map<string, () => Figure>()
 
-  function register(options: MetricOptions, type: string, lines: () => string[]): void {
-    if (families.has(options.name)) throw new Error(`Cannot register metric "${options.name}": it exists`)
+  function register(options: GaugeOptions, type: Figure['type'], read: () => Figure['series']): void {
+    const { name, together = 'sum' } = options
+    if (families.has(name)) throw new Error(`Cannot register metric "${name}": it exists`)
     const help = options.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
-    families.set(options.name, { head: `# HELP ${options.name} ${help}\n# TYPE ${options.name} ${type}`, lines })
+    const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type}`
+    families.set(name, () => ({ name, head, type, together, series: read() }))
   }
 
   function labelled(options: LabelledOptions, type: 'counter' | 'gauge'): void {
     register(options, type, () =>
-      options.read().map(([labels, value]) => `${options.name}${labelText(options.labels, labels)} ${value}`),
+      options.read().map(([labels, value]) => [`${options.name}${labelText(options.labels, labels)}`, value] as const),
     )
   }
+
+  const figures = () => [...families.values()].map((read) => read())
 
   return {
     counter(options) {
       const series = createSeries(options.labels ?? [], () => new Counter())
-      register(options, 'counter', () => series.map((cell, labels) => [`${options.name}${labels} ${cell.value}`]))
+      register(options, 'counter', () => series.map((cell, labels) => [[`${options.name}${labels}`, cell.value]]))
       return series.at
     },
     histogram(options) {
       const series = createSeries(options.labels ?? [], () => new Histogram(options.buckets))
-      register(options, 'histogram', () => series.map((cell, labels) => cell.lines(options.name, labels)))
+      register(options, 'histogram', () => series.map((cell, labels) => cell.series(options.name, labels)))
       return series.at
     },
     total(options) {
-      register(options, 'counter', () => [`${options.name} ${options.read()}`])
+      register(options, 'counter', () => [[options.name, options.read()]])
     },
     gauge(options) {
-      register(options, 'gauge', () => [`${options.name} ${options.read()}`])
+      register(options, 'gauge', () => [[options.name, options.read()]])
     },
     totals: (options) => labelled(options, 'counter'),
     gauges: (options) => labelled(options, 'gauge'),
-    render() {
-      const parts: string[] = []
-      for (const { head, lines } of families.values()) parts.push(head, ...lines())
-      return `${parts.join('\n')}\n`
-    },
+    figures,
+    render: () => renderFigures(figures()),
   }
+}
+
+/** Figures in the text format of Prometheus. */
+export function renderFigures(figures: readonly Figure[]): string {
+  const parts: string[] = []
+  for (const { head, series } of figures) parts.push(head, ...series.map(([name, value]) => `${name} ${value}`))
+  return `${parts.join('\n')}\n`
+}
+
+/** The figures of several processes as those of one: counters and histograms are summed, gauges as each one says. */
+export function mergeFigures(processes: readonly (readonly Figure[])[]): readonly Figure[] {
+  const merged = new Map<string, { readonly figure: Figure; readonly values: Map<string, number> }>()
+  for (const figure of processes.flat()) {
+    const { values } = merged.get(figure.name) ?? { values: new Map<string, number>() }
+    if (values.size === 0) merged.set(figure.name, { figure, values })
+    for (const [series, value] of figure.series) {
+      const known = values.get(series)
+      values.set(series, known === undefined ? value : TOGETHER[figure.together](known, value))
+    }
+  }
+  return [...merged.values()].map(({ figure, values }) => ({ ...figure, series: [...values] }))
+}
+
+const TOGETHER: Readonly<Record<Together, (one: number, other: number) => number>> = {
+  sum: (one, other) => one + other,
+  most: Math.max,
+  least: Math.min,
 }
 
 /** Bounds for the duration of answers and outside calls, seconds. */
@@ -123,18 +173,18 @@ class Histogram implements HistogramCell {
     }
   }
 
-  lines(name: string, labels: string): string[] {
+  series(name: string, labels: string): Figure['series'] {
     let below = 0
     const bucket = (bound: string) => `${name}_bucket${withLabel(labels, `le="${bound}"`)}`
     const buckets = this.#bounds.map((bound, index) => {
       below += this.#counts[index] ?? 0
-      return `${bucket(String(bound))} ${below}`
+      return [bucket(String(bound)), below] as const
     })
     return [
       ...buckets,
-      `${bucket('+Inf')} ${this.#count}`,
-      `${name}_sum${labels} ${this.#sum}`,
-      `${name}_count${labels} ${this.#count}`,
+      [bucket('+Inf'), this.#count],
+      [`${name}_sum${labels}`, this.#sum],
+      [`${name}_count${labels}`, this.#count],
     ]
   }
 }
@@ -154,8 +204,8 @@ function createSeries<Made>(names: readonly string[], make: () => Made) {
 
   return {
     at,
-    map: (lines: (cell: Made, labels: string) => string[]) =>
-      [...cells.values()].flatMap(({ cell, labels }) => lines(cell, labels)),
+    map: (series: (cell: Made, labels: string) => Figure['series']) =>
+      [...cells.values()].flatMap(({ cell, labels }) => series(cell, labels)),
   }
 }
 

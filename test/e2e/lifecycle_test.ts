@@ -77,7 +77,7 @@ describe.each([
   }, 60_000)
 
   test('SIGTERM: readiness goes first, accepted requests are answered and charged, nothing stays', async () => {
-    const service = await startService(program)
+    const service = await startService(program, { DRAIN_SECONDS: '1' })
     const before = await total(service, 'status_code=200')
     const slow = heldUp({ kind: 'delay', ms: 1_500 }, () => get(service, single))
     await until('a call to the chain', () => upstream.seen.length > 0)

@@ -79,7 +79,7 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
     ask(port, { method: 'GET', target, headers })
 
   test('moves /metrics and /readyz there, and both ports are drained and closed at the end', async () => {
-    const { operated, close } = await programOn(runtime, { OPERATOR_PORT: '0' })
+    const { operated, close } = await programOn(runtime, { OPERATOR_PORT: '0', DRAIN_SECONDS: '1' })
     const service = await spawnService(operated)
     const operator = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     expect(operator).toBeGreaterThan(0)

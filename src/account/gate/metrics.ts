@@ -36,6 +36,7 @@ export function createGateMetrics(
   metrics.gauge({
     name: 'walletscope_gate_journal_durable',
     help: '1 while unknown outcomes are kept on the disk, 0 while they would be lost with this process.',
+    together: 'least',
     read: () => (voider.durable ? 1 : 0),
   })
   const unlogged = metrics.counter({

@@ -87,8 +87,6 @@ const REQUESTS_PER_SECOND = 50
 const REQUESTS_PER_SECOND_MAX = 10_000
 const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX} at most, or 0 for no limit`
 
-/** Enough for a load balancer that learns it from the process; one that asks every few seconds needs more. */
-const DRAIN_SECONDS = 0.5
 const DRAIN_SECONDS_MAX = 600
 const SECONDS_EXPECTED = `a number of seconds, ${DRAIN_SECONDS_MAX} at most`
 
@@ -137,7 +135,7 @@ export function readConfig(
     trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
     webhookNetworks: checked('WEBHOOK_ALLOWED_CIDRS', parseNetworks, NETWORKS_EXPECTED) ?? [],
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
-    drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? DRAIN_SECONDS) * 1_000),
+    drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
     pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     ...served,

@@ -80,8 +80,8 @@ export const FIRST_VARIABLES = [
 export const FURTHER_VARIABLES = [
   {
     names: ['DRAIN_SECONDS'],
-    without: '`0.5`',
-    meaning: 'how long requests are still taken after `/readyz` has turned 503, 600 at most',
+    without: '`0`',
+    meaning: 'how long requests are still taken after `/readyz` has turned 503, 600 at most; `kit` sets 10 or more',
   },
   {
     names: ['DATABASE_TLS'],

@@ -26,6 +26,7 @@ export function createProcessMetrics(metrics: Metrics, clock: Clock): void {
     name: 'walletscope_build_info',
     help: '1, by version.',
     labels: ['version'],
+    together: 'most',
     read: () => [[[packageJson.version], 1]],
   })
   metrics.total({
@@ -44,6 +45,7 @@ export function createProcessMetrics(metrics: Metrics, clock: Clock): void {
   metrics.gauge({
     name: 'process_start_time_seconds',
     help: 'Start of this process, Unix time.',
+    together: 'least',
     read: () => startedSec,
   })
 }
@@ -53,6 +55,7 @@ export function createDatabaseMetrics(metrics: Metrics, db: Pick<DatabasePool, '
   metrics.gauge({
     name: 'walletscope_database_up',
     help: '0 from a statement that failed because the database was away until one succeeds, else 1.',
+    together: 'least',
     read: () => (db.report().every(({ reached }) => reached) ? 1 : 0),
   })
   metrics.gauges({
@@ -90,24 +93,28 @@ export function createChainMetrics(metrics: Metrics, { clients, clock }: { clien
     name: 'walletscope_chain_head_block',
     help: 'Newest block, or slot, that an endpoint has shown.',
     labels: ['chain_id'],
+    together: 'most',
     read: () => heads().map(({ id, number }) => [[id], number]),
   })
   metrics.gauges({
     name: 'walletscope_chain_head_age_seconds',
     help: 'Age of that block now; it grows while nobody asks for the chain.',
     labels: ['chain_id'],
+    together: 'least',
     read: () => heads().map(({ id, timestampSec }) => [[id], Math.max(0, clock.now() / 1_000 - timestampSec)]),
   })
   metrics.gauges({
     name: 'walletscope_rpc_endpoint_up',
     help: '1 while an endpoint, by its place in the configuration from 1, is asked first; 0 while it fails or is removed.',
     labels,
+    together: 'least',
     read: eachEndpoint(({ state }) => (state === 'ready' ? 1 : 0)),
   })
   metrics.gauges({
     name: 'walletscope_rpc_endpoint_head_block',
     help: 'Newest block, or slot, that an endpoint has shown, by its place in the configuration from 1.',
     labels,
+    together: 'most',
     read: eachEndpoint(({ head }) => (head === undefined ? undefined : Number(head.number))),
   })
 }
@@ -134,12 +141,14 @@ export function figuresJob(
   metrics.gauge({
     name: 'walletscope_organizations_low_on_credits',
     help: 'Organizations with less credits left than they spent since yesterday began (UTC).',
+    together: 'most',
     read: () => low,
   })
   metrics.gauges({
     name: 'walletscope_midnight_timestamp_seconds',
     help: 'Newest UTC midnight whose block is known, for snapshots, by chain.',
     labels: ['chain_id'],
+    together: 'most',
     read: () => midnights,
   })
   return {

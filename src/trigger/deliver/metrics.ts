@@ -21,11 +21,13 @@ export function createDeliveryMetrics(
   metrics.gauge({
     name: 'walletscope_messages_due',
     help: 'Messages that are due and not delivered yet, of all processes.',
+    together: 'most',
     read: () => report.due,
   })
   metrics.gauge({
     name: 'walletscope_message_due_oldest_seconds',
     help: 'How long the first of them has been due.',
+    together: 'most',
     read: () => report.oldestSec,
   })
   return {

@@ -31,12 +31,14 @@ export function createLineMetrics(metrics: Metrics, nowMs: () => number): LineRe
     name: 'walletscope_trigger_block',
     help: 'The block at which triggers were evaluated last, by chain and finality, where this process evaluates.',
     labels,
+    together: 'least',
     read: () => [...last.values()].map(({ line, block }) => [[line.chainId, line.finality], Number(block)]),
   })
   metrics.gauges({
     name: 'walletscope_trigger_block_age_seconds',
     help: 'How long ago triggers were evaluated, by chain and finality, where this process evaluates.',
     labels,
+    together: 'most',
     read: () =>
       [...last.values()].map(({ line, atMs }) => [[line.chainId, line.finality], (nowMs() - atMs) / 1_000] as const),
   })

@@ -90,7 +90,7 @@ describe('readConfig()', () => {
   test('TRUSTED_PROXIES are networks, and DRAIN_SECONDS at most ten minutes', () => {
     const config = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1', DRAIN_SECONDS: '2.5' }, noFile)
     expect([config.trustedProxies.length, config.drainMs]).toEqual([2, 2_500])
-    expect(readConfig({}, noFile).drainMs).toBe(500)
+    expect(readConfig({}, noFile).drainMs).toBe(0)
     expect(mistakesOf({ TRUSTED_PROXIES: '10.0.0.1/8', DRAIN_SECONDS: '601' })).toEqual([
       'TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, separated by commas',
       'DRAIN_SECONDS: expected a number of seconds, 600 at most',
