@@ -5,7 +5,8 @@ import { verifyCommand } from './command/verify.ts'
 import { serveNode } from './http/server/node.ts'
 import { readConfig } from './service/config/config.ts'
 import { readTextFile } from './service/config/read_file.ts'
-import { serve } from './service/serve.ts'
+import { nodeFork } from './service/process/fork_node.ts'
+import { serve } from './service/process/serve.ts'
 
 /**
  * The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. Of the other commands
@@ -19,7 +20,14 @@ async function main(): Promise<number> {
   const err = (text: string) => void process.stderr.write(`${text}\n`)
   const words = process.argv.slice(2)
   if (words[0] !== verifyCommand.name) {
-    await serve(config(), { listen: serveNode, out, err, stop: stop.signal })
+    await serve(config(), {
+      listen: serveNode,
+      fork: nodeFork,
+      environment: process.env,
+      out,
+      err,
+      stop: stop.signal,
+    })
     return 0
   }
   const invocation = parseCommandLine(words, [verifyCommand])

@@ -1,6 +1,7 @@
 import { serveBun } from '../http/server/bun.ts'
 import { variablesText } from '../service/config/variables.ts'
-import { serve } from '../service/serve.ts'
+import { bunFork } from '../service/process/fork_bun.ts'
+import { serve } from '../service/process/serve.ts'
 import type { Command } from './command.ts'
 
 /** `serve`: also the default. */
@@ -14,6 +15,6 @@ export const serveCommand: Command = {
     // Bun's own server closes a connection on which requests are pipelined. Node's, which Bun has too, takes twice the
     // CPU, and changes how answers are made as soon as it is loaded.
     const listen = config.pipelining ? (await import('../http/server/node.ts')).serveNode : serveBun
-    return serve(config, { ...io, listen })
+    return serve(config, { ...io, listen, fork: bunFork, environment: process.env })
   },
 }

@@ -48,6 +48,8 @@ interface AppOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
+  readonly scrape?: (() => Promise<string>) | undefined
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
   /** Names of this service, besides addresses and `localhost`; `*` for any. */

@@ -13,12 +13,19 @@ interface LogFields {
 /** JSON lines, one object each, with `time` and `level` first. */
 export type Log = Readonly<Record<LogLevel, (fields: LogFields) => void>>
 
-/** Makes a log that hands lines to `write`, which ends them; lines below `level` are dropped before they are built. */
-export function createLog(options: { readonly level: LogLevel; readonly write: (line: string) => void }): Log {
+/**
+ * Makes a log that hands lines to `write`, which ends them; lines below `level` are dropped before they are built. Each
+ * has the same `fields` before its own.
+ */
+export function createLog(options: {
+  readonly level: LogLevel
+  readonly write: (line: string) => void
+  readonly fields?: Readonly<Record<string, unknown>>
+}): Log {
   const threshold = LOG_LEVELS.indexOf(options.level)
   const at = (level: LogLevel) => (fields: LogFields) => {
     if (LOG_LEVELS.indexOf(level) < threshold) return
-    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...fields }, plain))
+    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...options.fields, ...fields }, plain))
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

@@ -24,6 +24,7 @@ export function createClients(
   {
     recorder,
     dissents,
+    processes = 1,
     ...given
   }: {
     readonly clock: Clock
@@ -31,11 +32,14 @@ export function createClients(
     readonly recorder: (chainId: number) => RpcRecorder
     /** Told where endpoints of a chain with a quorum differ. @default nobody is */
     readonly dissents?: Pick<Dissents, 'recorder'>
+    /** How many processes serve as one: each has its share of what an endpoint is asked. @default 1 */
+    readonly processes?: number
   },
 ): Clients {
-  const shared = { ...given, line: createSlots(PROCESS_LIMITS) }
+  const shared = { ...given, processes, line: createSlots(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
-    const backgroundRate = perSecond === 0 ? undefined : createRate({ perSecond, clock: shared.clock, sleep: pause })
+    const backgroundRate =
+      perSecond === 0 ? undefined : createRate({ perSecond: perSecond / processes, clock: shared.clock, sleep: pause })
     const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
     const { quorum = 1 } = chain
     if (quorum === 1) return client

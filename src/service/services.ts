@@ -1,14 +1,9 @@
 import { join } from 'node:path'
-import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
-import { ensureDefaultOrganization } from '../account/organization.ts'
 import { retentionJob } from '../account/retention.ts'
-import { createLoginLink } from '../account/session.ts'
 import { createDissents } from '../chain/agreed/dissents.ts'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
-import type { Database } from '../db/database.ts'
-import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import type { Work } from '../family/family.ts'
@@ -33,8 +28,10 @@ import { createFaces } from './faces.ts'
 import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
 import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
 import { nameSilentEndpoints } from './health/start.ts'
-import type { Lifecycle } from './lifecycle.ts'
+import { createFirst, type First, startOwnDatabase } from './own_database.ts'
 import { createPlanes } from './planes.ts'
+import type { Lifecycle } from './process/lifecycle.ts'
+import type { Worker } from './process/worker.ts'
 import { presentKeys } from './receipt/keys.ts'
 import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
@@ -54,21 +51,14 @@ export interface Services {
   nameSilentEndpoints(): Promise<void>
 }
 
-/** What a first start creates. */
-export interface First {
-  readonly organizationId: string
-  readonly key: string
-  readonly credits: number
-  /** Secrets of links that sign in once: as the operator, and for the organization. */
-  readonly links: { readonly operator: string; readonly organization: string }
-}
-
 interface ServicesOptions {
   readonly log: Log
   /** Stops, in reverse order, what `createServices` starts, also if that throws. */
   readonly life: Lifecycle
-  /** Called for each slow step of a first start, with words for a person. */
-  readonly onProgress?: (step: string) => void
+  /** Takes a line for a person before each slow step of a first start. */
+  readonly out?: (text: string) => void
+  /** Absent: this process serves alone. */
+  readonly worker?: Worker | undefined
 }
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
@@ -77,7 +67,7 @@ const CANCEL_MS = 500
 const GATE_CLOSE_MS = 1_000
 const WORK_RETRY_MS = { least: 5_000, most: 60_000 }
 /** A little more than the limits that the parts keep by themselves. With those of `serve` they add up to ten seconds. */
-const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, postgres: 3_050, instant: 50 }
+const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, instant: 50 }
 
 /**
  * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
@@ -86,9 +76,15 @@ const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, postg
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
   const clock = systemClock
   const holder = crypto.randomUUID()
-  const { log, life } = options
+  const { log, life, worker } = options
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
+  await life.start({
+    name: 'figures',
+    start: () => worker?.count(metrics.figures),
+    stop: (counting) => counting?.stop(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
   const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
   const db = await life.start({
@@ -101,9 +97,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
   if (embedded !== undefined) await migrate(db)
   else await checkSchemaIfReached(db, log)
   const dissents = createDissents({ metrics, clock, log })
+  const processes = worker?.workers ?? 1
   const clients = await life.start({
     name: 'chain clients',
-    start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics), dissents }),
+    start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics), dissents, processes }),
     stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
@@ -193,6 +190,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         clock,
         log,
         metrics,
+        scrape: worker?.scrape,
         publicUrl: config.publicUrl,
         hostNames: hostNames(config),
         trustedProxies: config.trustedProxies,
@@ -242,16 +240,6 @@ function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32
 }
 
-async function createFirst(db: Database): Promise<First | undefined> {
-  const made = await ensureDefaultOrganization(db)
-  if (made === undefined) return undefined
-  const [operator, organization] = await Promise.all([
-    createLoginLink(db, { organizationId: null, by: FIRST_START }),
-    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START }),
-  ])
-  return { ...made, links: { operator: operator.secret, organization: organization.secret } }
-}
-
 /** Lets accepted requests finish, then ends their reads. */
 async function finishRequests(app: App): Promise<void> {
   if (await app.idle({ deadlineMs: FINISH_MS })) return
@@ -262,16 +250,4 @@ async function finishRequests(app: App): Promise<void> {
 /** Origins whose pages may call, the service's own among them. */
 function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
-}
-
-function startOwnDatabase(
-  { dataDir }: Config,
-  { log, life, onProgress = () => {} }: ServicesOptions,
-): Promise<EmbeddedDatabase> {
-  return life.start({
-    name: 'embedded PostgreSQL',
-    start: () => startEmbedded({ dataDir, clock: systemClock, log, onProgress }),
-    stop: (embedded) => embedded.close(),
-    limitMs: STOP_LIMITS_MS.postgres,
-  })
 }

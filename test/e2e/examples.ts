@@ -1,7 +1,7 @@
 import type { Example } from '../../src/http/openapi/example.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { createLifecycle } from '../../src/service/lifecycle.ts'
+import { createLifecycle } from '../../src/service/process/lifecycle.ts'
 import { createServices } from '../../src/service/services.ts'
 import { createAccount } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'

@@ -5,7 +5,7 @@ import { type Read, RevertError } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { outcomeOf, type RpcRecorder } from './metrics.ts'
-import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots } from './slots/slots.ts'
+import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots, shareOf } from './slots/slots.ts'
 import { createTransport, type Fetch, LateAnswerError, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
@@ -31,11 +31,13 @@ export interface ClientOptions {
   readonly backgroundRate?: Rate | undefined
   /** Slots that the endpoints of all chains share. @default none */
   readonly line?: Slots | undefined
+  /** How many processes that serve as one ask the same endpoints. @default 1 */
+  readonly processes?: number | undefined
 }
 
 export interface ConnectionOptions
   extends Omit<TransportOptions, 'url'>,
-    Pick<ClientOptions, 'backgroundRate' | 'line'> {
+    Pick<ClientOptions, 'backgroundRate' | 'line' | 'processes'> {
   /** Told of each finished request. */
   readonly record?: (outcome: Parameters<RpcRecorder>[0], latencyMs: number) => void
   /** Numbers in [0, 1) that spread pauses. */
@@ -47,9 +49,9 @@ export class SlowQuestionError extends LateAnswerError {}
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { clock, random, record = () => {}, backgroundRate, line } = options
+  const { clock, random, record = () => {}, backgroundRate, line, processes = 1 } = options
   const transport = createTransport({ ...options, url })
-  const slots = createSlots(ENDPOINT_LIMITS)
+  const slots = createSlots(shareOf(ENDPOINT_LIMITS, processes))
   const health = createHealth({ clock, random })
 
   /** Requests that the endpoint has answered so far. */

@@ -63,10 +63,10 @@ export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row> {
  * only if none of them answers.
  */
 export function createChainClient<Row extends Chain>(options: ClientOptions & { readonly chain: Row }): EvmClient<Row> {
-  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate, line } = options
+  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate, line, processes } = options
   const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const limits = { timeoutMs: BUDGET_MS * CALL_SHARE, backgroundRate, line }
+  const limits = { timeoutMs: BUDGET_MS * CALL_SHARE, backgroundRate, line, processes }
   const shared = { chain, heads, clock, log, fetch, random, record, ...limits }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const depths = createDepths(clock)

@@ -147,9 +147,9 @@ export function createSolanaClient(
     readonly slotMs: number
   },
 ): SolanaClient {
-  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {}, line } = options
+  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {}, line, processes } = options
   const random = options.random ?? createSpread(clock.now())
-  const shared = { timeoutMs: CALL_MS, clock, fetch, random, line, meanings: SOLANA_MEANINGS }
+  const shared = { timeoutMs: CALL_MS, clock, fetch, random, line, processes, meanings: SOLANA_MEANINGS }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
     ...createConnection(url, {

@@ -38,10 +38,13 @@ export function createOperatorPages(options: {
   readonly probes: Probes
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
+  readonly scrape?: (() => Promise<string>) | undefined
   /** True once the process is stopping. */
   readonly draining: () => boolean
 }): Pages {
   const readiness = createReadiness(options.probes, options.clock)
+  const { metrics, scrape = async () => metrics.render() } = options
 
   async function readyz(requestId: string): Promise<PreparedAnswer> {
     const { ready, reasons, ...told } = await readiness()
@@ -55,6 +58,6 @@ export function createOperatorPages(options: {
 
   return new Map<string, Page>([
     ['/readyz', readyz],
-    ['/metrics', () => answered(options.metrics.render(), { 'content-type': PROMETHEUS_TYPE })],
+    ['/metrics', async () => answered(await scrape(), { 'content-type': PROMETHEUS_TYPE })],
   ])
 }

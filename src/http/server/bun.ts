@@ -14,10 +14,10 @@ const IDLE_TIMEOUT_SEC = 35
  */
 const BODY_BYTES_UNREACHED = 2 ** 40
 
-/** Serves the app by `Bun.serve`; port 0 takes a free one. */
+/** Serves the app by `Bun.serve`; port 0 takes a free one. A `shared` port is opened by others too, who get their part. */
 export function serveBun(
   app: Pick<App, 'handler'>,
-  options: { readonly port: number; readonly host: string },
+  options: { readonly port: number; readonly host: string; readonly shared?: boolean },
 ): ListeningServer {
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
     // The app refuses an empty URL: a target that normalization has changed must not reach another path.
@@ -31,7 +31,7 @@ export function serveBun(
     idleTimeout: IDLE_TIMEOUT_SEC,
     maxRequestBodySize: BODY_BYTES_UNREACHED,
     // With it a second service could take the same port, and the system would split the requests between both.
-    reusePort: false,
+    reusePort: options.shared ?? false,
     development: false,
     routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
     fetch: answer,

@@ -19,6 +19,12 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   })
 }
 
+/** Resolves once the signal has fired. */
+export function fired(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
 /** A signal that fires after `ms`, or at once if none are left. Node takes only whole ones, and a clock counts parts. */
 export function timeLimit(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.max(0, Math.ceil(ms)))

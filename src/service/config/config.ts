@@ -17,6 +17,8 @@ import type { VariableName } from './variables.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config extends ServedChains {
+  /** Processes that serve as one. */
+  readonly workers: number
   /** TCP port; 0 lets the system choose. */
   readonly port: number
   /** Port of `/metrics` and `/readyz`; absent: they are served on `port`. 0 lets the system choose. */
@@ -74,6 +76,9 @@ const SWITCHES: Readonly<Record<Feature, VariableName>> = {
   triggers: 'TRIGGERS',
 }
 
+const WORKERS_MAX = 64
+const WORKERS_EXPECTED = `a whole number from 1 to ${WORKERS_MAX}`
+
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 
 const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
@@ -118,6 +123,7 @@ export function readConfig(
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
   const config: Config = {
+    workers: checked('WORKERS', parseWorkers, WORKERS_EXPECTED) ?? 1,
     port,
     operatorPort,
     host: given('HOST') ?? '127.0.0.1',
@@ -141,8 +147,14 @@ export function readConfig(
     ...served,
     solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
+  if (config.workers > 1 && config.pipelining) mistakes.push('WORKERS: expected 1, as PIPELINING is on')
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
+}
+
+function parseWorkers(text: string): number | undefined {
+  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  return workers >= 1 && workers <= WORKERS_MAX ? workers : undefined
 }
 
 function parsePort(text: string): number | undefined {

@@ -79,6 +79,12 @@ export const FIRST_VARIABLES = [
 /** The others, which the guide Operating lists. */
 export const FURTHER_VARIABLES = [
   {
+    names: ['WORKERS'],
+    without: '`1`',
+    meaning:
+      'processes that serve as one, over one listener and one database: as many as cores ([Workers](operating.md#workers))',
+  },
+  {
     names: ['DRAIN_SECONDS'],
     without: '`0`',
     meaning: 'how long requests are still taken after `/readyz` has turned 503, 600 at most; `kit` sets 10 or more',

@@ -24,6 +24,15 @@ export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 192, runningMin: 4, wai
  */
 export const PROCESS_LIMITS: SlotLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
 
+/** What each of several processes may take, so that all of them together keep the limits. */
+export function shareOf({ runningMax, runningMin, waitingMax }: SlotLimits, processes: number): SlotLimits {
+  return {
+    runningMax: Math.max(1, Math.floor(runningMax / processes)),
+    runningMin: Math.max(1, Math.floor(runningMin / processes)),
+    waitingMax: Math.max(1, Math.floor(waitingMax / processes)),
+  }
+}
+
 /** Background work has at most this share of the slots. */
 const BACKGROUND_SHARE = 0.25
 

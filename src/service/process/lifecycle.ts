@@ -1,5 +1,5 @@
-import { before, DEADLINE } from '../lib/async/wait.ts'
-import type { Log } from '../lib/log.ts'
+import { before, DEADLINE } from '../../lib/async/wait.ts'
+import type { Log } from '../../lib/log.ts'
 
 /** Something with a start and a stop. */
 interface LifecyclePart<T> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createLog, silentLog } from '../../src/lib/log.ts'
-import { createLifecycle } from '../../src/service/lifecycle.ts'
+import { createLog, silentLog } from '../../../src/lib/log.ts'
+import { createLifecycle } from '../../../src/service/process/lifecycle.ts'
 
 test('parts are stopped one after the other, the latest first, with what their start made', async () => {
   const life = createLifecycle(silentLog)

@@ -1,0 +1,54 @@
+import { FIRST_START } from '../account/audit.ts'
+import { ensureDefaultOrganization } from '../account/organization.ts'
+import { createLoginLink } from '../account/session.ts'
+import type { Database } from '../db/database.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
+import { CONNECTIONS_MAX } from '../db/pool.ts'
+import { systemClock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Config } from './config/config.ts'
+import type { Lifecycle } from './process/lifecycle.ts'
+
+/** What a first start creates. */
+export interface First {
+  readonly organizationId: string
+  readonly key: string
+  readonly credits: number
+  /** Secrets of links that sign in once: as the operator, and for the organization. */
+  readonly links: { readonly operator: string; readonly organization: string }
+}
+
+/** A little more than the limit that the server keeps by itself. */
+const STOP_MS = 3_050
+/** Connections beside those of the serving processes: the command line's, backups and a person's. */
+const CONNECTIONS_SPARE = 35
+
+/** Starts the embedded database as a part of the process. */
+export function startOwnDatabase(
+  { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
+  {
+    log,
+    life,
+    out,
+  }: { readonly log: Log; readonly life: Lifecycle; readonly out?: ((text: string) => void) | undefined },
+): Promise<EmbeddedDatabase> {
+  const settings = { max_connections: String(CONNECTIONS_SPARE + workers * CONNECTIONS_MAX) }
+  const onProgress = (step: string) => out?.(`${step} …`)
+  return life.start({
+    name: 'embedded PostgreSQL',
+    start: () => startEmbedded({ dataDir, clock: systemClock, log, onProgress, settings }),
+    stop: (embedded) => embedded.close(),
+    limitMs: STOP_MS,
+  })
+}
+
+/** Makes the first organization of an empty embedded database, and its key. */
+export async function createFirst(db: Database): Promise<First | undefined> {
+  const made = await ensureDefaultOrganization(db)
+  if (made === undefined) return undefined
+  const [operator, organization] = await Promise.all([
+    createLoginLink(db, { organizationId: null, by: FIRST_START }),
+    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START }),
+  ])
+  return { ...made, links: { operator: operator.secret, organization: organization.secret } }
+}

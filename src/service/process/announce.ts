@@ -1,0 +1,50 @@
+import { LINK_SEC } from '../../account/session.ts'
+import { urlOf } from '../../http/server/listening.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { loginUrl } from '../address/login_url.ts'
+import type { Config } from '../config/config.ts'
+import type { First } from '../own_database.ts'
+import type { Ports } from './channel.ts'
+import type { BeginOptions } from './options.ts'
+
+/** Shows what a first start has made. */
+export function announceFirst(config: Config, first: First, listens: Ports, out: BeginOptions['out']): void {
+  const { organizationId, key, credits, links } = first
+  const operator = loginUrl(config, { secret: links.operator, isOperator: true, listens })
+  const organization = loginUrl(config, { secret: links.organization, isOperator: false, listens })
+  const lines = [
+    '',
+    `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
+    'Its API key, shown this once:',
+    '',
+    `  ${key}`,
+    '',
+    `Links that sign in once, within ${LINK_SEC / 60} minutes (later: walletscope login):`,
+    '',
+    `  operator      ${operator}`,
+    `  organization  ${organization}`,
+    '',
+  ]
+  out(lines.join('\n'))
+}
+
+/** Says where it listens, and warns of settings that few want. */
+export function announce(config: Config, listens: Ports, { log, out }: Pick<BeginOptions, 'log' | 'out'>): void {
+  const { host, databaseTls, publicUrl, workers } = config
+  const { port, operatorPort } = listens
+  const chains = config.chains.map(({ id }) => id)
+  log.info({ msg: 'Listens', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
+  if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
+  if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
+  out(`walletscope listens on ${urlOf(host, port)}`)
+  if (operatorPort !== undefined) out(`Pages for its operator are on ${urlOf(host, operatorPort)}`)
+}
+
+const UNPROTECTED = {
+  off: 'DATABASE_TLS is off: passwords and data cross the network to the database unprotected',
+  unverified:
+    'DATABASE_TLS is unverified: whoever stands between this process and the database can read and change all',
+}
+
+const LINKS_FOLLOW_HOST =
+  'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http, and names that ALLOWED_HOSTS does not list are refused'

@@ -1,0 +1,8 @@
+import cluster from 'node:cluster'
+import type { Fork } from './crew.ts'
+
+/** Starts the bundle again as a worker of Node's own cluster, which accepts connections and hands them out in turn. */
+export const nodeFork: Fork = {
+  start: (variables) => cluster.fork(variables).process,
+  sharesListener: true,
+}

@@ -1,0 +1,45 @@
+import type { HattipHandler } from '@hattip/core'
+import type { ListeningServer } from '../../http/server/listening.ts'
+import { systemCode } from '../../lib/error.ts'
+import type { ServeOptions } from './options.ts'
+
+const FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has taken it',
+  EACCES: 'this user may not use that port',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'this machine has no such address',
+}
+
+/** Opens a port; a failure names the setting that chose it. */
+export async function openPort(
+  handler: HattipHandler,
+  {
+    listen,
+    name,
+    ...at
+  }: Pick<ServeOptions, 'listen'> & {
+    readonly name: string
+    readonly host: string
+    readonly port: number
+    readonly shared: boolean
+  },
+): Promise<ListeningServer> {
+  try {
+    return await listen({ handler }, at)
+  } catch (cause) {
+    const reason = FAILURES[systemCode(cause)] ?? 'the system refused'
+    throw new Error(`Cannot listen on HOST ${at.host} ${name} ${at.port}: ${reason}`, { cause })
+  }
+}
+
+/**
+ * Throws as `openPort` if another program has the port. Programs that share a port, as workers do, would not notice: the
+ * system would split the requests between both.
+ */
+export async function checkPortFree(
+  at: Pick<ServeOptions, 'listen'> & { readonly name: string; readonly host: string; readonly port: number },
+): Promise<void> {
+  if (at.port === 0) return
+  const server = await openPort(() => new Response(null, { status: 503 }), { ...at, shared: false })
+  await server.stop()
+}

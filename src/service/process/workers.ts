@@ -1,0 +1,46 @@
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/pool.ts'
+import { fired } from '../../lib/async/abort.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { createMetrics } from '../../lib/metrics.ts'
+import type { Config } from '../config/config.ts'
+import { createProcessMetrics } from '../health/metrics.ts'
+import { createFirst, startOwnDatabase } from '../own_database.ts'
+import { announce, announceFirst } from './announce.ts'
+import { createCrew } from './crew.ts'
+import type { BeginOptions } from './options.ts'
+import { checkPortFree } from './port.ts'
+
+/** How long a worker takes at most to stop after its drain; with the embedded database it is less than ten seconds. */
+const STOP_MS = 6_750
+const STOP_SPARE_MS = 50
+
+/** Starts the embedded database, if that is configured, and the processes that serve. */
+export async function beginWorkers(
+  config: Config,
+  { listen, fork, out, stop, log, life }: BeginOptions,
+): Promise<void> {
+  const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
+  await checkPortFree({ listen, name: 'PORT', host, port })
+  if (operatorPort !== undefined) await checkPortFree({ listen, name: 'OPERATOR_PORT', host, port: operatorPort })
+  const clock = systemClock
+  const metrics = createMetrics()
+  createProcessMetrics(metrics, clock)
+  const own = databaseUrl === undefined ? await startOwnDatabase(config, { log, life, out }) : undefined
+  const db = own === undefined ? undefined : openDatabase({ url: own.url, clock, log })
+  if (db !== undefined) await migrate(db)
+  const stopMs = drainMs + STOP_MS
+  const crew = await life.start({
+    name: 'workers',
+    start: () => createCrew({ fork, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
+    stop: (made) => made.stop(String(stop.reason)),
+    limitMs: stopMs + STOP_SPARE_MS,
+  })
+  const listens = await Promise.race([crew.start(), fired(stop)])
+  if (listens === undefined) return
+  // Last: if anything after it could fail, the key would be lost before it is shown.
+  const first = db === undefined ? undefined : await createFirst(db)
+  if (first !== undefined) announceFirst(config, first, listens, out)
+  await db?.close()
+  announce(config, listens, { log, out })
+}
