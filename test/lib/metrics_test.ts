@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createMetrics } from '../../src/lib/metrics.ts'
+import { createMetrics, mergeFigures, renderFigures } from '../../src/lib/metrics.ts'
 
 describe('createMetrics()', () => {
   test('renders counters, gauges and cumulative histograms', () => {
@@ -53,5 +53,53 @@ describe('createMetrics()', () => {
     const metrics = createMetrics()
     metrics.gauge({ name: 'a', help: 'A.', read: () => 1 })
     expect(() => metrics.counter({ name: 'a', help: 'A.' })).toThrow('Cannot register metric "a": it exists')
+  })
+})
+
+describe('mergeFigures()', () => {
+  function processWith(values: { readonly asked: number; readonly age: number; readonly tookSec: number }) {
+    const metrics = createMetrics()
+    metrics
+      .counter({ name: 'asked_total', help: 'Asked.', labels: ['by'] })('a')
+      .add(values.asked)
+    metrics.gauge({ name: 'in_flight', help: 'Now.', read: () => 1 })
+    metrics.gauge({ name: 'age_seconds', help: 'Age.', together: 'least', read: () => values.age })
+    metrics.gauges({ name: 'block', help: 'Block.', labels: ['x'], together: 'most', read: () => [[[1], values.age]] })
+    metrics
+      .histogram({ name: 'seconds', help: 'Time.', buckets: [0.1, 1] })()
+      .observe(values.tookSec)
+    return metrics
+  }
+  const one = processWith({ asked: 2, age: 7, tookSec: 0.5 })
+  const other = processWith({ asked: 3, age: 4, tookSec: 0.25 })
+
+  test('sums counters and histograms, and gauges as each one says', () => {
+    const lines = renderFigures(mergeFigures([one.figures(), other.figures()])).split('\n')
+    expect(lines.filter((line) => !line.startsWith('#'))).toEqual([
+      'asked_total{by="a"} 5',
+      'in_flight 2',
+      'age_seconds 4',
+      'block{x="1"} 7',
+      'seconds_bucket{le="0.1"} 0',
+      'seconds_bucket{le="1"} 2',
+      'seconds_bucket{le="+Inf"} 2',
+      'seconds_sum 0.75',
+      'seconds_count 2',
+      '',
+    ])
+  })
+
+  test('of one process they are as it shows them, also if they were sent to another', () => {
+    expect(renderFigures(mergeFigures([JSON.parse(JSON.stringify(one.figures()))]))).toBe(one.render())
+  })
+
+  test('a series that only one of them has is shown beside the others', () => {
+    const more = createMetrics()
+    more
+      .counter({ name: 'asked_total', help: 'Asked.', labels: ['by'] })('b')
+      .add(9)
+    const text = renderFigures(mergeFigures([one.figures(), more.figures()]))
+    expect(text).toContain('asked_total{by="a"} 2\nasked_total{by="b"} 9\n')
+    expect(text.match(/# TYPE asked_total/g)).toHaveLength(1)
   })
 })

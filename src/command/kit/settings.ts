@@ -26,6 +26,7 @@ export function kitSettings({
   allowedHosts,
   chains,
   solana,
+  workers,
 }: Config): KitSettings {
   const ids = [...chains.map(({ id }) => id), ...(solana.rpcUrls.length > 0 ? [SOLANA_CHAIN_ID] : [])]
   // A balancer that asks every five seconds, as those of Kubernetes and compose do, has noticed by then.
@@ -37,6 +38,7 @@ export function kitSettings({
     stopSec: drainSec + STOP_SEC,
     variables: {
       CHAINS: ids.join(','),
+      ...(workers === 1 ? {} : { WORKERS: String(workers) }),
       ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl }),
       ...(allowedHosts.length === 0 ? {} : { ALLOWED_HOSTS: allowedHosts.join(',') }),
     },

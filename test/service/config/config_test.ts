@@ -87,6 +87,14 @@ describe('readConfig()', () => {
     ])
   })
 
+  test('WORKERS are a few, and none take pipelined requests', () => {
+    expect([readConfig({}, noFile).workers, readConfig({ WORKERS: '4' }, noFile).workers]).toEqual([1, 4])
+    for (const WORKERS of ['0', '65', '-1', 'two', '1.5']) {
+      expect(mistakesOf({ WORKERS })).toEqual(['WORKERS: expected a whole number from 1 to 64'])
+    }
+    expect(mistakesOf({ WORKERS: '2', PIPELINING: 'on' })).toEqual(['WORKERS: expected 1, as PIPELINING is on'])
+  })
+
   test('TRUSTED_PROXIES are networks, and DRAIN_SECONDS at most ten minutes', () => {
     const config = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1', DRAIN_SECONDS: '2.5' }, noFile)
     expect([config.trustedProxies.length, config.drainMs]).toEqual([2, 2_500])
