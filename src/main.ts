@@ -50,6 +50,7 @@ async function main(stop: AbortController): Promise<number> {
     stdout: () => outputTo(process.stdout, 1),
     stdin: () => process.stdin,
     config: () => readConfig(process.env, readTextFile),
+    environment: process.env,
     stop: stop.signal,
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -36,7 +36,7 @@ async function main(): Promise<number> {
     return 0
   }
   const stdout = () => outputTo(process.stdout, 1)
-  const io = { out, err, stdout, stdin: () => process.stdin, config, stop: stop.signal }
+  const io = { out, err, stdout, stdin: () => process.stdin, config, environment: process.env, stop: stop.signal }
   return (await invocation.command.run(invocation.args, io)) ?? 0
 }
 

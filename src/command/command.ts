@@ -16,6 +16,8 @@ export interface CommandIo {
   readonly stdin: () => Readable & { readonly isTTY?: boolean }
   /** Reads configuration only when a command needs it, so that `--help` always works. */
   readonly config: () => Config
+  /** For a process that is to be started like this one. */
+  readonly environment: Readonly<Record<string, string | undefined>>
   /** Fires on SIGINT or SIGTERM. */
   readonly stop: AbortSignal
 }

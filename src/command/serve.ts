@@ -15,6 +15,6 @@ export const serveCommand: Command = {
     // Bun's own server closes a connection on which requests are pipelined. Node's, which Bun has too, takes twice the
     // CPU, and changes how answers are made as soon as it is loaded.
     const listen = config.pipelining ? (await import('../http/server/node.ts')).serveNode : serveBun
-    return serve(config, { ...io, listen, fork: bunFork, environment: process.env })
+    return serve(config, { ...io, listen, fork: bunFork, environment: io.environment })
   },
 }

@@ -12,6 +12,7 @@ const io: CommandIo = {
   out: (text) => said.push(text),
   err: (text) => said.push(text),
   config: () => readConfig({ DATA_DIR: dataDir }, () => ''),
+  environment: {},
   stop: new AbortController().signal,
   stdout: () => expect.unreachable(),
   stdin: () => expect.unreachable(),

@@ -41,13 +41,15 @@ describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 o
   }, 60_000)
 
   test('a standby takes over under load: each answer is charged once, and no refusal is', async () => {
-    const outcomes: { readonly status: number; readonly atMs: number }[] = []
+    const outcomes: { readonly status: number; readonly atMs: number; readonly tookMs: number }[] = []
     let running = true
     const client = async () => {
       const headers = { Authorization: `Bearer ${key}` }
       while (running) {
+        const sentMs = performance.now()
         const { status } = await ask(service.port, { method: 'GET', target: '/v1/usage/logs?limit=1', headers })
-        outcomes.push({ status, atMs: performance.now() })
+        const atMs = performance.now()
+        outcomes.push({ status, atMs, tookMs: atMs - sentMs })
         // As clients do, which are told to come again.
         if (status !== 200) await Bun.sleep(20)
       }
@@ -73,6 +75,8 @@ describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 o
           'takeover ms': Math.round(promotedMs - endedMs),
           'refused after it, ms': Math.max(0, Math.round(last - promotedMs)),
           refused: refused.length,
+          // A long one waited for an answer that did not come, a short one was not sent at all.
+          'longest refusal, ms': Math.round(Math.max(0, ...refused.map(({ tookMs }) => tookMs))),
         })
         await pair.rebuild()
       }

@@ -55,6 +55,7 @@ const io = {
   stdout: () => outputTo(process.stdout, 1),
   stdin: () => Readable.from([]),
   config: () => config,
+  environment: {},
   stop: stop.signal,
 }
 

@@ -47,6 +47,7 @@ async function verify(words: readonly string[], input?: Buffer): Promise<{ statu
       throw new Error('It writes no bytes')
     },
     stdin: () => Readable.from(input === undefined ? [] : [input]),
+    environment: {},
     config: () => {
       throw new Error('It needs no configuration')
     },

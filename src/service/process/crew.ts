@@ -7,14 +7,15 @@ import { type FromWorker, type Place, type Ports, type ToWorker, WORKER_VARIABLE
 
 /** How this program starts itself again. */
 export interface Fork {
-  /** Starts it as it was started, with more variables and a channel. */
-  readonly start: (variables: Readonly<Record<string, string>>) => ChildProcess
+  /** Starts it as it was started, with a channel. */
+  readonly start: (environment: Readonly<Record<string, string | undefined>>) => ChildProcess
   /** True if the runtime gives all workers one listener by itself, whichever port they ask for. */
   readonly sharesListener: boolean
 }
 
 interface CrewOptions {
   readonly fork: Fork
+  readonly environment: Readonly<Record<string, string | undefined>>
   readonly workers: number
   /** Of the embedded database; absent: as configured. */
   readonly databaseUrl: string | undefined
@@ -50,7 +51,8 @@ const LIVED_MS = 10_000
 const COUNT_MS = 1_000
 
 /** Makes workers that share one listener and one database; one that ends is started again. */
-export function createCrew({ fork, workers, databaseUrl, metrics, stopMs, clock, log }: CrewOptions): Crew {
+export function createCrew(options: CrewOptions): Crew {
+  const { fork, environment, workers, databaseUrl, metrics, stopMs, clock, log } = options
   const members = new Set<Member>()
   const timers = new Set<ReturnType<typeof setTimeout>>()
   const againMs = new Map<number, number>()
@@ -75,7 +77,7 @@ export function createCrew({ fork, workers, databaseUrl, metrics, stopMs, clock,
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
       ...(fork.sharesListener || ports === undefined ? {} : { ports }),
     }
-    const child = fork.start({ [WORKER_VARIABLE]: JSON.stringify(told) })
+    const child = fork.start({ ...environment, [WORKER_VARIABLE]: JSON.stringify(told) })
     const ended = new Promise<void>((resolve) => {
       child.once('exit', () => resolve())
       child.once('error', () => resolve())

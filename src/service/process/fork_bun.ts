@@ -9,13 +9,13 @@ const INSIDE = '/$bunfs/'
  * each its part of the connections, which only Linux does evenly.
  */
 export const bunFork: Fork = {
-  start(variables) {
+  start(environment) {
     if (process.platform !== 'linux') throw new Error('Cannot start WORKERS: more than one need Linux')
     const [, entry = '', ...words] = process.argv
     const args = entry.startsWith(INSIDE) ? words : [...process.execArgv, entry, ...words]
     return spawn(process.execPath, args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: { ...process.env, ...variables },
+      env: environment,
     })
   },
   sharesListener: false,

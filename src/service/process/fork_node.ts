@@ -3,6 +3,6 @@ import type { Fork } from './crew.ts'
 
 /** Starts the bundle again as a worker of Node's own cluster, which accepts connections and hands them out in turn. */
 export const nodeFork: Fork = {
-  start: (variables) => cluster.fork(variables).process,
+  start: (environment) => cluster.fork(environment).process,
   sharesListener: true,
 }

@@ -18,7 +18,7 @@ const STOP_SPARE_MS = 50
 /** Starts the embedded database, if that is configured, and the processes that serve. */
 export async function beginWorkers(
   config: Config,
-  { listen, fork, out, stop, log, life }: BeginOptions,
+  { listen, fork, environment, out, stop, log, life }: BeginOptions,
 ): Promise<void> {
   const { host, port, operatorPort, workers, databaseUrl, drainMs } = config
   await checkPortFree({ listen, name: 'PORT', host, port })
@@ -32,7 +32,7 @@ export async function beginWorkers(
   const stopMs = drainMs + STOP_MS
   const crew = await life.start({
     name: 'workers',
-    start: () => createCrew({ fork, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
+    start: () => createCrew({ fork, environment, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
     stop: (made) => made.stop(String(stop.reason)),
     limitMs: stopMs + STOP_SPARE_MS,
   })

@@ -35,6 +35,7 @@ async function doctor(env: Readonly<Record<string, string>>, json = true) {
     out: (text) => said.push(text),
     err: (text) => said.push(text),
     config: () => readConfig({ DATA_DIR: dataDir, CHAINS: '1', ...env }, () => ''),
+    environment: {},
     stop: new AbortController().signal,
     stdout: () => expect.unreachable(),
     stdin: () => expect.unreachable(),
