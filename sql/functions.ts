@@ -131,7 +131,7 @@ export const requestLogExtend = callValue<
 export const requestLogPage = callRows<
   { organizationId: string; fromMs: string | number; toMs: string | number; apiKeyId: string | null; path: string | null; statusMin: number; statusMax: number; offset: string | number; limit: number },
   { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: number | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
->('read', { name: 'request_log_page', params: ['organizationId', 'fromMs', 'toMs', 'apiKeyId', 'path', 'statusMin', 'statusMax', 'offset', 'limit'], columns: ['total', 'method', 'path', 'status', 'latency_ms', 'credits', 'requested_at', 'api_key_id', 'api_key_name'] })
+>('copy', { name: 'request_log_page', params: ['organizationId', 'fromMs', 'toMs', 'apiKeyId', 'path', 'statusMin', 'statusMax', 'offset', 'limit'], columns: ['total', 'method', 'path', 'status', 'latency_ms', 'credits', 'requested_at', 'api_key_id', 'api_key_name'] })
 
 /** Counts what is pending into the rollups; one process at a time, the others do nothing. */
 export const requestRollupFold = callValue<

@@ -581,6 +581,22 @@ declare module '*/queries/spending_limit_forget.sql' {
   export default text
 }
 
+declare module '*/queries/standby_fence.sql' {
+  const text: SqlText<
+    [],
+    { lsn: string; timeline: string; cluster: string }
+  >
+  export default text
+}
+
+declare module '*/queries/standby_progress.sql' {
+  const text: SqlText<
+    [lsn: string, timeline: string, cluster: string],
+    { is_copy: boolean; behind_bytes: number; replayed_sec: number | null }
+  >
+  export default text
+}
+
 declare module '*/queries/switch_list.sql' {
   const text: SqlText<
     [max: string | number],

@@ -48,7 +48,7 @@ export async function generateFunctions(sql: Sql): Promise<string> {
 
 function parseHeader(text: string): Header | undefined {
   const lines = text.slice(0, text.search(/^create/m)).split('\n')
-  const lane = lines.flatMap((line) => /^-- lane (gate|read|background)$/.exec(line)?.[1] ?? [])[0]
+  const lane = lines.flatMap((line) => /^-- lane (gate|read|copy|background)$/.exec(line)?.[1] ?? [])[0]
   if (lane === undefined) return undefined
   const nullable = lines.flatMap((line) => /^-- null (.+)$/.exec(line)?.[1]?.split(', ') ?? [])
   const prose = lines.filter((line) => !/^-- (lane|null) /.test(line)).map((line) => line.replace(/^-- ?/, ''))

@@ -3,7 +3,7 @@
 -- entries of the page are read, so page 40,000 costs what page 1 costs. p_path is a path as in the rollups. Bounds are
 -- milliseconds since the epoch, the upper one exclusive. At least one row comes back: only the total if the page is
 -- empty.
--- lane read
+-- lane copy
 -- null p_api_key_id, p_path, method, path, status, latency_ms, credits, requested_at, api_key_id, api_key_name
 create or replace function request_log_page(
   p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,

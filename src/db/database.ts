@@ -7,9 +7,9 @@ export type Param = string | number | boolean | Date | Uint8Array | null | reado
 /**
  * Kinds of statements. Each lane has its own connections, so that lanes never wait for each other: `gate` for what
  * every request needs before its answer, `read` for what one caller asked for, `background` for what no caller waits
- * for.
+ * for. `copy` is `read` for what a standby may answer, if there is one: reads that may be long.
  */
-export type LaneName = 'gate' | 'read' | 'background'
+export type LaneName = 'gate' | 'read' | 'copy' | 'background'
 
 /** One PostgreSQL, asked one statement at a time: every change of state is a single statement, never a transaction. */
 export interface Database {

@@ -4,9 +4,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { type DatabaseTls, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
+import { unavailable } from './connection/failure.ts'
+import { createLane, type Lane, type LaneReport } from './connection/lane.ts'
 import type { Database, LaneName } from './database.ts'
-import { unavailable } from './failure.ts'
-import { createLane, type Lane, type LaneReport } from './lane.ts'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
@@ -25,10 +25,14 @@ export interface DatabasePool extends Database {
   report(): readonly ({ readonly name: string } & LaneReport)[]
 }
 
-const DEADLINE_DEFAULT_MS = 1_500
+/** Of a statement that names none. */
+export const DEADLINE_DEFAULT_MS = 1_500
+
+/** The lanes of one server, on which copies are read as everything else is. */
+type OwnLane = Exclude<LaneName, 'copy'>
 
 /** Connections are opened as needed; `deadlineMaxMs` is the longest deadline of a statement. */
-const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
+const LANES: Readonly<Record<OwnLane, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
   gate: { connections: 8, deadlineMaxMs: 1_500 },
   read: { connections: 4, deadlineMaxMs: 10_000 },
   background: { connections: 3, deadlineMaxMs: 600_000 },
@@ -51,7 +55,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
   const server = { pooled: false }
-  const lane = (name: LaneName): Lane =>
+  const lane = (name: OwnLane): Lane =>
     createLane({
       address,
       ca,
@@ -69,8 +73,9 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     async run<Row extends object>(
       text: string,
       params: Parameters<Database['run']>[1],
-      { lane = 'read', deadlineMs = DEADLINE_DEFAULT_MS }: Parameters<Database['run']>[2] = {},
+      { lane: named = 'read', deadlineMs = DEADLINE_DEFAULT_MS }: Parameters<Database['run']>[2] = {},
     ): Promise<readonly Row[]> {
+      const lane = named === 'copy' ? 'read' : named
       const { deadlineMaxMs } = LANES[lane]
       if (!(deadlineMs > 0 && deadlineMs <= deadlineMaxMs)) {
         throw new RangeError(`Cannot run a statement in lane ${lane}: expected a deadline up to ${deadlineMaxMs} ms`)

@@ -9,7 +9,7 @@ import { gathered } from '../lib/async/gather.ts'
 import { grouped } from '../lib/grouped.ts'
 import { onceEach } from '../lib/once_each.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 
 /**
  * A wallet entered something of a place at this block or before: a market, or a position that it was sent, by its id. It

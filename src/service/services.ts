@@ -5,7 +5,8 @@ import { createDissents } from '../chain/agreed/dissents.ts'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { migrate } from '../db/migrate.ts'
-import { openDatabase } from '../db/pool.ts'
+import { type DatabasePool, openDatabase } from '../db/pool.ts'
+import { type StandbyPool, withStandby } from '../db/standby.ts'
 import type { Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createHistory } from '../history/history.ts'
@@ -13,8 +14,8 @@ import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
 import { type Job, startJob } from '../job/job.ts'
 import { createJobMetrics } from '../job/metrics.ts'
-import { systemClock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Log, silentLog } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
@@ -87,10 +88,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
-  const db = await life.start({
+  const { db, standby } = await life.start({
     name: 'database connections',
-    start: () => openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', tls: config.databaseTls, clock, log }),
-    stop: (pool) => pool.close(),
+    start: () => openPools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
+    stop: (pools) => pools.db.close(),
     limitMs: STOP_LIMITS_MS.connections,
   })
   createDatabaseMetrics(metrics, db)
@@ -202,6 +203,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
           quorum: dissents.report,
           triggers: readLines,
           solana: () => solanaOffers(clients),
+          standby: standby?.state,
         },
         operatorApart: config.operatorPort !== undefined,
         openapi,
@@ -238,6 +240,19 @@ function jobOf(work: Work, log: Log): Job {
 /** A number from 0 to below 1. */
 function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32
+}
+
+/** The database, and the standby that long reads go to, if there is one. */
+function openPools(
+  { databaseReadUrl, databaseTls: tls }: Config,
+  { url, clock, log }: { readonly url: string; readonly clock: Clock; readonly log: Log },
+): { readonly db: DatabasePool; readonly standby?: StandbyPool } {
+  const primary = openDatabase({ url, tls, clock, log })
+  if (databaseReadUrl === undefined) return { db: primary }
+  // What becomes of it is said by `withStandby`: its loss is not that of the database.
+  const copy = openDatabase({ url: databaseReadUrl, tls, clock, log: silentLog })
+  const standby = withStandby({ primary, standby: copy }, { clock, log })
+  return { db: standby, standby }
 }
 
 /** Lets accepted requests finish, then ends their reads. */

@@ -28,6 +28,12 @@ interface Node {
 export interface ReplicatedPair {
   /** `DATABASE_URL` with both hosts, always in the same order. */
   readonly url: string
+  /** Of one of them alone, as they are now. */
+  urlOf(which: 'primary' | 'standby'): string
+  /** Stops or goes on replaying what the primary writes. */
+  replay(what: 'pause' | 'resume'): Promise<void>
+  /** Ends the standby by `kill -9`; `rebuild` makes it anew. */
+  killStandby(): void
   /**
    * Ends the primary, by `kill -9` of all its processes or in order, and promotes the standby. Gives the moments of the
    * end and of the promotion, by `performance.now()`.
@@ -109,6 +115,11 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
 
   return {
     url: `postgres://postgres@127.0.0.1:${one.port},127.0.0.1:${two.port}/postgres`,
+    urlOf: (which) => urlOf(which === 'primary' ? primary : standby),
+    async replay(what) {
+      await ask(standby, `select pg_wal_replay_${what}()`)
+    },
+    killStandby: () => killAll(standby),
     async takeOver(how) {
       // A standby that has none of its own would wait for one.
       appendFileSync(join(standby.data, 'postgresql.auto.conf'), "synchronous_standby_names = ''\n")

@@ -6,7 +6,7 @@ import { query } from '../../db/query.ts'
 import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 
 /** Rows that are read from the database at once, and at most in all: more than any wallet has. */
 const PAGE_ROWS = 5_000

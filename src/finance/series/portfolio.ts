@@ -17,7 +17,7 @@ import { createSnapshotSeries, type SnapshotSeries } from './series.ts'
 import { createSnapshotStore, type SnapshotTable } from './store.ts'
 import { createSnapshotTaker } from './take.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 
 /**
  * Each takes some milliseconds of the event loop, so they are spread: a fifth of the time at most, and a year in five

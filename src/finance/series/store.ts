@@ -10,7 +10,7 @@ import type { Midnight, SeriesName } from './place.ts'
 
 const claim = query(claimSql, 'background')
 const done = query(doneSql, 'background')
-const find = query(findSql, 'read')
+const find = query(findSql, 'copy')
 
 /** Figures of a day; undefined if they could not be told for that midnight. */
 export interface StoredSnapshot<Figures> {

@@ -68,6 +68,21 @@ const READINESS = closedObject({
     }),
     description: 'What endpoints of Solana offer, in the order of the configuration; null: not asked lately.',
   },
+  standby: {
+    anyOf: [
+      closedObject({
+        answers: { type: 'boolean' },
+        lag_bytes: { type: ['number', 'null'], description: 'What it has yet to replay; null if it does not answer.' },
+        lag_seconds: {
+          type: ['number', 'null'],
+          description: 'Since the last change that it has replayed; 0 if it has replayed all.',
+        },
+      }),
+      { type: 'null' },
+    ],
+    description:
+      'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is away, the primary reads.',
+  },
   request_id: REQUEST_ID,
 })
 

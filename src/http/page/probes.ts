@@ -30,6 +30,8 @@ export interface Probes {
   readonly quorum?: () => Readonly<Record<string, QuorumDissents>>
   /** Of all processes; only told. */
   readonly triggers?: () => Promise<readonly TriggerLine[]>
+  /** The standby that answers long reads; only told. Absent if none is configured. */
+  readonly standby?: (() => Promise<StandbyState | null>) | undefined
   /** By endpoint, in the order of the configuration; only told. Absent if Solana is not served. */
   readonly solana?: (() => readonly SolanaOffers[]) | undefined
 }
@@ -51,6 +53,13 @@ export interface TriggerLine {
 interface SolanaOffers {
   readonly lists_token_accounts: boolean | null
   readonly searches_programs: boolean | null
+}
+
+/** How a standby does; its lag is null if it does not answer. */
+interface StandbyState {
+  readonly answers: boolean
+  readonly lag_bytes: number | null
+  readonly lag_seconds: number | null
 }
 
 /** Something that is not as it should be. */
@@ -76,6 +85,8 @@ interface Readiness {
   readonly triggers: readonly TriggerLine[]
   /** Empty if Solana is not served. */
   readonly solana: readonly SolanaOffers[]
+  /** Null if none is configured. */
+  readonly standby: StandbyState | null
 }
 
 /** Longest wait for one dependency. */
@@ -103,8 +114,10 @@ async function ask({
   quorum = () => ({}),
   triggers = async () => [],
   solana = () => [],
+  standby = async () => null,
 }: Probes): Promise<Readiness> {
   const coverage = history().catch(() => ({}))
+  const copy = standby()
   const watching = triggers().catch(() => [])
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
@@ -129,6 +142,7 @@ async function ask({
     quorum: quorum(),
     triggers: lines,
     solana: solana(),
+    standby: await copy,
   }
 }
 

@@ -4,9 +4,9 @@ import listSql from '../../../sql/queries/request_rollup_list.sql' with { type: 
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 
-const latency = query(latencySql, 'read')
-const credits = query(creditsSql, 'read')
-const list = query(listSql, 'read')
+const latency = query(latencySql, 'copy')
+const credits = query(creditsSql, 'copy')
+const list = query(listSql, 'copy')
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000

@@ -26,6 +26,8 @@ export interface Config extends ServedChains {
   readonly host: string
   /** Absent: the embedded PostgreSQL in `dataDir`. Holds a password: never logged. */
   readonly databaseUrl: string | undefined
+  /** A standby of it that answers long reads. Holds a password: never logged. */
+  readonly databaseReadUrl: string | undefined
   /** How `databaseUrl` is reached if it is not on this machine. */
   readonly databaseTls: DatabaseTls
   /** Directory of the embedded server and of the journal. */
@@ -127,7 +129,8 @@ export function readConfig(
     port,
     operatorPort,
     host: given('HOST') ?? '127.0.0.1',
-    databaseUrl: databaseUrl(given('DATABASE_URL'), { databaseTls, mistakes }),
+    databaseUrl: databaseUrl('DATABASE_URL', { given, databaseTls, mistakes }),
+    databaseReadUrl: databaseUrl('DATABASE_READ_URL', { given, databaseTls, mistakes }),
     databaseTls,
     dataDir: given('DATA_DIR') ?? './data',
     publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
@@ -176,15 +179,26 @@ function parseDrainSeconds(text: string): number | undefined {
 
 /** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
 function databaseUrl(
-  text: string | undefined,
-  { databaseTls, mistakes }: Pick<Config, 'databaseTls'> & { readonly mistakes: string[] },
+  name: 'DATABASE_URL' | 'DATABASE_READ_URL',
+  {
+    given,
+    databaseTls,
+    mistakes,
+  }: Pick<Config, 'databaseTls'> & {
+    readonly given: (name: VariableName) => string | undefined
+    readonly mistakes: string[]
+  },
 ): string | undefined {
+  const text = given(name)
   if (text === undefined) return undefined
   try {
-    parseDatabaseUrl(text, databaseTls)
+    const { listeners } = parseDatabaseUrl(text, databaseTls)
+    if (name === 'DATABASE_URL') return text
+    if (listeners.length > 1) mistakes.push(`${name}: expected one host`)
+    if (given('DATABASE_URL') === undefined) mistakes.push(`${name}: expected DATABASE_URL as well, its primary`)
   } catch (error) {
     const message = error instanceof Error ? error.message : 'cannot be used'
-    mistakes.push(`DATABASE_URL: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
+    mistakes.push(`${name}: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
   }
   return text
 }

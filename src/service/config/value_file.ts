@@ -3,7 +3,7 @@ import { unread } from './read_file.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Secrets and URLs: each may come from a file that its name with `_FILE` names. */
-const FROM_FILES = /^(?:ADMIN_TOKEN|DATABASE_URL|PUBLIC_URL|RPC_URL_[^_]+|SOLANA_RPC_URL)$/
+const FROM_FILES = /^(?:ADMIN_TOKEN|DATABASE_(?:READ_)?URL|PUBLIC_URL|RPC_URL_[^_]+|SOLANA_RPC_URL)$/
 const SUFFIX = '_FILE'
 
 /**

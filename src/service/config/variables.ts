@@ -90,6 +90,12 @@ export const FURTHER_VARIABLES = [
     meaning: 'how long requests are still taken after `/readyz` has turned 503, 600 at most; `kit` sets 10 or more',
   },
   {
+    names: ['DATABASE_READ_URL'],
+    without: 'none',
+    meaning:
+      'a standby of `DATABASE_URL` that reads the log and histories ([Standby](operating.md#several-processes-one-database))',
+  },
+  {
     names: ['DATABASE_TLS'],
     without: '`verify`',
     meaning:

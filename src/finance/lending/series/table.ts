@@ -6,7 +6,7 @@ import { toDigits } from '../../../history/part.ts'
 import type { SnapshotTable } from '../../series/store.ts'
 import type { SnapshotFigures } from './market.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 
 /** What the database stores for the literal of a health factor without debt. */
 const NO_DEBT = 'MAX'

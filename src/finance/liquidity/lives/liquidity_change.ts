@@ -16,7 +16,7 @@ import {
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 import type { FeeGrowth, TokenAmounts } from '../../math/liquidity.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 const update = query(updateSql, 'read')
 
 /**

@@ -14,7 +14,7 @@ import {
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 
-const list = query(listSql, 'read')
+const list = query(listSql, 'copy')
 
 export type PositionFlowKind = 'increase' | 'decrease' | 'collect'
 

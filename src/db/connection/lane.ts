@@ -1,7 +1,7 @@
-import { before, createIdle } from '../lib/async/wait.ts'
-import type { Clock } from '../lib/clock.ts'
-import { dropRepeated, type Log, writeRepeated } from '../lib/log.ts'
-import type { DatabaseAddress } from './address.ts'
+import { before, createIdle } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { dropRepeated, type Log, writeRepeated } from '../../lib/log.ts'
+import type { DatabaseAddress } from '../address.ts'
 import { away, createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
 

@@ -1,7 +1,7 @@
-import { DEADLINE } from '../lib/async/wait.ts'
-import { ToldError, UnavailableError } from '../lib/error.ts'
+import { DEADLINE } from '../../lib/async/wait.ts'
+import { ToldError, UnavailableError } from '../../lib/error.ts'
+import { SqlError } from '../database.ts'
 import { connectionFailure } from './connection_failure.ts'
-import { SqlError } from './database.ts'
 
 /** What a failed statement means for its sender. */
 export type DatabaseFailure =

@@ -1,8 +1,8 @@
 import { isIP, Socket } from 'node:net'
 import postgres from 'postgres'
-import { onceEachText } from '../lib/once_each.ts'
-import type { DatabaseAddress, Listener } from './address.ts'
-import { driverTypes } from './codec.ts'
+import { onceEachText } from '../../lib/once_each.ts'
+import type { DatabaseAddress, Listener } from '../address.ts'
+import { driverTypes } from '../codec.ts'
 
 export type Generation = ReturnType<typeof createGeneration>
 

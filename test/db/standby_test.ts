@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Glob } from 'bun'
+import { readRequestLog } from '../../src/account/request_log.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { type DatabasePool, openDatabase } from '../../src/db/pool.ts'
+import { type StandbyPool, withStandby } from '../../src/db/standby.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
+import { until } from '../support/until.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+const options = { clock: systemClock, log: silentLog }
+
+/** Statements that a standby may answer, by the files of their texts. */
+function copiedTexts(): readonly string[] {
+  return [...new Glob('src/**/*.ts').scanSync(ROOT)].flatMap((file) => {
+    const source = readFileSync(join(ROOT, file), 'utf8')
+    return [...source.matchAll(/query\((\w+), 'copy'\)/g)].map(([, name]) => {
+      const path = new RegExp(`import ${name} from '[^']*/([\\w]+\\.sql)'`).exec(source)?.[1] ?? ''
+      return join(ROOT, 'sql/queries', path)
+    })
+  })
+}
+
+describe.skipIf(!hasReplication())('a standby by streaming replication (needs PostgreSQL 15 of Debian)', () => {
+  let pair: ReplicatedPair
+  let db: StandbyPool
+  let standby: DatabasePool
+
+  /** True if the standby answered. */
+  const answeredByStandby = async () => {
+    const [row] = await db.run<{ standby: boolean }>('select pg_is_in_recovery() as standby', [], { lane: 'copy' })
+    return row?.standby
+  }
+  const count = async () => {
+    const [row] = await db.run<{ n: number }>('select count(*)::int4 as n from note', [], { lane: 'copy' })
+    return row?.n
+  }
+  const write = () => db.run('insert into note values (1)', [])
+
+  beforeAll(async () => {
+    pair = await startReplicatedPair()
+    const primary = openDatabase({ url: pair.url, ...options })
+    standby = openDatabase({ url: pair.urlOf('standby'), ...options })
+    db = withStandby({ primary, standby }, options)
+    await migrate(primary)
+    await db.run('create table note (n integer)', [])
+  }, 120_000)
+  afterAll(async () => {
+    await db?.close()
+    await pair?.close()
+  }, 60_000)
+  beforeEach(() => until('the standby to be asked', async () => (await answeredByStandby()) === true, 30_000), 60_000)
+
+  test('answers what it may, and nothing else', async () => {
+    for (const lane of ['gate', 'read', 'background'] as const) {
+      const rows = await db.run<object>('select pg_is_in_recovery() as standby', [], { lane })
+      expect(rows).toEqual([{ standby: false }])
+    }
+    expect(await db.state()).toMatchObject({ answers: true })
+  })
+
+  test('shows every write that came before, while others write', async () => {
+    let running = true
+    const others = Array.from({ length: 4 }, async () => {
+      while (running) await db.run('insert into note select generate_series(1, 100) limit 0', [])
+    })
+    const from = (await count()) ?? 0
+    for (let written = 1; written <= 100; written++) {
+      await write()
+      expect(await count()).toBe(from + written)
+    }
+    running = false
+    await Promise.all(others)
+  }, 60_000)
+
+  test('that is behind is not asked: the primary answers, and the lag is told', async () => {
+    const from = (await count()) ?? 0
+    await pair.replay('pause')
+    try {
+      await write()
+      expect([await count(), await answeredByStandby()]).toEqual([from + 1, false])
+      const { answers, lag_bytes: bytes } = await db.state()
+      expect([answers, (bytes ?? 0) > 0]).toEqual([true, true])
+    } finally {
+      await pair.replay('resume')
+    }
+    await until('it has caught up', async () => (await db.state()).lag_bytes === 0)
+    expect((await db.state()).lag_seconds).toBe(0)
+  }, 60_000)
+
+  test('can answer all that it may be asked', async () => {
+    const texts = copiedTexts()
+    expect(texts.length).toBeGreaterThan(8)
+    for (const [index, path] of texts.entries()) {
+      const text = readFileSync(path, 'utf8')
+      const params = new Set(text.replaceAll(/^--.*$/gm, '').match(/\$\d+/g)).size
+      const nulls = Array.from({ length: params }, () => 'null').join(', ')
+      const name = `copied_${index}`
+      const one = openDatabase({ url: pair.urlOf('standby'), ...options, max: 1 })
+      await one.run(`prepare ${name} as ${text}`, [])
+      const plan = await one.run(`explain execute ${name}${params === 0 ? '' : `(${nulls})`}`, [])
+      expect([basename(path), plan.length > 0]).toEqual([basename(path), true])
+      await one.close()
+    }
+    const filter = {
+      organizationId: 'org_nobody',
+      fromMs: 0,
+      toMs: Date.now(),
+      errors: 'all',
+      page: 1,
+      limit: 10,
+    } as const
+    expect(await readRequestLog(standby, filter)).toEqual({ total: 0, entries: [] })
+  }, 60_000)
+
+  test('that dies is done without, and is asked again once it is back', async () => {
+    const from = (await count()) ?? 0
+    pair.killStandby()
+    // A synchronous one would hold up every write.
+    const url = pair.urlOf('primary')
+    const alone = openDatabase({ url, ...options, max: 1 })
+    await alone.run("alter system set synchronous_standby_names = ''", [])
+    await alone.run('select pg_reload_conf()', [])
+    await alone.close()
+    await write()
+    expect([await count(), await answeredByStandby()]).toEqual([from + 1, false])
+    expect(await db.state()).toEqual({ answers: false, lag_bytes: null, lag_seconds: null })
+    await pair.rebuild()
+    await until('it is asked again', async () => (await answeredByStandby()) === true, 30_000)
+  }, 120_000)
+
+  test('that was promoted is no standby any more', async () => {
+    const from = (await count()) ?? 0
+    await pair.takeOver('killed')
+    await until('the primary answers', async () => (await write().catch(() => undefined)) !== undefined, 30_000)
+    expect(await count()).toBeGreaterThan(from)
+    expect(await answeredByStandby()).toBe(false)
+    expect((await db.state()).answers).toBe(false)
+    await pair.rebuild()
+  }, 120_000)
+})
