@@ -51,8 +51,11 @@ export interface Rule {
   holds(value: FigureValue): boolean
   /** True if the figure is so far back that the trigger is armed again. */
   clears(value: FigureValue): boolean
-  /** True if the figure is within a hundredth of where something changes. */
-  isNear(value: FigureValue): boolean
+  /**
+   * True if the trigger might change in this phase if the figure is this, give or take a hundredth; 1 is true, 0 false.
+   * It only chooses whom to read, so that floats will do. For NaN it is true.
+   */
+  mayChange(phase: TriggerState['phase'], about: number): boolean
 }
 
 /** Something that happened at a block. */
@@ -63,25 +66,38 @@ export interface NamedHappening {
   readonly name: string
 }
 
-const NEAR = 100n
+const NEAR = 0.01
 const ARMED: Standing = { phase: 'armed', heldBlocks: 0, since: null }
 
 /** The rule of a trigger. One that waits for events never holds. */
 export function ruleOf({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'clear' | 'forBlocks'>): Rule {
-  if ('event' in clause) return { forBlocks, holds: never, clears: never, isNear: never }
+  if ('event' in clause) return { forBlocks, holds: never, clears: never, mayChange: never }
   if ('is' in clause) {
     const { is } = clause
-    return { forBlocks, holds: (value) => value === is, clears: (value) => value === !is, isNear: never }
+    return {
+      forBlocks,
+      holds: (value) => value === is,
+      clears: (value) => value === !is,
+      mayChange: (phase, about) => (about === Number(is)) !== (phase === 'fired'),
+    }
   }
   const isBelow = 'below' in clause
-  const threshold = exactOf(isBelow ? clause.below : clause.above)
-  const level = clear === null ? threshold : exactOf(clear)
+  const firesAt = isBelow ? clause.below : clause.above
+  const clearsAt = clear ?? firesAt
+  const [threshold, level] = [exactOf(firesAt), exactOf(clearsAt)]
   const sideOf = (value: FigureValue, of: Rational) => (isBelow ? compare(value, of) : -compare(value, of))
+  const [least, most] = [1 - NEAR, 1 + NEAR]
+  const nearFiring = Number(firesAt) * (isBelow ? most : least)
+  const nearClearing = Number(clearsAt) * (isBelow ? least : most)
   return {
     forBlocks,
     holds: (value) => sideOf(value, threshold) < 0,
     clears: (value) => sideOf(value, level) >= 0,
-    isNear: (value) => isWithin(value, threshold) || isWithin(value, level),
+    mayChange(phase, about) {
+      const isFired = phase === 'fired'
+      const bound = isFired ? nearClearing : nearFiring
+      return isBelow === isFired ? !(about < bound) : !(about > bound)
+    },
   }
 }
 
@@ -93,12 +109,6 @@ function never(): boolean {
 function compare(value: FigureValue, other: Rational): number {
   if (value === undefined || typeof value === 'boolean') return Number.NaN
   return value === 'MAX' ? 1 : compareRational(value, other)
-}
-
-function isWithin(value: FigureValue, { numerator, denominator }: Rational): boolean {
-  if (value === undefined || typeof value !== 'object') return false
-  const difference = value.numerator * denominator - numerator * value.denominator
-  return NEAR * (difference < 0n ? -difference : difference) <= numerator * value.denominator
 }
 
 /**

@@ -176,12 +176,29 @@ test('step compares before rounding, and at the very threshold', () => {
     false,
     false,
   ])
-  expect([rule.isNear(rational(1060n, 1000n)), rule.isNear(rational(1082n, 1000n))]).toEqual([true, false])
   const above = ruleOf({ clause: { figure: 'f', above: '3' }, clear: '2.94', forBlocks: 1 })
   expect([above.holds('MAX'), above.holds(rational(3n, 1n)), above.clears(rational(294n, 100n))]).toEqual([
     true,
     false,
     true,
+  ])
+})
+
+test('mayChange() is false only where a hundredth more or less changes nothing in this phase', () => {
+  const mayChange = (clause: Clause, clear: string | null) => {
+    const rule = ruleOf({ clause, clear, forBlocks: 1 })
+    return (phase: 'armed' | 'fired', abouts: readonly number[]) => abouts.map((about) => rule.mayChange(phase, about))
+  }
+  const below = mayChange({ figure: 'f', below: '1.05' }, '1.071')
+  expect(below('armed', [-1, 0, 1.06, 1.0606, Infinity, Number.NaN])).toEqual([true, true, true, false, false, true])
+  expect(below('fired', [-1, 1.06, 1.0603, 2, Infinity, Number.NaN])).toEqual([false, false, true, true, true, true])
+  const above = mayChange({ figure: 'f', above: '3' }, '2.94')
+  expect(above('armed', [0, 2.96, 2.971, 9, Infinity, Number.NaN])).toEqual([false, false, true, true, true, true])
+  expect(above('fired', [-1, 2.96, 2.97, 9, Infinity, Number.NaN])).toEqual([true, true, false, false, false, true])
+  const out = mayChange({ figure: 'f', is: false }, null)
+  expect([out('armed', [0, 1]), out('fired', [0, 1])]).toEqual([
+    [true, false],
+    [false, true],
   ])
 })
 

@@ -1,5 +1,5 @@
-import type { FigureForesight } from '../../family/watch.ts'
-import type { Entry, WatchedSubject } from './watchlist.ts'
+import type { FigureForesight, FigureValue } from '../../family/watch.ts'
+import type { WatchedSubject } from './watchlist.ts'
 
 /** Blocks after which a subject is confirmed whatever a screen says, spread between the two. */
 const SWEEP_MIN = 200
@@ -10,24 +10,42 @@ export function isDue(
   subject: WatchedSubject,
   { foresight, block }: { readonly foresight: FigureForesight | undefined; readonly block: bigint },
 ): boolean {
-  const { confirmed, confirmedAt, entries, phase } = subject
-  let watches = false
-  for (const { trigger } of entries) watches ||= 'figure' in trigger.clause
-  if (!watches) return false
+  const { confirmed, confirmedAt, phase } = subject
+  if (!waitsForFigures(subject)) return false
   if (subject.isDue || confirmed === undefined || foresight === undefined) return true
   if (block - confirmedAt >= BigInt(SWEEP_MIN + (phase % (SWEEP_MAX - SWEEP_MIN)))) return true
   // What does not exist can only begin to by an event.
   if (confirmed === 'gone') return false
-  for (const entry of entries) if (mayChange(entry, foresight, confirmed.memo)) return true
+  return mayChange(subject, foresight, confirmed.memo)
+}
+
+function waitsForFigures({ entries }: WatchedSubject): boolean {
+  for (const { trigger } of entries) if ('figure' in trigger.clause) return true
   return false
 }
 
-/** True if the foreseen figure, which may be a little off, is where something changes or near it. */
-function mayChange({ trigger: { clause }, rule, life }: Entry, foresight: FigureForesight, memo: unknown): boolean {
-  if (!('figure' in clause)) return false
-  const { state, unsure } = life
-  if (state.phase === 'pending' || unsure.length > 0) return true
-  const foreseen = foresight.estimate(memo, clause.figure)
-  if (foreseen === undefined || rule.isNear(foreseen)) return true
-  return state.phase === 'fired' ? rule.clears(foreseen) : rule.holds(foreseen)
+/** True if a foreseen figure, which may be a little off, is where something changes or near it. */
+function mayChange({ entries }: WatchedSubject, foresight: FigureForesight, memo: unknown): boolean {
+  // Many triggers of a subject watch the same figure.
+  let figure: string | undefined
+  let about: number | undefined
+  for (const { trigger, rule, life } of entries) {
+    const { clause } = trigger
+    if (!('figure' in clause)) continue
+    const { state, unsure } = life
+    if (state.phase === 'pending' || unsure.length > 0) return true
+    if (clause.figure !== figure) {
+      figure = clause.figure
+      about = aboutOf(foresight.estimate(memo, figure))
+    }
+    if (about === undefined || rule.mayChange(state.phase, about)) return true
+  }
+  return false
+}
+
+/** About what a figure is; 1 for true, 0 for false. */
+function aboutOf(value: FigureValue): number | undefined {
+  if (value === 'MAX') return Number.POSITIVE_INFINITY
+  if (typeof value === 'object') return Number(value.numerator) / Number(value.denominator)
+  return value === undefined ? undefined : Number(value)
 }
