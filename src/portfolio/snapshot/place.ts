@@ -27,7 +27,7 @@ export interface MidnightQuestion {
  */
 export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): PortfolioPlace {
   const { client, tokens, includeUnlisted } = asked
-  const figuresOf = ({ assets }: ChainAssets): PortfolioFigures => figuresIn(assets, includeUnlisted)
+  const figuresOf = onceEach(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
   return {
     client,
     chainId: client.chain.id,
