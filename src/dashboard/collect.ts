@@ -2,7 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** In the order in which they apply. */
-const STYLES = ['style/base.css', 'style/parts.css', 'style/explore.css', 'style/what_if.css', 'style/account.css']
+const STYLES = [
+  'style/base.css',
+  'style/parts.css',
+  'style/explore.css',
+  'style/what_if.css',
+  'style/life.css',
+  'style/account.css',
+]
 const VENDOR = {
   'vendor/htm.js': 'htm/dist/htm.mjs',
   'vendor/preact.js': 'preact/dist/preact.mjs',

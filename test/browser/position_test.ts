@@ -79,7 +79,7 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     const page = await look(single)
     const card = page.locator('.position').first()
     await card.locator('.pnl').waitFor()
-    expect(await card.getByRole('button', { name: /credits/ }).count()).toBe(0)
+    expect(await card.getByRole('button', { name: /^(?:Profit and loss|Wait for it)/ }).count()).toBe(0)
     const [{ usd, pnl_status, withdrawn_principal: withdrawn, uncollected_fees: fees }] = await listOf(single)
     expect(pnl_status).toBe('ready')
     expect(Number(usd.withdrawn_principal)).toBeGreaterThan(0)

@@ -7,6 +7,8 @@ import { useAnswers } from './asking.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { Morpho } from './lending/morpho.js'
+import { LiquidityBar } from './liquidity/bar.js'
+import { AS_LISTED } from './liquidity/order.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { partName, planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
@@ -23,6 +25,7 @@ export function Result({ context, setView, spent }) {
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
   const pages = (/** @type {import('./plan.js').Place} */ place) =>
     (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
+  const [order, setOrder] = useState(AS_LISTED)
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
   const add = (/** @type {import('./plan.js').Place} */ place) => () =>
@@ -34,6 +37,7 @@ export function Result({ context, setView, spent }) {
     const none = part.family === 'liquidity' && pages(closed) === 0
     return { onMore: add(part), ...(none && { onClosed: add(closed) }) }
   }
+  const liquidity = [...of('liquidity'), ...of('closed')]
   const evm = walletKind(view.wallet) === 'evm'
   // Endpoints of Solana keep no past.
   const summed = evm || (view.asOf === '' && (catalog.kamino || of('liquidity').length > 0))
@@ -43,8 +47,8 @@ export function Result({ context, setView, spent }) {
     ${
       evm &&
       html`
-      <${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} again=${again} catalog=${catalog} nothing="No open liquidity positions">
-        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
+      <${Section} title="Liquidity" parts=${liquidity} again=${again} catalog=${catalog} nothing="No open liquidity positions" lead=${html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`}>
+        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} order=${order} ...${offers(part)} />`}
       <//>
       <${Section} title="Aave V3" parts=${of('aave')} again=${again} catalog=${catalog} nothing="Nothing supplied or borrowed" aside=${html`<${Target} context=${context} setView=${setView} />`}>
         ${(part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`}
@@ -54,8 +58,8 @@ export function Result({ context, setView, spent }) {
     ${
       !evm &&
       of('liquidity').length > 0 &&
-      html`<${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} again=${again} catalog=${catalog} nothing="No open liquidity positions">
-        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
+      html`<${Section} title="Liquidity" parts=${liquidity} again=${again} catalog=${catalog} nothing="No open liquidity positions" lead=${html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`}>
+        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} order=${order} ...${offers(part)} />`}
       <//>`
     }
     ${!evm && (catalog.kamino ? html`<${Kamino} of=${of} context=${context} setView=${setView} again=${again} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
@@ -77,12 +81,13 @@ function isEmpty({ answer }) {
 
 /**
  * A family: what was found, what failed, and where nothing was. Its child draws a part.
- * @param {{ title: string, parts: readonly AskedPart[], again: (path: string) => void, catalog: import('../lib/catalog.js').Catalog, nothing: string, aside?: unknown, children: (part: AskedPart) => unknown }} props
+ * @param {{ title: string, parts: readonly AskedPart[], again: (path: string) => void, catalog: import('../lib/catalog.js').Catalog, nothing: string, aside?: unknown, lead?: unknown, children: (part: AskedPart) => unknown }} props
  */
-function Section({ title, parts, again, catalog, nothing, aside, children }) {
+function Section({ title, parts, again, catalog, nothing, aside, lead, children }) {
   const empty = parts.filter(isEmpty)
   return html`<section class="family" aria-label=${title}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
+    ${lead}
     ${parts.map((part) => part.answer?.ok === false && html`<${Trouble} failure=${part.answer} title=${`${partName(catalog, part)} ${part.answer.unfinished ? 'is not there yet' : 'could not be read'}`} onRetry=${() => again(part.path)} />`)}
     ${parts.filter((part) => !isEmpty(part)).map(children)}
     ${empty.length === parts.length && html`<${Empty} title=${nothing} />`}

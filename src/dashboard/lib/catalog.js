@@ -23,7 +23,8 @@ import { send } from './api.js'
  * @property {Protocol} protocol
  * @property {readonly number[]} chains
  * @property {boolean} pnl
- * @property {{ open: number, closed: number, pnl: number, pnlOfClosed: number }} credits of each position
+ * @property {boolean} events whether the flows of a position can be asked for
+ * @property {{ open: number, closed: number, pnl: number, pnlOfClosed: number, events: number, single: number, full: number }} credits of each position; of an answer about one, `single` without figures and `full` with them
  */
 
 /**
@@ -84,17 +85,23 @@ export async function readCatalog() {
 function liquidityIn(paths, protocol) {
   const list = paths[`/v1/positions/${protocol}`]
   if (list === undefined) return []
+  const one = paths[`/v1/positions/${protocol}/{id}`]
   const pnl = paths[`/v1/positions/${protocol}/{id}/pnl`]
+  const events = paths[`/v1/positions/${protocol}/{id}/events`]
   return [
     {
       protocol,
       chains: protocol === 'orca-whirlpool' ? [SOLANA] : chainsOf(list),
       pnl: pnl !== undefined,
+      events: events !== undefined,
       credits: {
         open: creditsOf(list, 'full', true),
         closed: creditsOf(list, 'status', 'inactive'),
         pnl: creditsOf(pnl),
         pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
+        events: creditsOf(events),
+        single: creditsOf(one),
+        full: creditsOf(one, 'full', true),
       },
     },
   ]

@@ -17,6 +17,9 @@ export type FullPosition = Required<Position>
 export type PositionCounts = PositionList['counts']
 export type ProfitAndLoss = Answers['GET /v1/positions/uniswap-v3/{id}/pnl']['data']
 
+export type LiquidityEvents = Answers['GET /v1/positions/uniswap-v3/{id}/events']
+export type LiquidityEvent = LiquidityEvents['data'][number]
+
 export type AaveList = Answers['GET /v1/lending/aave-v3']
 /** With `full=true`, else without what its assets count for. */
 export type AavePosition = AaveList['data'][number]['positions'][number]

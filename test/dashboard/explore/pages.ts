@@ -41,3 +41,68 @@ interface LegsOf {
 
 export const { whatIf, liquidationAt, roomOf }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
 export const { aaveLegs, morphoLegs, kaminoLegs }: LegsOf = await import(join(EXPLORE, 'lending/legs.js'))
+
+/** A position as far as its order and the totals depend on it. */
+export interface ShownPosition {
+  readonly token_id: string
+  readonly is_active: boolean
+  readonly in_range?: boolean
+  readonly usd?: { readonly total: string | null; readonly uncollected_fees: string | null }
+  readonly pnl?: { readonly pnl_usd_value: string } | null
+}
+
+interface Sum {
+  readonly usd: string
+  readonly of: number
+}
+
+interface Orders {
+  ordered(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
+  totalsOf(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
+}
+
+interface Bounds {
+  atBounds(state: {
+    readonly liquidity: string
+    readonly tickLower: string
+    readonly tickUpper: string
+    readonly token0: { readonly decimals: number }
+    readonly token1: { readonly decimals: number }
+  }): { readonly token0: string; readonly token1: string }
+}
+
+interface Whole {
+  readonly amount: string
+}
+
+/** A flow as far as a fee APR depends on it. */
+export interface FlowRow {
+  readonly type: 'increase' | 'decrease' | 'collect'
+  readonly timestamp: number
+  readonly liquidity: string
+  readonly fees?: { readonly token0: Whole; readonly token1: Whole }
+}
+
+type Rate = { readonly apr: number } | { readonly because: string }
+
+interface Life {
+  readonly openedSec: number | undefined
+  readonly closedSec: number | undefined
+  readonly wasEmpty: boolean
+}
+
+interface FeeAprs {
+  lifeOf(flows: readonly FlowRow[], isActive: boolean): Life
+  feeAprSinceOpening(told: { readonly pnl: object; readonly life: Life; readonly untilSec: number }): Rate
+  feeAprOfDays(told: {
+    readonly before: object
+    readonly now: object
+    readonly flows: readonly FlowRow[]
+    readonly fromSec: number
+    readonly untilSec: number
+  }): Rate
+}
+
+export const { ordered, totalsOf }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
+export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.js'))
+export const { lifeOf, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(join(EXPLORE, 'liquidity/fee_apr.js'))

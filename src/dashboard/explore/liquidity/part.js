@@ -9,7 +9,10 @@ import { Bell } from '../bell/bell.js'
 import { PAGE_SIZE, partName } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
+import { Bounds } from './at_bounds.js'
 import { Holdings } from './holdings.js'
+import { Life } from './life.js'
+import { ordered } from './order.js'
 import { ProfitAndLoss } from './pnl.js'
 import { RangePicture } from './range.js'
 
@@ -25,9 +28,9 @@ const PROTOCOLS = {
 
 /**
  * The positions of one answer, whatever it left out, and where it comes from.
- * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context, onMore?: () => void, onClosed?: () => void }} props
+ * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context, order: import('./order.js').Order, onMore?: () => void, onClosed?: () => void }} props
  */
-export function LiquidityPart({ part, context, onMore, onClosed }) {
+export function LiquidityPart({ part, context, order, onMore, onClosed }) {
   const { answer, protocol } = part
   if (answer === undefined || answer.ok === false) return null
   const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
@@ -38,7 +41,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   return html`<div class="part">
     <h3>${partName(context.catalog, part)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
-      ${data.map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} served=${served} context=${context} />`)}
+      ${ordered(data, order).map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} served=${served} context=${context} />`)}
     </div>
     <${LeftOut} counts=${counts} />
     <p class="more">
@@ -70,6 +73,7 @@ function PositionCard({ position, served, context }) {
   // The side on which the price is above one reads better.
   const [inverse, setInverse] = useState(prices !== undefined && Number(prices.current) < 1)
   const [base, quote] = inverse ? [token1, token0] : [token0, token1]
+  const [pnl, setPnl] = useState(position.pnl ?? undefined)
   const status = !position.is_active ? ['closed', 'Closed'] : inRange ? ['good', 'In range'] : ['warn', 'Out of range']
   return html`<article class="card position" aria-label=${`Position ${position.token_id}, ${token0.symbol} and ${token1.symbol}`}>
     <header>
@@ -88,10 +92,12 @@ function PositionCard({ position, served, context }) {
         <${RangePicture} position=${position} inverse=${inverse} />
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
         ${!isFullRange(state) && html`<${Bell} watched=${watchedOf(position, served)} context=${context} />`}
+        <${Bounds} position=${position} inverse=${inverse} />
         <${Holdings} position=${position} />`
     }
     ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
-    <${ProfitAndLoss} position=${position} served=${served} context=${context} />
+    <${ProfitAndLoss} position=${position} served=${served} context=${context} onFigures=${setPnl} />
+    <${Life} position=${position} pnl=${pnl} served=${served} context=${context} />
   </article>`
 }
 

@@ -1,6 +1,6 @@
 import { isNegative, sumDollars } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
-import { html, useState } from '../../lib/view.js'
+import { html, useEffect, useState } from '../../lib/view.js'
 import { Change, Facts, Percent, Usd } from '../../part/figure.js'
 import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
@@ -25,9 +25,9 @@ const NOT_READY = {
 
 /**
  * Profit and loss of a position: at once if the answer has it, else why not, and for its price.
- * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, onFigures: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props `onFigures` is told figures that were asked for
  */
-export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context }) {
+export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context, onFigures }) {
   const [wanted, setWanted] = useState(false)
   const { key, catalog, view } = context
   const query = queryOf({
@@ -44,13 +44,14 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
   if (wanted)
-    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
+    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} catalog=${catalog} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
     <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }
 
-/** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss }} props */
-function Figures({ pnl }) {
+/** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, onFigures?: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props */
+function Figures({ pnl, onFigures }) {
+  useEffect(() => onFigures?.(pnl), [pnl])
   const negated = (/** @type {string} */ text) => (text.startsWith('-') ? text.slice(1) : `-${text}`)
   const fees = sumDollars([pnl.net_impermanent_loss, negated(pnl.pure_impermanent_loss)])
   const made = [

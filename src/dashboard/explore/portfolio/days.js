@@ -1,5 +1,5 @@
 import { chainName } from '../../lib/catalog.js'
-import { dollars } from '../../lib/decimal.js'
+import { dollars, isPositive } from '../../lib/decimal.js'
 import { useNear } from '../../lib/hooks.js'
 import { counted, dayText, secondsOf } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
@@ -41,12 +41,16 @@ function Series({ rows, since, name }) {
   if (rows.length === 0) {
     return html`<${Empty} title="No day to show">The series has one entry for each UTC midnight since the wallet first had anything, and goes back ${DAYS_MAX} days at most.<//>`
   }
-  const of = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd'} */ figure) => rows.map((row) => row[figure])
+  const of = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd' | 'liquidity_usd'} */ figure) =>
+    rows.map((row) => row[figure])
   return html`
     <${Chart} title=${`Net worth, assets and debt on ${name}`} times=${rows.map(({ timestamp }) => timestamp)} format=${dollars} axis=${axisDollars} series=${[
       { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
       { name: 'Assets', kind: 'supply', values: of('assets_usd') },
       { name: 'Debt', kind: 'debt', values: of('debt_usd') },
+      ...(rows.some(({ liquidity_usd: usd }) => isPositive(usd))
+        ? [{ name: 'Liquidity', kind: 'liquidity', values: of('liquidity_usd') }]
+        : []),
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
     <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>

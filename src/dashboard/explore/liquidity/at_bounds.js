@@ -1,0 +1,32 @@
+import { significant } from '../../lib/decimal.js'
+import { html } from '../../lib/view.js'
+import { Amount, Facts } from '../../part/figure.js'
+import { isFullRange } from '../scale.js'
+import { atBounds } from './bounds.js'
+
+/**
+ * What a position is wholly in at each bound of its range, and the price there.
+ * @param {{ position: import('../../lib/shapes.d.ts').FullPosition, inverse: boolean }} props
+ */
+export function Bounds({ position: { position_state: state, prices }, inverse }) {
+  if (isFullRange(state)) return null
+  const { token0, token1 } = state
+  const all = atBounds(state)
+  const shown = inverse ? prices.inverse : prices
+  const [base, quote] = [
+    { symbol: token0.symbol, amount: all.token0 },
+    { symbol: token1.symbol, amount: all.token1 },
+  ]
+  // In the inverse price the lower bound is that at which all is the second token.
+  const [atLower, atUpper] = inverse ? [quote, base] : [base, quote]
+  return html`<${Facts} rows=${[
+    [
+      `At ${significant(shown.lower)} and below, all`,
+      html`<${Amount} value=${atLower.amount} symbol=${atLower.symbol} /> ${atLower.symbol}`,
+    ],
+    [
+      `At ${significant(shown.upper)} and above, all`,
+      html`<${Amount} value=${atUpper.amount} symbol=${atUpper.symbol} /> ${atUpper.symbol}`,
+    ],
+  ]} />`
+}

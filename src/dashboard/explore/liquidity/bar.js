@@ -1,0 +1,62 @@
+import { counted } from '../../lib/time.js'
+import { html } from '../../lib/view.js'
+import { Choice } from '../../part/field.js'
+import { Change, Facts, Usd } from '../../part/figure.js'
+import { ordered, totalsOf } from './order.js'
+
+/** @type {readonly (readonly [string, string])[]} */
+const BY = [
+  ['listed', 'as listed'],
+  ['value', 'value'],
+  ['fees', 'uncollected fees'],
+  ['pnl', 'profit and loss'],
+]
+/** @type {readonly (readonly [string, string])[]} */
+const SHOW = [
+  ['all', 'all'],
+  ['in', 'in range'],
+  ['out', 'out of range'],
+  ['closed', 'closed'],
+]
+/** @type {readonly (readonly [string, string])[]} */
+const LEAST = [
+  ['0', 'nothing'],
+  ['1', 'below $1'],
+  ['10', 'below $10'],
+  ['100', 'below $100'],
+]
+
+/**
+ * Totals over all positions that were read, and how they are shown.
+ * @param {{ parts: readonly import('../asking.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
+ */
+export function LiquidityBar({ parts, order, onOrder }) {
+  const positions = parts.flatMap(({ answer }) =>
+    answer?.ok ? /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body).data : [],
+  )
+  if (positions.length === 0) return null
+  const { open, inRange, outOfRange, value, fees, pnl } = totalsOf(positions)
+  const hidden = positions.length - ordered(positions, order).length
+  const set = (/** @type {keyof typeof order} */ name) => (/** @type {string} */ chosen) =>
+    onOrder(/** @type {import('./order.js').Order} */ ({ ...order, [name]: chosen }))
+  const partly = (/** @type {{ of: number }} */ { of }) =>
+    of < open && html` <span class="soft">of ${of} of ${open}</span>`
+  return html`<div class="card liquidity-bar" role="group" aria-label="All liquidity positions">
+    <${Facts} rows=${[
+      ['Open', counted(open, 'position')],
+      ['In range', String(inRange)],
+      ['Out of range', String(outOfRange)],
+    ]} />
+    <${Facts} rows=${[
+      ['Value', html`<${Usd} value=${value.usd} />${partly(value)}`],
+      ['Uncollected fees', html`<${Usd} value=${fees.usd} />${partly(fees)}`],
+      ['Profit and loss', html`<${Change} value=${pnl.usd} />${partly(pnl)}`],
+    ]} />
+    <div class="choices">
+      <${Choice} label="Sort by" value=${order.by} options=${BY} onValue=${set('by')} />
+      <${Choice} label="Show" value=${order.show} options=${SHOW} onValue=${set('show')} />
+      <${Choice} label="Hide" value=${order.least} options=${LEAST} onValue=${set('least')} />
+      <p class="soft" role="status">${hidden > 0 && `${counted(hidden, 'position')} hidden.`}</p>
+    </div>
+  </div>`
+}

@@ -1,0 +1,91 @@
+import { ask } from '../../lib/api.js'
+import { counted, momentText } from '../../lib/time.js'
+import { html, useEffect, useState } from '../../lib/view.js'
+import { Amount, Usd } from '../../part/figure.js'
+import { Table } from '../../part/list.js'
+import { askPatiently } from '../patient.js'
+
+/** @typedef {import('../../lib/shapes.d.ts').LiquidityEvents} Events */
+/** @typedef {import('../../lib/shapes.d.ts').LiquidityEvent} Flow */
+
+const PAGE_SIZE = 25
+/** More than a hundred flows are not read by a page. */
+const PAGES_MAX = 4
+const SHOWN_MAX = 25
+
+/** @type {Record<Flow['type'], string>} */
+const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected' }
+
+/**
+ * All flows of a position up to the moment of the view, oldest first; each page of 25 is an answer. Undefined `rows` if
+ * there are more than are read.
+ * @param {string | undefined} path nothing is asked without
+ * @param {string} key
+ */
+export function useFlows(path, key) {
+  const [state, setState] = useState(
+    /** @type {{ answer?: import('../patient.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
+  )
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    if (path === undefined) return undefined
+    const leaving = new AbortController()
+    const { signal } = leaving
+    readAll(path, { key, signal, onState: setState }).catch((error) => {
+      if (!signal.aborted) throw error
+    })
+    return () => leaving.abort()
+  }, [path, key, round])
+  const again = () => {
+    setState({})
+    setRound(round + 1)
+  }
+  return { asked: { answer: state.answer, again }, rows: state.rows }
+}
+
+/**
+ * @param {string} path
+ * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../patient.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
+ */
+async function readAll(path, { key, signal, onState }) {
+  const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+  /** @type {import('../patient.js').Outcome<Events>} */
+  let first
+  await askPatiently(pathOf(1), {
+    key,
+    signal,
+    onAnswer: (/** @type {import('../patient.js').Outcome<Events>} */ answer) => {
+      first = answer
+      if (!answer?.ok) onState({ answer })
+    },
+  })
+  if (!first?.ok) return
+  const rows = [...first.body.data]
+  const pages = Math.ceil(first.body.pagination.total / PAGE_SIZE)
+  for (let page = 2; page <= pages && pages <= PAGES_MAX; page++) {
+    /** @type {import('../../lib/api.js').Answer<Events> | import('../../lib/api.js').Failure} */
+    const next = await ask(pathOf(page), { key, signal })
+    if (!next.ok) return onState({ answer: next })
+    rows.push(...next.body.data)
+  }
+  return onState({ answer: first, rows: pages <= PAGES_MAX ? rows.toReversed() : undefined })
+}
+
+/** @param {{ body: Events, symbols: readonly string[] }} props the newest flows, and how many there are */
+export function Flows({ body: { data, pagination }, symbols: [symbol0, symbol1] }) {
+  const shown = data.slice(0, SHOWN_MAX)
+  return html`<details class="as-table"><summary>${counted(pagination.total, 'flow')}: deposits, withdrawals, collects</summary>
+    <${Table} label="Flows" class="events" columns=${['When', 'What', symbol0, symbol1, 'Value then']}>
+      ${shown.map(
+        ({ timestamp, type, amounts, usd_value: usd }) => html`<tr>
+          <td>${momentText(timestamp)}</td>
+          <td><i class=${`key ${type}`} aria-hidden="true"></i>${VERBS[type]}</td>
+          <td><${Amount} value=${amounts.token0.amount} symbol=${symbol0} /></td>
+          <td><${Amount} value=${amounts.token1.amount} symbol=${symbol1} /></td>
+          <td>${type === 'decrease' ? html`<span class="soft">when collected</span>` : html`<${Usd} value=${usd} />`}</td>
+        </tr>`,
+      )}
+    <//>
+    ${pagination.total > shown.length && html`<p class="soft">The newest ${shown.length} of ${pagination.total}.</p>`}
+  </details>`
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'bun:test'
+import { SqrtPriceMath, TickMath } from '@uniswap/v3-sdk'
+import JSBI from 'jsbi'
+import { formatExact } from '../../../src/lib/number/decimal.ts'
+import { createRandom } from '../../devnet/random.ts'
+import { atBounds } from './pages.ts'
+
+const ROUNDS = 2_000
+
+describe('what a position is wholly in at a bound', () => {
+  test('is what the official SDK says that it pays there, rounded down, over all ticks, decimals and sizes', () => {
+    const { below } = createRandom(252)
+    const tick = () => below(1_774_545) - 887_272
+    for (let round = 0; round < ROUNDS; round++) {
+      const [tickLower, tickUpper] = [tick(), tick()].sort((a, b) => a - b) as [number, number]
+      if (tickLower === tickUpper) continue
+      const liquidity = BigInt(below(2 ** 30)) ** BigInt(1 + below(4))
+      const [decimals0, decimals1] = [below(25), below(25)]
+      const [lower, upper] = [TickMath.getSqrtRatioAtTick(tickLower), TickMath.getSqrtRatioAtTick(tickUpper)]
+      const amount = JSBI.BigInt(liquidity.toString())
+      const pays = (of: 'getAmount0Delta' | 'getAmount1Delta') =>
+        BigInt(SqrtPriceMath[of](lower, upper, amount, false).toString())
+      expect(
+        atBounds({
+          liquidity: liquidity.toString(),
+          tickLower: String(tickLower),
+          tickUpper: String(tickUpper),
+          token0: { decimals: decimals0 },
+          token1: { decimals: decimals1 },
+        }),
+      ).toEqual({
+        token0: formatExact(pays('getAmount0Delta'), decimals0),
+        token1: formatExact(pays('getAmount1Delta'), decimals1),
+      })
+    }
+  })
+})
