@@ -66,15 +66,19 @@ test('one number makes the charge, the document, the tool, README and the pages'
     liquidity: [
       expect.objectContaining({
         protocol: 'uniswap-v3',
-        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4 },
+        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
       }),
-      expect.objectContaining({ protocol: 'uniswap-v4', credits: { open: 15, closed: 1, pnl: 8, pnlOfClosed: 4 } }),
+      expect.objectContaining({
+        protocol: 'uniswap-v4',
+        credits: { open: 15, closed: 1, pnl: 8, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
+      }),
       expect.objectContaining({
         protocol: 'orca-whirlpool',
-        credits: { open: 15, closed: 1, pnl: 0, pnlOfClosed: 0 },
+        credits: { open: 15, closed: 1, pnl: 0, pnlOfClosed: 0, events: 0, single: 2, full: 15 },
       }),
     ],
     position: 15,
+    flows: 1,
     aave: 15,
     morpho: 15,
     portfolio: 15,

@@ -96,9 +96,9 @@ function Welcome({ catalog, wallet, children }) {
 }
 
 /** What reading a wallet costs, in a sentence. @param {import('../lib/catalog.js').Catalog['credits']} credits */
-function whatItCosts({ position, portfolio, days, row, aave, morpho, kaminoList }) {
+function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList }) {
   const worth = `${counted(portfolio, 'credit')} for what it is worth there and ${days} for its days`
-  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. Nothing found costs nothing.`
+  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. Nothing found costs nothing.`
 }
 
 /** @param {{ view: import('../lib/link.js').View }} props */

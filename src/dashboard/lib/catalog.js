@@ -111,6 +111,7 @@ function liquidityIn(paths, protocol) {
 function creditsIn(paths) {
   return {
     position: creditsOf(paths['/v1/positions/uniswap-v3'], 'full', true),
+    flows: creditsOf(paths['/v1/positions/uniswap-v3/{id}/events']),
     aave: creditsOf(paths[AAVE]),
     morpho: creditsOf(paths['/v1/lending/morpho-blue']),
     morphoYield: creditsOf(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
