@@ -1,5 +1,5 @@
 /**
- * 1.0001^(−2^i ÷ 2) in Q128 for each bit of a tick, as v3-core's TickMath has them.
+ * 1.0001^(−2^i ÷ 2) in Q128 for each bit of a tick, as v3-core's TickMath has them; pages load nothing of the service.
  */
 const FACTORS = [
   0xfffcb933bd6fad37aa2d162d1a594001n,
