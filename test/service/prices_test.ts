@@ -81,11 +81,13 @@ test('one number makes the charge, the document, the tool, README and the pages'
     flows: 1,
     aave: 15,
     morpho: 15,
+    morphoYield: 8,
     portfolio: 15,
     row: 2,
     days: 5,
     events: 1,
     kaminoList: 15,
     kamino: 16,
+    trigger: 1,
   })
 })
