@@ -7,6 +7,7 @@ import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { openProcess, type Process } from '../../operator/scene.ts'
 import type { Answer } from '../../support/client.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { MARKET, OBLIGATION } from '../../support/kamino_scene.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
@@ -162,6 +163,30 @@ describe('webhooks', () => {
 })
 
 describe('triggers', () => {
+  test('each family takes its own subjects, in one form', async () => {
+    const env = { CHAINS: '1,101', SOLANA_RPC_URL: 'http://127.0.0.1:9' }
+    const other = await openProcess(database.db, env)
+    const { account } = await newAccount()
+    const ask = askWith(account, other.ask)
+    const named = { obligation_address: OBLIGATION, market_address: MARKET }
+    const position = { token_id: '7', manager_address: '0xC36442b4a4522E871399CD717aBDD847Ab11FE88' }
+    const market = { wallet: WALLET, market_id: `0x${'ab'.repeat(32)}` }
+    for (const [family, chain_id, subject, stored] of [
+      ['aave-v3', 1, { wallet: WALLET }, { wallet: WALLET, market_id: 'main' }],
+      ['uniswap-v3', 1, position, position],
+      ['morpho-blue', 1, market, market],
+      ['kamino', 101, named, named],
+      ['kamino', 101, { ...named, wallet: OBLIGATION }, { ...named, wallet: OBLIGATION }],
+    ] as const) {
+      const when = family === 'uniswap-v3' ? { figure: 'in_range', is: false } : HEALTH.when
+      const made = await ask('POST', '/v1/triggers', { chain_id, family, subject, when })
+      expect([family, made.status, made.body.data?.subject]).toEqual([family, 200, stored])
+      const wrong = await ask('POST', '/v1/triggers', { chain_id, family, subject: { ...subject, x: '1' }, when })
+      expect(messageOf(wrong)).toContain('400 INVALID_PARAMETER Cannot read parameter "x": expected no such field')
+    }
+    await other.close()
+  })
+
   test('are made, listed, changed and deleted; what decides arms them anew', async () => {
     const { account, ask } = await newAccount()
     const empty = await ask('GET', '/v1/triggers')

@@ -3,9 +3,12 @@ import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
 import { solanaAddress } from '../../../http/request/input.ts'
 import type { Watchable } from '../../watch.ts'
 
-const NAMED = { obligation_address: solanaAddress, market_address: solanaAddress }
-/** With the wallet, too, the path of the answer is whole: the route asks for it. */
-const subject = v.union([v.strictObject(NAMED), v.strictObject({ ...NAMED, wallet: solanaAddress })])
+const subject = v.strictObject({
+  obligation_address: solanaAddress,
+  market_address: solanaAddress,
+  // With it the path of the answer is whole: the route asks for it.
+  wallet: v.exactOptional(solanaAddress),
+})
 
 /** What triggers can watch: an obligation of a market. Its route answers no past block. */
 export const WATCHABLE: Watchable = {
