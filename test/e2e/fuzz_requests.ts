@@ -18,6 +18,8 @@ export interface Ammunition {
   readonly document: Document
   /** Right values by name of a parameter or field. */
   readonly values: Readonly<Record<string, readonly string[]>>
+  /** Right bodies by operation, if fields that fit each other are seldom found by chance. */
+  readonly bodies: Readonly<Record<string, readonly unknown[]>>
   /** Texts of the `Authorization` header by caller. */
   readonly callers: Readonly<Record<string, string | undefined>>
 }
@@ -96,7 +98,7 @@ const HEADERS: Readonly<Record<string, readonly string[]>> = {
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Requests in the spirit of the document: most of them nearly right, all of them legal HTTP. */
-export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<Shot> {
+export function shots({ document, values, bodies: rights, callers }: Ammunition): fc.Arbitrary<Shot> {
   // Pages without a key log no caller.
   const operations = Object.entries<Document>(document.paths)
     .flatMap(([path, methods]) =>
@@ -123,7 +125,10 @@ export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<S
       template: fc.constant<string | undefined>(path),
       method: mostly(method, METHODS),
       target: targets({ path, parameters: operation.parameters, values }),
-      body: operation.requestBody === undefined ? mostly(undefined, ['', '{}', 'x']) : bodies(operation, values),
+      body:
+        operation.requestBody === undefined
+          ? mostly(undefined, ['', '{}', 'x'])
+          : bodies(operation, { values, rights: rights[`${method} ${path}`] ?? [] }),
     }),
   )
   const unknown = fc.record({
@@ -236,11 +241,15 @@ function rightTexts(
 }
 
 /** Bodies that fit the schema of the operation, and all kinds that do not. */
-function bodies(operation: Document, values: Ammunition['values']): fc.Arbitrary<string | undefined> {
+function bodies(
+  operation: Document,
+  { values, rights }: { readonly values: Ammunition['values']; readonly rights: readonly unknown[] },
+): fc.Arbitrary<string | undefined> {
   const schema = operation.requestBody.content['application/json'].schema
   const right = jsonOf('', { schema, values })
   return fc.oneof(
     { weight: 6, arbitrary: right.map((value) => JSON.stringify(value)) },
+    ...rights.map((each) => ({ weight: 3, arbitrary: fc.constant(JSON.stringify(each)) })),
     {
       weight: 1,
       arbitrary: fc

@@ -15,8 +15,10 @@ import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { mismatches, resolve } from '../support/json_schema.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { startSolanaDouble } from '../support/solana.ts'
+import { until } from '../support/until.ts'
 import { type Document, type Shot, shots } from './fuzz_requests.ts'
 import { ask, type RawAnswer } from './http.ts'
 
@@ -51,9 +53,15 @@ const lines: string[] = []
 const SECRETS = ['rpc-secret', 'solana-secret', database.url]
 const NEVER_SAID = /SqlError|\bselect \b|\bat \S+\.ts:|node_modules|postgres:|stack/i
 
+/** Those of the rich organization that were made first. */
+const triggerIds: string[] = []
+const webhookIds: string[] = []
+/** What was answered last. */
+let last: RawAnswer
 /** Answers above 499 so far. */
 let failures = 0
 let upstream: FaultyRpc
+let receiver: Awaited<ReturnType<typeof startReceiver>>
 let life: Lifecycle
 let services: Services
 let server: ReturnType<typeof serveBun>
@@ -65,6 +73,7 @@ const answered = new Map<string, Map<string, string[]>>()
 
 beforeAll(async () => {
   upstream = await startFaultyRpc(devnet.rpcUrl)
+  receiver = await startReceiver({ plain: true })
   const env = {
     CHAINS: '1',
     DATABASE_URL: database.url,
@@ -72,6 +81,7 @@ beforeAll(async () => {
     CHAINS_FILE: 'chains.json',
     SOLANA_RPC_URL: solana.url,
     CORS_ORIGINS: 'https://app.example.org',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   }
   // Without a block time no read is kept: each goes to the endpoint.
   const chain = { ...DEVNET_ROW, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
@@ -111,11 +121,58 @@ beforeAll(async () => {
 afterAll(async () => {
   void server.stop()
   await life.stop()
+  await receiver.stop()
   await upstream.stop()
   solana.stop()
   await devnet.stop()
   await database.close()
 }, 30_000)
+
+test('triggers and webhooks are made, listed, changed, tested and deleted', async () => {
+  const rules: Rules = { mayFail: () => false }
+  const rich = (method: string, target: string, template: string, value?: unknown): Shot => ({
+    template,
+    caller: 'rich',
+    method,
+    target,
+    headers: { Authorization: authorizations['rich'] ?? '', 'Content-Type': 'application/json' },
+    ...(value === undefined ? {} : { body: JSON.stringify(value) }),
+  })
+  const accepted = async (shot: Shot) => {
+    expect(await judged(shot, rules)).toEqual([])
+    expect([last.status, last.body]).toEqual([200, expect.any(String)])
+    return JSON.parse(last.body)
+  }
+  const [webhook] = rightBodies()['POST /v1/webhooks'] ?? []
+  for (let count = 0; count < 3; count++) {
+    webhookIds.push((await accepted(rich('POST', '/v1/webhooks', '/v1/webhooks', webhook))).data.id)
+  }
+  for (const body of [...(rightBodies()['POST /v1/triggers'] ?? []), ...(rightBodies()['POST /v1/triggers'] ?? [])]) {
+    triggerIds.push((await accepted(rich('POST', '/v1/triggers', '/v1/triggers', body))).data.id)
+  }
+  expect(new Set(triggerIds).size).toBe(10)
+  const listed = await accepted(rich('GET', '/v1/triggers?limit=25', '/v1/triggers'))
+  expect(listed.data.map(({ id }: Document) => id).sort()).toEqual([...triggerIds].sort())
+  const one = '/v1/triggers/{id}'
+  for (const id of triggerIds) {
+    const at = `/v1/triggers/${id}`
+    for (const change of [{ paused: true }, { paused: false }, { name: 'Changed' }]) {
+      await accepted(rich('PATCH', at, one, change))
+    }
+    expect((await accepted(rich('GET', at, one))).data).toMatchObject({ id, name: 'Changed' })
+  }
+  const [first = ''] = triggerIds
+  await accepted(rich('POST', `/v1/triggers/${first}/test`, `${one}/test`))
+  await until('the test message', () => receiver.received.length > 0)
+  const told = await accepted(rich('GET', `/v1/triggers/${first}/deliveries`, `${one}/deliveries`))
+  expect(told.data.length).toBeGreaterThan(0)
+  await accepted(rich('GET', '/v1/events', '/v1/events'))
+  const gone = triggerIds.pop()
+  await accepted(rich('DELETE', `/v1/triggers/${gone}`, one))
+  await accepted(rich('DELETE', `/v1/webhooks/${webhookIds.pop()}`, '/v1/webhooks/{id}'))
+  expect(await judged(rich('GET', `/v1/triggers/${gone}`, one), rules)).toEqual([])
+  expect(last.status).toBe(404)
+}, 60_000)
 
 test('whatever is asked, every answer is one of the document, fails only if the request was wrong, and is logged once', async () => {
   upstream.rule(() => undefined)
@@ -154,12 +211,14 @@ test('with upstreams that fail in every way, the only further answers are 502 an
 
 test('the log holds each of these answers once, with its status, and the books balance', async () => {
   for (const [name, { organizationId }] of Object.entries(accounts)) {
-    const rows = await database.db.run<{ request_id: string; status: number; credits: string }>(
-      'select request_id, status, credits from request_log_entry where organization_id = $1',
+    const rows = await database.db.run<{ request_id: string; status: number; credits: string; path: string }>(
+      'select request_id, status, credits, path from request_log_entry where organization_id = $1',
       [organizationId],
     )
     const logged = new Map<string, string[]>()
-    for (const { request_id: id, status, credits } of rows) {
+    for (const { request_id: id, status, credits, path } of rows) {
+      // What triggers cost besides was asked by nobody.
+      if (['/v1/triggers/hour', '/v1/triggers/message'].includes(path)) continue
       logged.set(id, [...(logged.get(id) ?? []), `${status} ${credits}`])
     }
     const mine = answered.get(name) ?? new Map<string, string[]>()
@@ -203,7 +262,7 @@ async function fire(requests: number, rules: Rules): Promise<void> {
   ]
   const values = {
     wallet: [...wallets, WALLET, WALLET],
-    id: [...Object.values(devnet.positions), ...v4Ids].map(String),
+    id: [...[...Object.values(devnet.positions), ...v4Ids].map(String), ...triggerIds, ...triggerIds, ...webhookIds],
     manager_address: [devnet.addresses.uniswapV3.manager, UNISWAP_V4.positionManager],
     obligation_address: [OBLIGATION],
     market_address: [MARKET],
@@ -218,7 +277,7 @@ async function fire(requests: number, rules: Rules): Promise<void> {
     api_key_id: Object.values(accounts).map(({ apiKeyId }) => apiKeyId),
     status_code: ['200', '400'],
   }
-  const volley = fc.array(shots({ document, values, callers: authorizations }), {
+  const volley = fc.array(shots({ document, values, bodies: rightBodies(), callers: authorizations }), {
     minLength: VOLLEY,
     maxLength: VOLLEY,
   })
@@ -239,6 +298,60 @@ async function fire(requests: number, rules: Rules): Promise<void> {
   )
 }
 
+/** Triggers and webhooks that are accepted. */
+function rightBodies(): Readonly<Record<string, readonly unknown[]>> {
+  const health = { figure: 'health_factor', below: '1.05' }
+  const [webhook_id = null] = webhookIds
+  return {
+    'POST /v1/webhooks': [{ url: `http://127.0.0.1:${receiver.port}/ok` }],
+    'POST /v1/triggers': [
+      // It holds, so it fires at once.
+      {
+        chain_id: 1,
+        family: 'aave-v3',
+        subject: { wallet: aave.wallets.everywhere },
+        when: { ...health, below: '1000' },
+        webhook_id,
+      },
+      {
+        chain_id: 1,
+        family: 'uniswap-v3',
+        subject: { token_id: '1', manager_address: devnet.addresses.uniswapV3.manager },
+        when: { figure: 'in_range', is: false },
+        for_blocks: 2,
+      },
+      {
+        chain_id: 1,
+        family: 'morpho-blue',
+        subject: { wallet: morpho.wallets.borrower, market_id: morpho.markets.wethUsdc.id },
+        when: health,
+        finality: 'safe',
+      },
+      {
+        chain_id: 101,
+        family: 'kamino',
+        subject: { obligation_address: OBLIGATION, market_address: MARKET, wallet: WALLET },
+        when: health,
+        clear: '1.2',
+      },
+      {
+        chain_id: 1,
+        family: 'aave-v3',
+        subject: { wallet: aave.wallets.borrower, market_id: 'main' },
+        when: { event: ['borrow'] },
+      },
+    ],
+    'PATCH /v1/triggers/{id}': [
+      { paused: true },
+      { paused: false },
+      { when: health },
+      { webhook_id: null },
+      { name: 'x' },
+    ],
+    'PATCH /v1/webhooks/{id}': [{ name: 'x' }, { status: 'active' }],
+  }
+}
+
 /** Sends one request and says what is wrong with its answer. */
 async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
   const startedMs = performance.now()
@@ -250,6 +363,7 @@ async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
         `${what}: ${JSON.stringify({ ...shot, body: shot.body?.slice(0, 100) })} → ${answer.status} ${answer.body.slice(0, 300)}`,
       )
   }
+  last = answer
   const { status, headers } = answer
   const account = accounts[shot.caller]
   const requestId = headers['x-request-id'] ?? ''
