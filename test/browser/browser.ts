@@ -89,7 +89,7 @@ export async function audit(page: Page): Promise<string[]> {
 
 /** Widths at which a page has to fit: a small phone, and a desktop at 200 %. */
 const WIDTHS = [360, 640]
-const LOOKS_MAX = 40
+const LOOKS_MAX = 400
 const LOOK_MS = 25
 
 /** By how many pixels a page is wider than its window, at each width. */
@@ -98,7 +98,7 @@ export async function overflow(page: Page): Promise<number[]> {
   const over: number[] = []
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 })
-    // Pictures follow the width a moment later.
+    // Pictures follow the width a moment later, which is long if the machine is busy.
     let by = 1
     for (let looks = 0; by > 0 && looks < LOOKS_MAX; looks++) {
       await page.waitForTimeout(LOOK_MS)
