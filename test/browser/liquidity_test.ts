@@ -134,6 +134,20 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 120_000)
 
+  test('has a line of its own among the days of the portfolio', async () => {
+    const { provider } = stage.scene.devnet.wallets
+    const page = await look(provider)
+    const part = page.getByRole('region', { name: 'Portfolio' })
+    await part.getByRole('heading', { name: 'Day by day on Ethereum' }).scrollIntoViewIfNeeded()
+    const chart = part.locator('.chart')
+    await chart.waitFor()
+    const { data: days } = await call(`v1/portfolio/snapshots?wallet=${provider}&chain_id=1&max_snapshots=90`)
+    expect(Number(days.at(-1).liquidity_usd)).toBeGreaterThan(0)
+    expect(await chart.locator('.dot.liquidity').count()).toBe(days.length)
+    const shown = Number(days.at(-1).liquidity_usd).toLocaleString('en', { style: 'currency', currency: 'USD' })
+    expect(await chart.locator('.readout').innerText()).toContain(`Liquidity ${shown}`)
+  }, 60_000)
+
   test('says why what only past blocks tell is not shown', async () => {
     const page = await look(stage.scene.devnet.wallets.single)
     const card = page.locator('.position').first()
