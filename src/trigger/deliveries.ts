@@ -2,6 +2,7 @@ import deadSql from '../../sql/queries/message_list_dead.sql' with { type: 'text
 import listSql from '../../sql/queries/message_list_watch.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
+import { countedPage } from './counted_page.ts'
 
 const list = query(listSql, 'read')
 const listDead = query(deadSql, 'read')
@@ -49,27 +50,18 @@ export async function listDeliveries(
   db: Database,
   page: { readonly organizationId: string; readonly triggerId: string; readonly page: number; readonly limit: number },
 ): Promise<{ readonly deliveries: readonly Delivery[]; readonly total: number }> {
-  const { organizationId, triggerId, limit } = page
-  const rows = await list(db, [organizationId, triggerId, String(limit), String((page.page - 1) * limit)])
-  if (rows.length === 0 && page.page > 1) {
-    const { total } = await listDeliveries(db, { organizationId, triggerId, page: 1, limit: 1 })
-    return { deliveries: [], total }
-  }
-  return { deliveries: rows.map(deliveryOf), total: Number(rows[0]?.total ?? 0) }
+  const { organizationId, triggerId } = page
+  const { rows, total } = await countedPage(page, (...part) => list(db, [organizationId, triggerId, ...part]))
+  return { deliveries: rows.map(deliveryOf), total }
 }
 
 /** A page of the messages of an organization whose tries are over without success, newest first. */
 export async function listDeadLetters(
   db: Database,
-  { organizationId, page, limit }: { readonly organizationId: string; readonly page: number; readonly limit: number },
+  page: { readonly organizationId: string; readonly page: number; readonly limit: number },
 ): Promise<{ readonly deliveries: readonly DeadLetter[]; readonly total: number }> {
-  const rows = await listDead(db, [organizationId, String(limit), String((page - 1) * limit)])
-  if (rows.length === 0 && page > 1) {
-    const { total } = await listDeadLetters(db, { organizationId, page: 1, limit: 1 })
-    return { deliveries: [], total }
-  }
-  const deliveries = rows.map((row) => ({ ...deliveryOf(row), triggerId: row.watch_id }))
-  return { deliveries, total: Number(rows[0]?.total ?? 0) }
+  const { rows, total } = await countedPage(page, (...part) => listDead(db, [page.organizationId, ...part]))
+  return { deliveries: rows.map((row) => ({ ...deliveryOf(row), triggerId: row.watch_id })), total }
 }
 
 function deliveryOf(row: Awaited<ReturnType<typeof list>>[number]): Delivery {

@@ -7,6 +7,7 @@ import { query } from '../db/query.ts'
 import type { WatchSubject } from '../family/watch.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
+import { countedPage } from './counted_page.ts'
 import type { Clause, HeadName } from './trigger.ts'
 
 const list = query(listSql, 'read')
@@ -73,15 +74,13 @@ const FOREIGN_KEY_VIOLATION = '23503'
 export async function listTriggers(
   db: Database,
   organizationId: string,
-  { chainId, family, wallet, state, page, limit }: TriggerFilter,
+  asked: TriggerFilter,
 ): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
-  const filter = [chainId ?? null, family ?? null, wallet ?? null, state ?? null] as const
-  const rows = await list(db, [organizationId, null, ...filter, String(limit), String((page - 1) * limit)])
-  if (rows.length === 0 && page > 1) {
-    const { total } = await listTriggers(db, organizationId, { chainId, family, wallet, state, page: 1, limit: 1 })
-    return { triggers: [], total }
-  }
-  return { triggers: rows.map(storedOf), total: Number(rows[0]?.total ?? 0) }
+  const { chainId = null, family = null, wallet = null, state = null } = asked
+  const { rows, total } = await countedPage(asked, (...part) =>
+    list(db, [organizationId, null, chainId, family, wallet, state, ...part]),
+  )
+  return { triggers: rows.map(storedOf), total }
 }
 
 /** Throws `CodedError` NOT_FOUND. */

@@ -1,0 +1,18 @@
+/** A page of a list. */
+interface Page {
+  readonly page: number
+  readonly limit: number
+}
+
+/**
+ * Rows of a page, and how many the list has. Each row tells that number; a page past the end has none, so the first row
+ * is asked for.
+ */
+export async function countedPage<Row extends { readonly total: string }>(
+  { page, limit }: Page,
+  read: (most: string, skip: string) => Promise<readonly Row[]>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const rows = await read(String(limit), String((page - 1) * limit))
+  const [row] = rows.length > 0 || page === 1 ? rows : await read('1', '0')
+  return { rows, total: Number(row?.total ?? 0) }
+}
