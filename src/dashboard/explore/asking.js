@@ -10,7 +10,7 @@ import { askPatiently } from './patient.js'
  * Asks every part of a plan, each once, and again when told to or while it is being prepared. A part that leaves the plan is asked no more.
  * @param {readonly Part[]} plan
  * @param {string} key
- * @returns {{ parts: readonly AskedPart[], again: (path: string) => void }}
+ * @returns {{ parts: readonly AskedPart[], again: (...paths: readonly string[]) => void }}
  */
 export function useAnswers(plan, key) {
   const [answers, setAnswers] = useState(/** @type {Record<string, AskedPart['answer']>} */ ({}))
@@ -23,8 +23,9 @@ export function useAnswers(plan, key) {
     const leaving = new AbortController()
     const { signal } = leaving
     running.current.set(path, leaving)
-    // Uniswap V4 does not list a wallet's positions: they are looked for at first.
-    const triesMax = plan.find((part) => part.path === path)?.protocol === 'uniswap-v4' ? undefined : 1
+    const part = plan.find((each) => each.path === path)
+    // Neither contract lists what a wallet has: it is looked for at first.
+    const triesMax = part?.protocol === 'uniswap-v4' || part?.family === 'morpho' ? undefined : 1
     /** @param {AskedPart['answer']} answer */
     const onAnswer = (answer) => setAnswers((before) => ({ ...before, [path]: answer }))
     askPatiently(path, { key, signal, triesMax, onAnswer }).catch((error) => {
@@ -52,9 +53,9 @@ export function useAnswers(plan, key) {
   return {
     // An answer outlives its part only until the part is asked for again.
     parts: plan.map((part) => ({ ...part, answer: running.current.has(part.path) ? answers[part.path] : undefined })),
-    again(path) {
-      setAnswers((before) => ({ ...before, [path]: undefined }))
-      start(path)
+    again(...asked) {
+      setAnswers((before) => ({ ...before, ...Object.fromEntries(asked.map((path) => [path, undefined])) }))
+      for (const path of asked) start(path)
     },
   }
 }

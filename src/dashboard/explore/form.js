@@ -1,8 +1,10 @@
 import { shortened, walletFault } from '../lib/address.js'
+import { ask } from '../lib/api.js'
 import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
 import { counted } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
+import { ADVICE } from '../part/notice.js'
 
 /**
  * Asks for the wallet.
@@ -60,23 +62,32 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
   </form>`
 }
 
+/** What makes a key useless, and not only one request of it. */
+const KEY_FAULTS = ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'ORGANIZATION_NOT_FOUND', 'NO_ANSWER']
+
 /** Asks for the API key, which stays in this tab. @param {{ onKey: (key: string) => void }} props */
 export function KeyForm({ onKey }) {
   const [text, setText] = useState('')
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const id = useId()
-  const submit = (/** @type {Event} */ event) => {
+  const [isAsked, setAsked] = useState(false)
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     const key = text.trim()
-    if (!KEY_FORM.test(key)) setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
-    else onKey(key)
+    if (!KEY_FORM.test(key)) return setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
+    setAsked(true)
+    // The log of its organization is free, and says how much is left.
+    const answer = await ask('v1/usage/logs?limit=1', { key })
+    setAsked(false)
+    if (answer.ok || !KEY_FAULTS.includes(answer.code)) return onKey(key)
+    return setFault(`${answer.message}. ${ADVICE[answer.code]}`)
   }
   return html`<form class="ask large" onSubmit=${submit} novalidate>
     <label for=${id}>API key</label>
     <div class="ask-line">
       <input id=${id} class="mono" type="password" name="key" value=${text} placeholder="ws_sk_…" autocomplete="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="main">Use it</button>
+      <button type="submit" class="main" disabled=${isAsked}>Use it</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
     <p class="soft">It stays in this tab, goes to this service only, and is never part of a link.</p>

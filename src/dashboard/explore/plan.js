@@ -4,7 +4,7 @@ import { chainName, SOLANA } from '../lib/catalog.js'
 /**
  * One request of a view.
  * @typedef {object} Part
- * @property {'liquidity' | 'closed' | 'aave' | 'kamino' | 'obligation'} family
+ * @property {'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation'} family
  * @property {number} chainId
  * @property {string} path
  * @property {import('../lib/catalog.js').Protocol} [protocol] of liquidity
@@ -39,12 +39,16 @@ export function planOf(view, catalog, pages) {
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const asked = { wallet: view.wallet, ...past }
+  /** @param {'aave' | 'morpho'} family @param {readonly number[]} chains @param {string} route @param {Record<string, string>} [further] */
+  const lending = (family, chains, route, further = {}) =>
+    chains.map((chainId) => {
+      const query = { ...asked, chain_id: chainId, target_health_factor: view.target, ...further }
+      return part(family, chainId, `${route}?${queryOf(query)}`)
+    })
   return [
     ...liquidityParts(asked, evm, pages),
-    ...catalog.aaveChains.map((chainId) => {
-      const query = { ...asked, chain_id: chainId, target_health_factor: view.target, full: 'true' }
-      return part('aave', chainId, `v1/lending/aave-v3?${queryOf(query)}`)
-    }),
+    ...lending('aave', catalog.aaveChains, 'v1/lending/aave-v3', { full: 'true' }),
+    ...lending('morpho', catalog.morphoChains, 'v1/lending/morpho-blue'),
   ]
 }
 
@@ -74,6 +78,16 @@ function liquidityParts(asked, families, pages) {
 /** Chain of a part, and its family if the chain has several of a kind. @param {import('../lib/catalog.js').Catalog} catalog @param {Part} part */
 export function partName(catalog, { chainId, protocol }) {
   return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
+}
+
+/** @type {Readonly<Record<Part['family'], string>>} */
+export const FAMILY_NAMES = {
+  liquidity: 'Liquidity',
+  closed: 'Closed',
+  aave: 'Aave V3',
+  morpho: 'Morpho Blue',
+  kamino: 'Kamino',
+  obligation: 'Kamino, added',
 }
 
 /** The list, and each obligation that was added. @param {import('../lib/link.js').View} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */

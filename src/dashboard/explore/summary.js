@@ -3,16 +3,18 @@ import { isPositive, sumDollars } from '../lib/decimal.js'
 import { counted } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { Facts, Usd } from '../part/figure.js'
-import { partName } from './plan.js'
+import { FAMILY_NAMES, partName } from './plan.js'
 
 /**
  * What was found so far, added up, and how far the asking is.
- * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props
+ * @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props `waited`: what is being prepared
  */
-export function Summary({ parts, catalog, spent }) {
+export function Summary({ parts, waited, catalog, spent }) {
   const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
-  const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
+  const failed = parts.filter(
+    (part) => part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' && !waited.includes(part),
+  ).length
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
   const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
   const evm = parts.some(({ chainId }) => chainId !== SOLANA)
@@ -54,7 +56,7 @@ export function Summary({ parts, catalog, spent }) {
         ['Kamino obligations', obligations],
       ]} />`
     }
-    <${Progress} parts=${parts} catalog=${catalog} answered=${answered} />
+    <${Progress} parts=${parts} waited=${waited} catalog=${catalog} answered=${answered} />
   </section>`
 }
 
@@ -90,20 +92,11 @@ function figuresOf(parts) {
   }
 }
 
-/** @type {Record<string, string>} */
-const FAMILY_NAMES = {
-  liquidity: 'Liquidity',
-  closed: 'Closed',
-  aave: 'Aave V3',
-  kamino: 'Kamino',
-  obligation: 'Kamino, added',
-}
-
 /**
  * Every part with its state.
- * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
+ * @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
  */
-function Progress({ parts, catalog, answered }) {
+function Progress({ parts, waited, catalog, answered }) {
   const families = [...new Set(parts.map(({ family }) => family))]
   return html`<div class="progress">
     <p class="progress-line">
@@ -113,22 +106,30 @@ function Progress({ parts, catalog, answered }) {
     ${families.map(
       (family) => html`<p class="chips">
         <span class="chips-name">${FAMILY_NAMES[family]}</span>
-        ${parts
-          .filter((part) => part.family === family)
-          .map(
-            (part) =>
-              html`<span class=${classes('chip', stateOf(part).kind)}>${partName(catalog, part)}<i>${stateOf(part).text}</i></span>`,
-          )}
+        <${Chips} parts=${parts.filter((part) => part.family === family)} waited=${waited} catalog=${catalog} />
       </p>`,
     )}
   </div>`
+}
+
+/** Parts that failed are one chip: a notice names them. @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
+function Chips({ parts, waited, catalog }) {
+  const states = parts.map((part) => ({
+    name: partName(catalog, part),
+    ...(waited.includes(part) ? { kind: 'asking', text: 'being prepared' } : stateOf(part)),
+  }))
+  const failed = states.filter(({ kind }) => kind === 'failed')
+  const [first] = failed
+  return html`
+    ${states.filter(({ kind }) => kind !== 'failed').map(({ name, kind, text }) => html`<span class=${classes('chip', kind)}>${name}<i>${text}</i></span>`)}
+    ${first && html`<span class="chip failed">${failed.length === 1 ? first.name : `${failed.length} others`}<i>failed</i></span>`}`
 }
 
 /** Positions of an answer. @param {import('./plan.js').Part['family']} family @param {unknown} body */
 function countOf(family, body) {
   if (family === 'obligation') return 1
   const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
-  if (family !== 'aave' && family !== 'kamino') return list.pagination.total
+  if (!['aave', 'morpho', 'kamino'].includes(family)) return list.pagination.total
   return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length
 }
 

@@ -1,7 +1,7 @@
 import { html } from '../lib/view.js'
 
 /** What helps, by the code of an error. @type {Record<string, string>} */
-const ADVICE = {
+export const ADVICE = {
   INVALID_API_KEY: 'Check that the whole key was pasted. If it was revoked, ask for another one.',
   ACCOUNT_SUSPENDED:
     'The operator has suspended this organization. Its keys and credits work again once it is restored.',

@@ -56,9 +56,9 @@ const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
 
 /**
  * Obligations that a caller knows of, for when not all can be found: those of the link, and a form for further ones.
- * @param {{ lists: readonly AskedPart[], parts: readonly AskedPart[], context: import('../page.js').Context, setView: (view: import('../../lib/link.js').View) => void, again: (path: string) => void }} props
+ * @param {{ lists: readonly AskedPart[], parts: readonly AskedPart[], context: import('../page.js').Context, setView: (view: import('../../lib/link.js').View) => void }} props
  */
-export function KaminoAdded({ lists, parts, context, setView, again }) {
+export function KaminoAdded({ lists, parts, context, setView }) {
   const { view, catalog } = context
   const found = lists.flatMap(({ answer }) =>
     answer?.ok ? [/** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)] : [],
@@ -69,7 +69,7 @@ export function KaminoAdded({ lists, parts, context, setView, again }) {
     <div class="stack">
       ${view.kamino.map((pair) => {
         const mine = parts.filter(({ id }) => id === pair.split(':')[0])
-        return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} again=${again} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
+        return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
       })}
       ${
         markets !== undefined &&

@@ -4,8 +4,8 @@ import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
+import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
-import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { Assets } from './assets.js'
@@ -19,29 +19,19 @@ import { WhatIf } from './what_if_panel.js'
 /** @typedef {MorphoList['data'][number]['calculations'][number]} MorphoFigures */
 
 /**
- * All markets of Morpho Blue that the wallet has something in; the first time each chain's history is waited for.
- * @param {{ context: import('../page.js').Context }} props
+ * The markets of Morpho Blue on one chain that the wallet has something in.
+ * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context }} props
  */
-export function Morpho({ context }) {
-  return html`<section class="family" aria-label="Morpho Blue">
-    <div class="family-head"><h2>Morpho Blue</h2></div>
-    ${context.catalog.morphoChains.map((chainId) => html`<${MorphoChain} key=${chainId} chainId=${chainId} context=${context} />`)}
-  </section>`
-}
-
-/** @param {{ chainId: number, context: import('../page.js').Context }} props */
-function MorphoChain({ chainId, context }) {
-  const { view, catalog, key } = context
-  /** @type {Record<string, string>} */
-  const past = view.asOf === '' ? {} : { at_time: view.asOf }
-  const query = queryOf({ wallet: view.wallet, chain_id: chainId, target_health_factor: view.target, ...past })
-  const asked = usePatient(`v1/lending/morpho-blue?${query}`, key)
-  const chain = chainName(catalog, chainId)
+export function MorphoPart({ part: { answer, chainId }, context }) {
+  const { catalog } = context
+  if (answer === undefined || answer.ok === false) return null
+  const { data } = /** @type {MorphoList} */ (answer.body)
   return html`<div class="part">
-    <h3>${chain}</h3>
+    <h3>${chainName(catalog, chainId)}</h3>
     <div class="stack">
-      <${Patient} asked=${asked} what=${`Morpho Blue on ${chain}`} catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<MorphoList>} */ answer) => (answer.body.data.length === 0 ? html`<p class="soft">Nothing supplied or borrowed.</p>` : answer.body.data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`)))} />
+      ${data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`))}
     </div>
+    <${Proof} answer=${answer} catalog=${catalog} />
   </div>`
 }
 

@@ -2,7 +2,7 @@ import { shortened } from '../../lib/address.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
-import { Empty, Trouble, Waiting } from '../../part/notice.js'
+import { Empty, Waiting } from '../../part/notice.js'
 import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
 import { Receipt } from '../receipt.js'
@@ -37,7 +37,7 @@ function Yield({ data }) {
     ]} />`
 }
 
-/** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void, again: (path: string) => void }} Props */
+/** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
 
 /** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../bell/bell.js').Watched} */
 function watchedOf({ chain_id, wallet, obligation_address, market_address, health_factor }) {
@@ -52,18 +52,15 @@ function watchedOf({ chain_id, wallet, obligation_address, market_address, healt
 }
 
 /** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
-export function KaminoCard({ parts, context, onRemove, again }) {
+export function KaminoCard({ parts, context, onRemove }) {
   const [risk, earned] = parts
   const id = risk?.id ?? ''
   const failed = parts.find(({ answer }) => answer?.ok === false)
   /** @type {import('../../lib/shapes.d.ts').KaminoRisk | undefined} */
   const data = risk?.answer?.ok ? dataOf(risk.answer) : undefined
-  const retry = () => {
-    for (const { path, answer } of parts) if (answer?.ok === false) again(path)
-  }
   return html`<${Card} family="Kamino" place="Solana" kind="obligation" id=${id} onRemove=${onRemove}>
     ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${Waiting}>Asking Solana<//>`}
-    ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} onRetry=${retry} />`}
+    ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} />`}
     <div class="market-body">
       ${
         data &&
@@ -90,8 +87,8 @@ function dataOf({ body }) {
   return /** @type {{ data: Data }} */ (body).data
 }
 
-/** Nothing there is no error: the address may be of another chain, or the position closed. @param {{ failure: import('../../lib/api.js').Failure, onRetry: () => void }} props */
-function Problem({ failure, onRetry }) {
-  if (failure.code !== 'NOT_FOUND') return html`<${Trouble} failure=${failure} onRetry=${onRetry} />`
+/** Nothing there is no error: the address may be of another chain, or the position closed. Notices name what is. @param {{ failure: import('../../lib/api.js').Failure }} props */
+function Problem({ failure }) {
+  if (failure.code !== 'NOT_FOUND') return html`<p class="soft">Not read.</p>`
   return html`<${Empty} title="Nothing here">${failure.message}.<//>`
 }

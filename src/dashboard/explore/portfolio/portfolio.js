@@ -1,7 +1,7 @@
 import { chainName, SOLANA } from '../../lib/catalog.js'
 import { isPositive } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
-import { html } from '../../lib/view.js'
+import { html, useEffect } from '../../lib/view.js'
 import { Amount, Facts, Usd } from '../../part/figure.js'
 import { Table, words } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
@@ -17,14 +17,20 @@ const ROWS_MAX = 25
 
 /**
  * What the wallet is worth on all chains of its kind, and what of it is not counted.
- * @param {{ context: import('../page.js').Context }} props
+ * @param {{ context: import('../page.js').Context, round: number, isSaid: (failure: import('../../lib/api.js').Failure) => boolean }} props `round`: how often what failed was tried again; `isSaid`: whether a notice says already why it failed
  */
-export function Portfolio({ context }) {
+export function Portfolio({ context, round, isSaid }) {
   const { view, catalog, key } = context
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const query = queryOf({ wallet: view.wallet, ...past, allow_partial: 'true' })
   const balance = usePatient(`v1/portfolio/balance?${query}`, key)
+  const { answer, again } = balance
+  useEffect(() => {
+    const isWhole = answer?.ok && /** @type {Balance} */ (answer.body).data.unread.length === 0
+    if (round > 0 && answer !== undefined && !isWhole) again()
+  }, [round])
+  if (answer?.ok === false && !answer.unfinished && isSaid(answer)) return null
   return html`<section class="family" aria-label="Portfolio">
     <div class="family-head"><h2>Portfolio</h2></div>
     <div class="stack"><${Patient} asked=${balance} what="The portfolio" catalog=${catalog} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
@@ -41,7 +47,7 @@ function Worth({ balance, context, query }) {
       <h3>Net worth</h3>
       <p class="card-value"><${Usd} value=${balance.net_worth_usd} /></p>
     </header>
-    ${unread.map(({ chain_id, because }) => html`<p class="bad">${chainName(context.catalog, chain_id)} is not in it. ${because}</p>`)}
+    <${Unread} unread=${unread} catalog=${context.catalog} />
     <div class="sides">
       <${Facts} rows=${[
         ['In the wallet', html`<${Usd} value=${kinds.wallet_usd} />`],
@@ -66,6 +72,15 @@ function Worth({ balance, context, query }) {
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
     </details>
   </article>`
+}
+
+/** Chains that are not in the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
+function Unread({ unread, catalog }) {
+  const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
+  if (names.length === 0) return null
+  return html`<details class="as-table"><summary class="bad">${names.length === 1 ? `${names[0]} is` : `${names.length} chains are`} not in it</summary>
+    <ul>${unread.map(({ because }, index) => html`<li>${names[index]}: ${because}</li>`)}</ul>
+  </details>`
 }
 
 /** What was asked, in words. @param {Balance['data']['coverage']} coverage */
