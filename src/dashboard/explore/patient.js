@@ -34,7 +34,8 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
     return () => leaving.abort()
   }, [path, key, round])
   const again = () => {
-    setAnswer(undefined)
+    // What was read stays until more comes.
+    setAnswer((before) => (before?.ok ? before : undefined))
     setRound(round + 1)
   }
   return { answer, again }
