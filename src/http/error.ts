@@ -1,4 +1,12 @@
-import { AbortedError, CodedError, type ErrorCode, UnavailableError, UpstreamError } from '../lib/error.ts'
+import {
+  AbortedError,
+  CodedError,
+  type ErrorCode,
+  PendingError,
+  type Progress,
+  UnavailableError,
+  UpstreamError,
+} from '../lib/error.ts'
 
 /** Status of every error code. `INVALID_REQUEST` stands for every 4xx without a code of its own. */
 const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
@@ -56,13 +64,19 @@ export interface HttpFailure {
 export function failureOf(error: unknown, options: { readonly badGateway: boolean }): HttpFailure {
   if (error instanceof HttpError) return error
   if (error instanceof UnavailableError) {
-    return failed(error.code, error.message, { 'retry-after': String(error.retryAfterSec) })
+    const progress = error instanceof PendingError ? { 'x-progress': progressText(error.progress) } : {}
+    return failed(error.code, error.message, { 'retry-after': String(error.retryAfterSec), ...progress })
   }
   if (error instanceof UpstreamError && !options.badGateway) return failed('SERVICE_UNAVAILABLE', error.message)
   if (error instanceof CodedError) return failed(error.code, error.message)
   // The service ended the work: a caller who left gets no answer.
   if (error instanceof AbortedError) return failed('SERVICE_UNAVAILABLE', 'Cannot answer now')
   return failed('INTERNAL_ERROR', 'Cannot answer because of an internal error')
+}
+
+/** `percent=37, left=1234, unit=blocks`, a dictionary of RFC 9651; the percentage alone if no more is known. */
+function progressText({ percent, left }: Progress): string {
+  return `percent=${percent}${left === undefined ? '' : `, left=${left.count}, unit=${left.unit}`}`
 }
 
 function failed(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): HttpFailure {

@@ -53,9 +53,26 @@ export function isTold(error: unknown): boolean {
   return error instanceof ToldError || (error instanceof Error && error.cause !== undefined && isTold(error.cause))
 }
 
+/** How far a reading is that goes on by itself. */
+export interface Progress {
+  /** Whole, 0 to 100. */
+  readonly percent: number
+  /** How much is left, and of what; absent if nobody knows yet. */
+  readonly left?: { readonly count: number; readonly unit: 'blocks' | 'days' | 'ids' }
+}
+
 /** What was asked for is still being read, and goes on being read: a retry will find more of it. */
 export class PendingError extends UnavailableError {
   override readonly name = 'PendingError'
+  readonly progress: Progress
+
+  constructor(
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterSec?: number; readonly progress?: Progress } = {},
+  ) {
+    super(message, options)
+    this.progress = options.progress ?? { percent: 0 }
+  }
 }
 
 /** A dependency gave an unusable answer. Routes that do not list UPSTREAM_ERROR answer SERVICE_UNAVAILABLE. */

@@ -7,7 +7,7 @@ import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
 import { timeLimit, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore, StoredSnapshot } from './store.ts'
 import type { SnapshotTaker } from './take.ts'
@@ -188,11 +188,12 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
 function tooEarly(
   { startedMs, days: { wanted, taken } }: Flight,
   { wallet, nowMs }: { readonly wallet: Address; readonly nowMs: number },
-): UnavailableError {
+): PendingError {
   const percent = wanted === 0 ? 0 : Math.floor((100 * taken) / wanted)
   const leftSec = taken === 0 ? WAIT_MS / 1_000 : ((nowMs - startedMs) * (wanted - taken)) / taken / 1_000
   const done = wanted === 0 ? 'its first day is being found' : `${taken} of ${wanted} days are read (${percent} %)`
-  return new UnavailableError(`Cannot answer the snapshots of wallet ${wallet} yet: ${done}, ask again`, {
+  return new PendingError(`Cannot answer the snapshots of wallet ${wallet} yet: ${done}, ask again`, {
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(leftSec))),
+    progress: { percent, ...(wanted === 0 ? {} : { left: { count: wanted - taken, unit: 'days' } }) },
   })
 }

@@ -35,7 +35,7 @@ export function notBegun({ chain: { id, name } }: ChainClient): PendingError {
 /** Said if the request's time ends when all that is final is stored. */
 export function endMissing({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
   const message = `The history of chain ${id} (${name}) is being read: 100 % done up to block ${finalized.number}, which is final; the blocks after it are being read`
-  return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
+  return new PendingError(message, { retryAfterSec: RETRY_SEC.least, progress: { percent: 100 } })
 }
 
 /** Said if the request's time ends while final blocks are missing. */
@@ -45,5 +45,6 @@ export function notYet({ chain }: ChainClient, pace: Pace | undefined): PendingE
   const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
   return new PendingError(`The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done${left}`, {
     retryAfterSec,
+    progress: { percent, ...(blocks === undefined ? {} : { left: { count: blocks, unit: 'blocks' } }) },
   })
 }

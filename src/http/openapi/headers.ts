@@ -11,6 +11,10 @@ export const HEADERS = {
   'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
+  'X-Progress': header(
+    'string',
+    'Only while the answer is being prepared, which goes on by itself: `percent=37, left=1234, unit=blocks` (or `days`, `ids`), as far as it is known.',
+  ),
   'Idempotency-Replayed': header(
     'string',
     'Always `true`: the request was answered before, and is charged nothing now.',

@@ -63,7 +63,7 @@ const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   405: ['Allow'],
   415: ['Accept-Encoding'],
   429: ['Retry-After'],
-  503: ['Retry-After'],
+  503: ['Retry-After', 'X-Progress'],
 }
 
 function nameOf({ status, codes }: Failing): string {

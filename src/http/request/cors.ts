@@ -10,6 +10,7 @@ const EXPOSED = [
   'x-credits-remaining',
   'x-as-of',
   'x-snapshots-from',
+  'x-progress',
   'idempotency-replayed',
   'link',
   'x-total-count',

@@ -211,8 +211,11 @@ function mintMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError
 /** Said if there is no time left when all flows are known; what was priced is kept. */
 function pricesMissing({ client: { chain }, tokenId }: LifeQuestion, blocks: number, of: number): PendingError {
   const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
-  const done = `${Math.floor((100 * blocks) / of)} % done, ${(of - blocks).toLocaleString('en')} blocks left`
-  return new PendingError(`The history of ${where} is read; the prices of its flows are being read: ${done}`)
+  const [percent, count] = [Math.floor((100 * blocks) / of), of - blocks]
+  const done = `${percent} % done, ${count.toLocaleString('en')} blocks left`
+  return new PendingError(`The history of ${where} is read; the prices of its flows are being read: ${done}`, {
+    progress: { percent, left: { count, unit: 'blocks' } },
+  })
 }
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {

@@ -127,6 +127,9 @@ function keyOf({ block, logIndex }: StoredChange): string {
 
 /** Said if there is no time left when all changes are known; what was found is kept. */
 function amountsMissing(question: AmountsQuestion, done: number, of: number): PendingError {
-  const share = `${Math.floor((100 * done) / Math.max(1, of))} % done, ${(of - done).toLocaleString('en')} blocks left`
-  return new PendingError(`The history of ${nameOf(question)} is read; what its changes paid is being read: ${share}`)
+  const [percent, count] = [Math.floor((100 * done) / Math.max(1, of)), of - done]
+  const share = `${percent} % done, ${count.toLocaleString('en')} blocks left`
+  return new PendingError(`The history of ${nameOf(question)} is read; what its changes paid is being read: ${share}`, {
+    progress: { percent, left: { count, unit: 'blocks' } },
+  })
 }

@@ -196,7 +196,10 @@ export function createOwnedFinder(options: {
     const percent = Math.floor(100 - (100 * Number(state.rest)) / Math.max(1, Number(state.nextId)))
     return new PendingError(
       `The positions on chain ${chain.id} (${chain.name}) are being looked for: ${percent} % of ${state.nextId.toLocaleString('en')} ids done`,
-      { retryAfterSec: Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(left))) },
+      {
+        retryAfterSec: Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(left))),
+        progress: { percent, left: { count: Number(state.rest), unit: 'ids' } },
+      },
     )
   }
 
