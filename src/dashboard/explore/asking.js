@@ -23,12 +23,9 @@ export function useAnswers(plan, key) {
     const leaving = new AbortController()
     const { signal } = leaving
     running.current.set(path, leaving)
-    const part = plan.find((each) => each.path === path)
-    // Neither contract lists what a wallet has: it is looked for at first.
-    const triesMax = part?.protocol === 'uniswap-v4' || part?.family === 'morpho' ? undefined : 1
     /** @param {AskedPart['answer']} answer */
     const onAnswer = (answer) => setAnswers((before) => ({ ...before, [path]: answer }))
-    askPatiently(path, { key, signal, triesMax, onAnswer }).catch((error) => {
+    askPatiently(path, { key, signal, onAnswer }).catch((error) => {
       if (!signal.aborted) throw error
     })
   }

@@ -2,6 +2,7 @@ import { chainName } from '../lib/catalog.js'
 import { counted } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Trouble } from '../part/notice.js'
+import { isPrepared } from './patient.js'
 import { FAMILY_NAMES, partName } from './plan.js'
 
 /**
@@ -18,34 +19,19 @@ import { FAMILY_NAMES, partName } from './plan.js'
 
 /** @param {readonly AskedPart[]} parts @returns {Causes} */
 export function causesOf(parts) {
-  const failed = parts.flatMap((part) =>
-    part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' ? [{ ...part, answer: part.answer }] : [],
-  )
-  const [ofChains, ofAsking] = [true, false].map((is) => failed.filter(({ answer }) => answer.status >= 500 === is))
-  const away = new Set((ofChains ?? []).flatMap(({ chainId, answer }) => (isPrepared(answer) ? [] : [chainId])))
+  const failed = parts.flatMap((part) => {
+    const { answer } = part
+    return answer?.ok === false && answer.code !== 'NOT_FOUND' && !isPrepared(answer) ? [{ ...part, answer }] : []
+  })
   /** @type {Map<string, FailedPart[]>} */
   const asking = new Map()
-  for (const part of ofAsking ?? []) {
+  for (const part of failed) {
     const { status, code, message } = part.answer
+    if (status >= 500) continue
     const cause = status === 400 ? message : code
     asking.set(cause, [...(asking.get(cause) ?? []), part])
   }
-  return { asking: [...asking.values()], chains: (ofChains ?? []).filter(({ chainId }) => away.has(chainId)) }
-}
-
-/** True if the answer is being prepared, and is asked for again. @param {AskedPart['answer']} answer */
-function isPrepared(answer) {
-  return answer?.ok === false && 'unfinished' in answer && answer.unfinished === true
-}
-
-/**
- * Parts that are waited for on chains that answer.
- * @param {readonly AskedPart[]} parts
- * @param {Causes} causes
- */
-export function preparedOf(parts, { chains }) {
-  const away = new Set(chains.map(({ path }) => path))
-  return parts.filter(({ path, answer }) => isPrepared(answer) && !away.has(path))
+  return { asking: [...asking.values()], chains: failed.filter(({ answer }) => answer.status >= 500) }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { ask } from '../lib/api.js'
 import { pause } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
-import { Trouble, Waiting } from '../part/notice.js'
+import { Preparing, Skeleton, Trouble } from '../part/notice.js'
 import { Proof } from '../part/proof.js'
 
 /** How often an answer that is being prepared is asked for again. */
@@ -10,11 +10,16 @@ const WAIT_MAX_SEC = 15
 
 /**
  * @template [Body=unknown]
- * @typedef {import('../lib/api.js').Answer<Body> | (import('../lib/api.js').Failure & { unfinished?: boolean }) | undefined} Outcome
+ * @typedef {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure | undefined} Outcome
  */
 
+/** True if the answer is being prepared, and is asked for again. @param {Outcome} answer */
+export function isPrepared(answer) {
+  return answer?.ok === false && answer.progress !== undefined
+}
+
 /**
- * Asks, and asks again while the answer is being prepared (503 with the progress in its message).
+ * Asks, and asks again while the answer is being prepared.
  * @template [Body=unknown]
  * @param {string | undefined} path nothing is asked without
  * @param {string} key
@@ -42,7 +47,7 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
 }
 
 /**
- * Gives every answer, the last one without `unfinished`. Rejects only when `signal` fires.
+ * Gives every answer, the last one without progress. Rejects only when `signal` fires.
  * @template [Body=unknown]
  * @param {string} path
  * @param {{ key: string, signal: AbortSignal, triesMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
@@ -51,11 +56,9 @@ export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, on
   for (let tries = 1; ; tries++) {
     /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
     const found = await ask(path, { key, signal })
-    if (found.ok || found.status !== 503 || tries === triesMax) {
-      onAnswer(found)
-      return
-    }
-    onAnswer({ ...found, unfinished: true })
+    if (found.ok || !isPrepared(found)) return onAnswer(found)
+    if (tries === triesMax) return onAnswer({ ...found, progress: undefined })
+    onAnswer(found)
     await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
 }
@@ -65,8 +68,8 @@ export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, on
  * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../lib/api.js').Answer) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
  */
 export function Patient({ asked: { answer, again }, what, render, catalog }) {
-  if (answer === undefined) return html`<${Waiting}>${what}<//>`
-  if (!answer.ok && answer.unfinished) return html`<${Waiting}>${what}: ${answer.message}<//>`
+  if (answer === undefined) return html`<${Skeleton}>${what}<//>`
+  if (!answer.ok && answer.progress) return html`<${Preparing} what=${what} progress=${answer.progress} />`
   if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
   return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog} />`
 }

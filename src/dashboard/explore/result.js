@@ -1,16 +1,17 @@
 import { walletKind } from '../lib/address.js'
 import { html, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
-import { Empty, Waiting } from '../part/notice.js'
-import { Proof } from '../part/proof.js'
+import { Empty } from '../part/notice.js'
 import { useAnswers } from './asking.js'
-import { causesOf, Notices, preparedOf } from './causes.js'
+import { causesOf, Notices } from './causes.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
 import { LiquidityPart } from './liquidity/part.js'
-import { partName, planOf } from './plan.js'
+import { isPrepared } from './patient.js'
+import { planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
+import { Nowhere, Section } from './section.js'
 import { Summary } from './summary.js'
 
 /** @typedef {import('./asking.js').AskedPart} AskedPart */
@@ -27,7 +28,7 @@ export function Result({ context, setView, spent }) {
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const [round, setRound] = useState(0)
   const causes = causesOf(parts)
-  const waited = preparedOf(parts, causes)
+  const waited = parts.filter(({ answer }) => isPrepared(answer))
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
   const add = (/** @type {import('./plan.js').Place} */ place) => () =>
     setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
@@ -52,73 +53,45 @@ export function Result({ context, setView, spent }) {
   /** True if a notice says already why something else could not be read. */
   const isSaid = (/** @type {import('../lib/api.js').Failure} */ { code, status }) =>
     !isSettled || codes.has(code) || (status >= 500 && causes.chains.length === parts.length)
-  const section = { catalog, waited }
+  const target = html`<${Target} context=${context} setView=${setView} />`
+  /** Every family by its title: its parts, and how one of them is drawn. */
+  const families = [
+    {
+      title: 'Liquidity',
+      parts: [...of('liquidity'), ...of('closed')],
+      draw: (part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`,
+    },
+    {
+      title: 'Aave V3',
+      parts: of('aave'),
+      aside: target,
+      draw: (part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`,
+    },
+    {
+      title: 'Morpho Blue',
+      parts: of('morpho'),
+      draw: (part) => html`<${MorphoPart} key=${part.path} part=${part} context=${context} />`,
+    },
+    {
+      title: 'Kamino',
+      parts: of('kamino'),
+      aside: target,
+      draw: (part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`,
+    },
+  ]
   return html`
     ${notices}
     ${parts.length > 0 && html`<${Summary} parts=${parts} waited=${waited} catalog=${catalog} spent=${spent} />`}
     ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isSaid=${isSaid} />`}
-    ${
-      evm &&
-      html`
-      <${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} ...${section} nothing="No open liquidity positions">
-        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
-      <//>
-      <${Section} title="Aave V3" parts=${of('aave')} ...${section} nothing="Nothing supplied or borrowed" aside=${html`<${Target} context=${context} setView=${setView} />`}>
-        ${(part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`}
-      <//>`
-    }
-    ${
-      of('morpho').length > 0 &&
-      html`<${Section} title="Morpho Blue" parts=${of('morpho')} ...${section} nothing="Nothing supplied or borrowed">
-        ${(part) => html`<${MorphoPart} key=${part.path} part=${part} context=${context} />`}
-      <//>`
-    }
-    ${
-      !evm &&
-      of('liquidity').length > 0 &&
-      html`<${Section} title="Liquidity" parts=${[...of('liquidity'), ...of('closed')]} ...${section} nothing="No open liquidity positions">
-        ${(part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`}
-      <//>`
-    }
-    ${!evm && (catalog.kamino ? html`<${Kamino} of=${of} context=${context} setView=${setView} section=${section} />` : html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`)}
+    ${families.map(({ title, parts: mine, aside, draw }) => html`<${Section} key=${title} title=${title} parts=${mine} catalog=${catalog} aside=${aside}>${draw}<//>`)}
+    ${!evm && html`<${Solana} lists=${of('kamino')} added=${of('obligation')} context=${context} setView=${setView} />`}
+    <${Nowhere} families=${families} catalog=${catalog} />
   `
 }
 
 /** @param {{ family: string, protocol?: string, chainId: number }} place */
 function nameOf({ family, protocol, chainId }) {
   return `${family} ${protocol} ${chainId}`
-}
-
-/** @param {AskedPart} part */
-function isEmpty({ answer }) {
-  if (answer?.ok !== true) return false
-  const { data, counts } =
-    /** @type {{ data: readonly unknown[], counts?: import('../lib/shapes.d.ts').PositionCounts }} */ (answer.body)
-  return data.length === 0 && (counts?.total ?? 0) === 0 && (counts?.spams.length ?? 0) === 0
-}
-
-/**
- * A family: what was found, what is waited for, and where nothing was; nothing at all if all of it failed. Its child
- * draws a part.
- * @param {{ title: string, parts: readonly AskedPart[], waited: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, nothing: string, aside?: unknown, children: (part: AskedPart) => unknown }} props
- */
-function Section({ title, parts, waited, catalog, nothing, aside, children }) {
-  const empty = parts.filter(isEmpty)
-  const mine = waited.filter((part) => parts.includes(part))
-  if (mine.length === 0 && parts.length > 0 && parts.every(({ answer }) => answer?.ok === false)) return null
-  return html`<section class="family" aria-label=${title}>
-    <div class="family-head"><h2>${title}</h2>${aside}</div>
-    ${mine.map((part) => part.answer?.ok === false && html`<${Waiting}>${title} on ${partName(catalog, part)}: ${part.answer.message}<//>`)}
-    ${parts.filter((part) => !isEmpty(part)).map(children)}
-    ${empty.length === parts.length && html`<${Empty} title=${nothing} />`}
-    ${
-      empty.length > 0 &&
-      html`<details class="nothing-on">
-      <summary>Nothing on ${empty.map((part) => partName(catalog, part)).join(', ')}</summary>
-      ${empty.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog} />`)}
-    </details>`
-    }
-  </section>`
 }
 
 /** The health factor that safe amounts keep. @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props */
@@ -128,19 +101,20 @@ function Target({ context: { view }, setView }) {
 }
 
 /**
- * @param {{ of: (family: AskedPart['family']) => readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, section: { catalog: import('../lib/catalog.js').Catalog, waited: readonly AskedPart[] } }} props
+ * What is said of Solana besides what was found there.
+ * @param {{ lists: readonly AskedPart[], added: readonly AskedPart[], context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void }} props
  */
-function Kamino({ of, context, setView, section }) {
-  const { view } = context
-  if (view.asOf !== '')
+function Solana({ lists, added, context, setView }) {
+  const { view, catalog } = context
+  if (!catalog.kamino) {
+    return html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`
+  }
+  if (view.asOf !== '') {
     return html`<section class="family" aria-label="Kamino">
       <div class="family-head"><h2>Kamino</h2></div>
       <${Empty} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
         <p class="more"><button type="button" onClick=${() => setView({ ...view, asOf: '' })}>Look at now</button></p><//>
     </section>`
-  const lists = of('kamino')
-  return html`<${Section} title="Kamino" parts=${lists} ...${section} nothing="No obligations" aside=${html`<${Target} context=${context} setView=${setView} />`}>
-      ${(part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`}
-    <//>
-    <${KaminoAdded} lists=${lists} parts=${of('obligation')} context=${context} setView=${setView} />`
+  }
+  return html`<${KaminoAdded} lists=${lists} parts=${added} context=${context} setView=${setView} />`
 }

@@ -15,6 +15,7 @@ export function Summary({ parts, waited, catalog, spent }) {
   const failed = parts.filter(
     (part) => part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' && !waited.includes(part),
   ).length
+  const isAsked = answered < parts.length || waited.length > 0
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
   const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
   const evm = parts.some(({ chainId }) => chainId !== SOLANA)
@@ -23,7 +24,7 @@ export function Summary({ parts, waited, catalog, spent }) {
   )
   return html`<section class="summary" aria-label="Summary">
     <div class="total">
-      <p class="total-name">Liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} known=${wasAllRead} /></p>
+      <p class="total-name">Liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
@@ -35,24 +36,27 @@ export function Summary({ parts, waited, catalog, spent }) {
     ${
       evm &&
       html`<${Facts} rows=${[
-        ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
+        ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
         [
           'of it uncollected fees',
-          html`<${Sum} values=${fees} known=${wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)} />`,
+          html`<${Sum} values=${fees} isAsked=${isAsked} known=${wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)} />`,
         ],
         ...(isPositive(sumDollars(withdrawn))
           ? [['of it withdrawn, not collected', html`<${Usd} value=${sumDollars(withdrawn)} />`]]
           : []),
         ...(mixed.length > 0 ? [['of it either, not told apart', html`<${Usd} value=${sumDollars(mixed)} />`]] : []),
-        ['Aave collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('aave')} />`],
+        ['Aave collateral − debt', html`<${Sum} values=${netWorths} isAsked=${isAsked} known=${wasRead('aave')} />`],
       ]} />`
     }
     ${
       !evm &&
       html`<${Facts} rows=${[
-        ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
-        ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
-        ['Kamino collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('kamino')} />`],
+        ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
+        ['of it uncollected fees', html`<${Sum} values=${fees} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
+        [
+          'Kamino collateral − debt',
+          html`<${Sum} values=${netWorths} isAsked=${isAsked} known=${wasRead('kamino')} />`,
+        ],
         ['Kamino obligations', obligations],
       ]} />`
     }
@@ -60,9 +64,12 @@ export function Summary({ parts, waited, catalog, spent }) {
   </section>`
 }
 
-/** The sum of what was read; nothing read is no zero. @param {{ values: readonly string[], known: boolean }} props */
-function Sum({ values, known }) {
-  return known ? html`<${Usd} value=${sumDollars(values)} />` : html`<span class="absent">not read</span>`
+/** The sum of what was read; nothing read is no zero. @param {{ values: readonly string[], known: boolean, isAsked: boolean }} props */
+function Sum({ values, known, isAsked }) {
+  if (known) return html`<${Usd} value=${sumDollars(values)} />`
+  return isAsked
+    ? html`<i class="skeleton-figure"><span class="visually-hidden">being read</span></i>`
+    : html`<span class="absent">not read</span>`
 }
 
 /** @param {readonly import('./asking.js').AskedPart[]} parts */

@@ -26,6 +26,12 @@ import { pause } from './time.js'
  * @property {string} message
  * @property {string | undefined} requestId
  * @property {number | undefined} retryAfterSec
+ * @property {Progress} [progress] of an answer that is being prepared
+ */
+
+/**
+ * How far an answer is that is being prepared: percent, and how much is left if that is known.
+ * @typedef {{ percent: number, left?: { count: number, unit: string } }} Progress
  */
 
 const TRIES_MAX = 6
@@ -126,7 +132,19 @@ function refused(path, { status, headers }, text) {
     message: error.message ?? 'The answer is not one of this service: something stands between it and this page.',
     requestId: error.request_id,
     retryAfterSec: wait === null || Number.isNaN(Number(wait)) ? undefined : Number(wait),
+    ...progressOf(headers.get('x-progress')),
   }
+}
+
+/**
+ * `percent=37, left=1234, unit=blocks`
+ * @param {string | null} text
+ * @returns {{ progress?: Progress }}
+ */
+function progressOf(text) {
+  const [, percent, count, unit] = /^percent=(\d+)(?:, left=(\d+), unit=(\w+))?$/.exec(text ?? '') ?? []
+  if (percent === undefined) return {}
+  return { progress: { percent: Number(percent), ...(count && { left: { count: Number(count), unit } }) } }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { counted } from '../lib/time.js'
 import { html } from '../lib/view.js'
 
 /** What helps, by the code of an error. @type {Record<string, string>} */
@@ -62,4 +63,26 @@ export function Answered({ asked: { answer, again }, waiting, children }) {
 /** @param {{ children: unknown }} props */
 export function Waiting({ children }) {
   return html`<p class="waiting" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`
+}
+
+/** The place of something that is asked for, before anything is known of it. @param {{ children: unknown }} props what it is */
+export function Skeleton({ children }) {
+  return html`<div class="skeleton" role="status"><p>${children}</p><i></i><i></i><i></i></div>`
+}
+
+/**
+ * An answer that is being prepared: how far it is, in words and as a bar.
+ * @param {{ what: string, progress: import('../lib/api.js').Progress }} props
+ */
+export function Preparing({ what, progress: { percent, left } }) {
+  return html`<div class="preparing">
+    <p role="status">${what} <span class="soft">${progressText(percent, left)}</span></p>
+    <progress max="100" value=${percent === 0 ? undefined : percent} aria-label=${`${what}: how much is read`}></progress>
+  </div>`
+}
+
+/** @param {number} percent @param {import('../lib/api.js').Progress['left']} left */
+function progressText(percent, left) {
+  if (left !== undefined) return `${percent} % read, ${counted(left.count, left.unit.replace(/s$/, ''))} left`
+  return percent === 0 ? 'is being read for the first time' : `${percent} % read, the newest blocks are left`
 }

@@ -5,7 +5,7 @@ import { html, useEffect } from '../../lib/view.js'
 import { Amount, Facts, Usd } from '../../part/figure.js'
 import { Table, words } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
-import { Patient, usePatient } from '../patient.js'
+import { isPrepared, Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 import { Days } from './days.js'
 
@@ -30,7 +30,7 @@ export function Portfolio({ context, round, isSaid }) {
     const isWhole = answer?.ok && /** @type {Balance} */ (answer.body).data.unread.length === 0
     if (round > 0 && answer !== undefined && !isWhole) again()
   }, [round])
-  if (answer?.ok === false && !answer.unfinished && isSaid(answer)) return null
+  if (answer?.ok === false && !isPrepared(answer) && isSaid(answer)) return null
   return html`<section class="family" aria-label="Portfolio">
     <div class="family-head"><h2>Portfolio</h2></div>
     <div class="stack"><${Patient} asked=${balance} what="The portfolio" catalog=${catalog} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>

@@ -1,0 +1,68 @@
+import { html } from '../lib/view.js'
+import { Preparing, Skeleton } from '../part/notice.js'
+import { Proof } from '../part/proof.js'
+import { isPrepared } from './patient.js'
+import { partName } from './plan.js'
+
+/** @typedef {import('./asking.js').AskedPart} AskedPart */
+
+/** @param {AskedPart} part */
+function isEmpty({ answer }) {
+  if (answer?.ok !== true) return false
+  const { data, counts } =
+    /** @type {{ data: readonly unknown[], counts?: import('../lib/shapes.d.ts').PositionCounts }} */ (answer.body)
+  return data.length === 0 && (counts?.total ?? 0) === 0 && (counts?.spams.length ?? 0) === 0
+}
+
+/** True if there is something to show, or may be. @param {readonly AskedPart[]} parts */
+function hasSomething(parts) {
+  return parts.some(
+    (part) => part.answer === undefined || isPrepared(part.answer) || (part.answer.ok && !isEmpty(part)),
+  )
+}
+
+/**
+ * A family: what was found and what is waited for, and where nothing was; nothing at all if nothing was found. Its child
+ * draws a part.
+ * @param {{ title: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, children: (part: AskedPart) => unknown }} props
+ */
+export function Section({ title, parts, catalog, aside, children }) {
+  if (!hasSomething(parts)) return null
+  const empty = parts.filter(isEmpty)
+  const asked = parts.filter(({ answer }) => answer === undefined)
+  const found = parts.filter((part) => part.answer?.ok && !isEmpty(part))
+  return html`<section class="family" aria-label=${title}>
+    <div class="family-head"><h2>${title}</h2>${aside}</div>
+    ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${Preparing} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
+    ${found.map(children)}
+    ${asked.length > 0 && found.length === 0 && html`<${Skeleton}>Asking ${asked.map((part) => partName(catalog, part)).join(', ')}<//>`}
+    ${empty.length > 0 && html`<${Nothing} title=${`Nothing on ${named(empty, catalog)}`} parts=${empty} catalog=${catalog} />`}
+  </section>`
+}
+
+/**
+ * Families in which nothing was found, behind all others.
+ * @param {{ families: readonly { title: string, parts: readonly AskedPart[] }[], catalog: import('../lib/catalog.js').Catalog }} props
+ */
+export function Nowhere({ families, catalog }) {
+  const empty = families
+    .filter(({ parts }) => parts.length > 0 && !hasSomething(parts))
+    .map(({ title, parts }) => ({ title, parts: parts.filter(isEmpty) }))
+    .filter(({ parts }) => parts.length > 0)
+  if (empty.length === 0) return null
+  const names = empty.map(({ title, parts }) => `${title} (${named(parts, catalog)})`)
+  return html`<${Nothing} title=${`Nothing in ${names.join(', ')}`} parts=${empty.flatMap(({ parts }) => parts)} catalog=${catalog} />`
+}
+
+/** @param {readonly AskedPart[]} parts @param {import('../lib/catalog.js').Catalog} catalog */
+function named(parts, catalog) {
+  return parts.map((part) => partName(catalog, part)).join(', ')
+}
+
+/** Where nothing was, and how that was read. @param {{ title: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
+function Nothing({ title, parts, catalog }) {
+  return html`<details class="nothing-on">
+    <summary>${title}</summary>
+    ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog} />`)}
+  </details>`
+}
