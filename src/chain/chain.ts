@@ -13,6 +13,8 @@ export interface Chain {
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
+  /** Address of the site that shows what is on it, without a slash at its end; absent if none is known. */
+  readonly explorer?: string
   /** So many endpoints, 2 to 5, must give the same bytes. Absent: one is believed. */
   readonly quorum?: number
   /** Tried in order of health. They may hold secrets: never logged, never shown. */

@@ -70,11 +70,13 @@ function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {
 
 /** The OpenAPI document of these routes, without those that the configuration switches off. */
 export function openapiText(routes: readonly Route[], config: Config): string {
-  const { chains, publicUrl, operatorPort, featuresOff } = config
+  const { chains, solana, publicUrl, operatorPort, featuresOff } = config
   const names = Object.fromEntries(chains.map(({ id, name }) => [id, name]))
+  const sites = [...chains, { id: SOLANA_CHAIN_ID, explorer: solana.explorer }]
+  const explorers = Object.fromEntries(sites.flatMap(({ id, explorer }) => (explorer ? [[id, explorer]] : [])))
   const served = routes.filter(({ feature }) => feature === undefined || !featuresOff.includes(feature))
   const operatorApart = operatorPort !== undefined
-  return openapiDocument({ routes: served, examples, publicUrl, chains: names, operatorApart })
+  return openapiDocument({ routes: served, examples, publicUrl, chains: names, explorers, operatorApart })
 }
 
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */

@@ -7,7 +7,7 @@ import { parseKeys } from '../../src/service/receipt/keys.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
-import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
+import { audit, BROWSER, focused, overflow, stops, tabTo } from './browser.ts'
 import { DEAD_CHAIN } from './scene.ts'
 import { setStage } from './stage.ts'
 
@@ -99,6 +99,8 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await rows.count()).toBe(events.length)
     const exact = await rows.first().locator('.figure-all').allTextContents()
     expect(exact).toEqual([`${events[0].amount} ${events[0].asset.symbol}`, `${events[0].amountUSD} USD`])
+    const link = rows.first().getByRole('link')
+    expect(await link.getAttribute('href')).toBe(`https://etherscan.io/tx/${events[0].transactionHash}`)
   }
 
   /** A line for each chain, day by day, and its table. */
@@ -175,6 +177,13 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
         expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
       }
       expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
+      const pool = cards.nth(index).getByRole('link', { name: 'Pool on etherscan.io' })
+      const linked = await Promise.all(['href', 'rel', 'target'].map((name) => pool.getAttribute(name)))
+      expect(linked).toEqual([
+        `https://etherscan.io/address/${position.position_state.pool.id}`,
+        'noopener noreferrer',
+        '_blank',
+      ])
     }
     const proof = page.getByRole('region', { name: 'Liquidity' }).locator('.proof').first()
     expect(await proof.innerText()).toContain(`${15 * answer.data.length} credits`)
@@ -200,6 +209,10 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.keyboard.press('Tab')
     expect(await all.isVisible()).toBe(true)
     expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
+    // Arrow keys walk between the figures and links of a card.
+    await page.keyboard.press('End')
+    expect(await focused(page)).not.toContain('USD per')
+    expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
     await savesReceipt(page)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
@@ -246,6 +259,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
 
     await showsLendingByDay(page, wallets.everywhere)
     await showsPortfolioByDay(page, wallets.everywhere)
+    expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 90_000)

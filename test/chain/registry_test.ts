@@ -48,3 +48,10 @@ test('every native currency has the symbol, name and decimals that viem gives it
     expect([name, nativeCurrency?.name ?? nativeCurrency?.symbol]).toEqual([name, theirs?.name])
   }
 })
+
+test('every explorer is the one that viem names, and only Pharos has none', () => {
+  for (const { id, name, explorer } of CHAINS) {
+    expect([name, explorer]).toEqual([name, VIEM.get(id)?.blockExplorers?.default.url.replace(/\/$/, '')])
+  }
+  expect(CHAINS.filter(({ explorer }) => explorer === undefined).map(({ name }) => name)).toEqual(['Pharos'])
+})

@@ -34,6 +34,7 @@ const viemChain = v.object({
   blockTime: v.optional(v.number()),
   nativeCurrency: v.object({ symbol: v.string(), name: v.string(), decimals: v.number() }),
   rpcUrls: v.object({ default: v.object({ http: v.array(v.string()) }) }),
+  blockExplorers: v.optional(v.object({ default: v.object({ url: v.string() }) })),
 })
 
 /** Chains of `viem/chains` by id; of several that share one, the first. */

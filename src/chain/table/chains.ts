@@ -14,7 +14,7 @@ export const DEFAULT_CHAIN_IDS: readonly number[] = [1, 10, 56, 137, 8_453, 42_1
  *
  * Sources. Names, native currencies and endpoints: `viem/chains` 2.57 and DefiLlama's list of endpoints. Block times:
  * Uniswap's `sdk-core` and `viem/chains`, else `@gfxlabs/oku-chains` 1.12. Wrapped natives: Aave's address book,
- * `@morpho-org/morpho-ts` 2.8 and Oku. `test/chain/registry_test.ts` holds the table to those packages.
+ * `@morpho-org/morpho-ts` 2.8 and Oku. Explorers: `viem/chains`. `test/chain/registry_test.ts` holds the table to those packages.
  */
 export const CHAINS: readonly Chain[] = [
   {
@@ -29,6 +29,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 12_000,
     reuseMs: 12_000,
     finality: FINALIZED,
+    explorer: 'https://etherscan.io',
     rpcUrls: [
       'https://ethereum-rpc.publicnode.com',
       'https://eth.drpc.org',
@@ -48,6 +49,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://optimistic.etherscan.io',
     rpcUrls: [
       'https://mainnet.optimism.io',
       'https://optimism-rpc.publicnode.com',
@@ -67,6 +69,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://flare-explorer.flare.network',
     rpcUrls: ['https://flare-api.flare.network/ext/C/rpc', 'https://flare.drpc.org'],
   },
   {
@@ -81,6 +84,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.cronos.org',
     rpcUrls: ['https://evm.cronos.org', 'https://cronos-evm-rpc.publicnode.com', 'https://cronos.drpc.org'],
   },
   {
@@ -95,6 +99,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 33_000,
     reuseMs: 33_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.rsk.co',
     rpcUrls: ['https://public-node.rsk.co', 'https://rootstock.drpc.org'],
   },
   {
@@ -109,6 +114,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
+    explorer: 'https://www.teloscan.io',
     rpcUrls: ['https://rpc.telos.net'],
   },
   {
@@ -118,6 +124,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://xdcscan.com',
     rpcUrls: ['https://rpc.xdcrpc.com'],
   },
   {
@@ -127,6 +134,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 450,
     reuseMs: 450,
     finality: FINALIZED,
+    explorer: 'https://bscscan.com',
     rpcUrls: [
       'https://bsc-dataseed.bnbchain.org',
       'https://bsc-rpc.publicnode.com',
@@ -146,6 +154,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 5_000,
     reuseMs: 5_000,
     finality: FINALIZED,
+    explorer: 'https://gnosisscan.io',
     rpcUrls: ['https://rpc.gnosischain.com', 'https://gnosis.drpc.org', 'https://gnosis-rpc.publicnode.com'],
   },
   {
@@ -155,6 +164,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer-mainnet.thundercore.com',
     rpcUrls: ['https://mainnet-rpc.thundercore.com'],
   },
   {
@@ -164,6 +174,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.fuse.io',
     rpcUrls: ['https://rpc.fuse.io'],
   },
   {
@@ -178,6 +189,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://uniscan.xyz',
     rpcUrls: ['https://mainnet.unichain.org', 'https://unichain-rpc.publicnode.com', 'https://unichain.drpc.org'],
   },
   {
@@ -187,6 +199,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_750,
     reuseMs: 1_750,
     finality: FINALIZED,
+    explorer: 'https://polygonscan.com',
     rpcUrls: [
       'https://polygon-bor-rpc.publicnode.com',
       'https://polygon.drpc.org',
@@ -206,6 +219,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 400,
     reuseMs: 400,
     finality: FINALIZED,
+    explorer: 'https://monadscan.com',
     rpcUrls: ['https://rpc.monad.xyz', 'https://rpc1.monad.xyz', 'https://monad-mainnet.drpc.org'],
   },
   {
@@ -215,6 +229,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 630,
     reuseMs: 630,
     finality: FINALIZED,
+    explorer: 'https://sonicscan.org',
     rpcUrls: ['https://rpc.soniclabs.com', 'https://sonic.drpc.org'],
   },
   {
@@ -229,6 +244,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 5_000,
     reuseMs: 5_000,
     finality: FINALIZED,
+    explorer: 'https://redbelly.routescan.io',
     rpcUrls: ['https://governors.mainnet.redbelly.network'],
   },
   {
@@ -238,6 +254,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://pacific-explorer.manta.network',
     rpcUrls: ['https://pacific-rpc.manta.network/http'],
   },
   {
@@ -247,6 +264,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://www.oklink.com/xlayer',
     rpcUrls: ['https://xlayerrpc.okx.com', 'https://xlayer.drpc.org'],
   },
   {
@@ -256,6 +274,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://bttcscan.com',
     rpcUrls: ['https://rpc.bittorrentchain.io'],
   },
   {
@@ -265,6 +284,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://opbnb.bscscan.com',
     rpcUrls: ['https://opbnb-mainnet-rpc.bnbchain.org'],
   },
   {
@@ -274,6 +294,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://tac.blockscout.com',
     rpcUrls: ['https://rpc.ankr.com/tac', 'https://tac.drpc.org'],
   },
   {
@@ -283,6 +304,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://ftmscan.com',
     rpcUrls: ['https://250.rpc.thirdweb.com'],
   },
   {
@@ -297,6 +319,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://fraxscan.com',
     rpcUrls: ['https://rpc.frax.com', 'https://fraxtal.drpc.org', 'https://fraxtal.gateway.tenderly.co'],
   },
   {
@@ -311,6 +334,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://bobascan.com',
     rpcUrls: ['https://mainnet.boba.network'],
   },
   {
@@ -325,6 +349,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 30_000,
     reuseMs: 30_000,
     finality: FINALIZED,
+    explorer: 'https://filfox.info/en',
     rpcUrls: ['https://api.node.glif.io/rpc/v1'],
   },
   {
@@ -339,6 +364,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://worldscan.org',
     rpcUrls: [
       'https://worldchain-mainnet.g.alchemy.com/public',
       'https://worldchain-mainnet.gateway.tenderly.co',
@@ -352,6 +378,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
+    explorer: 'https://matchscan.io',
     rpcUrls: ['https://rpc.matchain.io'],
   },
   {
@@ -361,6 +388,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://eden.blockscout.com',
     rpcUrls: ['https://rpc.eden.gateway.fm'],
   },
   {
@@ -370,6 +398,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 700,
     reuseMs: 700,
     finality: FINALIZED,
+    explorer: 'https://stablescan.xyz',
     rpcUrls: ['https://rpc.stable.xyz', 'https://stable.drpc.org'],
   },
   {
@@ -379,6 +408,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://hyperevmscan.io',
     rpcUrls: ['https://rpc.hyperliquid.xyz/evm'],
   },
   {
@@ -393,6 +423,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.metis.io',
     rpcUrls: [
       'https://metis.rpc.hypersync.xyz',
       'https://metis-pokt.nodies.app',
@@ -407,6 +438,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://scan.coredao.org',
     rpcUrls: ['https://rpc.coredao.org'],
   },
   {
@@ -421,6 +453,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://blockscout.lisk.com',
     rpcUrls: ['https://rpc.api.lisk.com', 'https://lisk.drpc.org', 'https://lisk.gateway.tenderly.co'],
   },
   {
@@ -435,6 +468,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://moonscan.io',
     rpcUrls: ['https://rpc.api.moonbeam.network'],
   },
   {
@@ -444,6 +478,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 400,
     reuseMs: 400,
     finality: FINALIZED,
+    explorer: 'https://seiscan.io',
     rpcUrls: ['https://evm-rpc.sei-apis.com', 'https://sei.drpc.org'],
   },
   {
@@ -467,6 +502,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.metall2.com',
     rpcUrls: ['https://rpc.metall2.com'],
   },
   {
@@ -481,6 +517,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://soneium.blockscout.com',
     rpcUrls: ['https://rpc.soneium.org', 'https://soneium.drpc.org'],
   },
   {
@@ -495,6 +532,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
+    explorer: 'https://phoenix.lightlink.io',
     rpcUrls: ['https://replicator.phoenix.lightlink.io/rpc/v1'],
   },
   {
@@ -504,6 +542,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 3_000,
     reuseMs: 3_000,
     finality: FINALIZED,
+    explorer: 'https://app.roninchain.com',
     rpcUrls: ['https://api.roninchain.com/rpc'],
   },
   {
@@ -513,6 +552,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://kavascan.com',
     rpcUrls: ['https://evm.kava.io'],
   },
   {
@@ -527,6 +567,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 3_000,
     reuseMs: 3_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.goat.network',
     rpcUrls: ['https://rpc.goat.network'],
   },
   {
@@ -541,6 +582,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.morphl2.io',
     rpcUrls: ['https://rpc.morphl2.io', 'https://morph.drpc.org'],
   },
   {
@@ -550,6 +592,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
+    explorer: 'https://explore.tempo.xyz',
     rpcUrls: ['https://rpc.tempo.xyz'],
   },
   {
@@ -564,6 +607,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://mega.etherscan.io',
     rpcUrls: ['https://mainnet.megaeth.com/rpc', 'https://megaeth.drpc.org'],
   },
   {
@@ -578,6 +622,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 100,
     reuseMs: 100,
     finality: FINALIZED,
+    explorer: 'https://robinhoodchain.blockscout.com',
     rpcUrls: [
       'https://rpc.mainnet.chain.robinhood.com',
       'https://rpc.ordofi.network',
@@ -591,6 +636,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://mantlescan.xyz',
     rpcUrls: ['https://rpc.mantle.xyz', 'https://mantle-rpc.publicnode.com', 'https://mantle.drpc.org'],
   },
   {
@@ -600,6 +646,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
+    explorer: 'https://explorer.arc.io',
     rpcUrls: ['https://rpc.mainnet.arc.io', 'https://rpc.blockdaemon.mainnet.arc.io'],
   },
   {
@@ -609,6 +656,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://sagaevm.sagaexplorer.io',
     rpcUrls: ['https://sagaevm.jsonrpc.sagarpc.io'],
   },
   {
@@ -618,6 +666,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://nibiscan.io',
     rpcUrls: ['https://evm-rpc.nibiru.fi'],
   },
   {
@@ -627,6 +676,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://zetascan.com',
     rpcUrls: ['https://zetachain-evm.blockpi.network/v1/rpc/public'],
   },
   {
@@ -641,6 +691,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://kaiascan.io',
     rpcUrls: ['https://public-en.node.kaia.io', 'https://klaytn.drpc.org'],
   },
   {
@@ -655,6 +706,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://basescan.org',
     rpcUrls: [
       'https://mainnet.base.org',
       'https://base-rpc.publicnode.com',
@@ -674,6 +726,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://plasmascan.to',
     rpcUrls: ['https://rpc.plasma.to', 'https://plasma.drpc.org'],
   },
   {
@@ -683,6 +736,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.haqq.network',
     rpcUrls: ['https://rpc.eth.haqq.network'],
   },
   {
@@ -692,6 +746,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://chainscan.0g.ai',
     rpcUrls: ['https://evmrpc.0g.ai'],
   },
   {
@@ -706,6 +761,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://modescan.io',
     rpcUrls: ['https://mainnet.mode.network', 'https://mode.drpc.org', 'https://mode.gateway.tenderly.co'],
   },
   {
@@ -720,6 +776,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 250,
     reuseMs: 250,
     finality: FINALIZED,
+    explorer: 'https://arbiscan.io',
     rpcUrls: [
       'https://arb1.arbitrum.io/rpc',
       'https://arbitrum-one-rpc.publicnode.com',
@@ -734,6 +791,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://nova.arbiscan.io',
     rpcUrls: ['https://nova.arbitrum.io/rpc'],
   },
   {
@@ -743,6 +801,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://celoscan.io',
     rpcUrls: ['https://forno.celo.org', 'https://celo.drpc.org'],
   },
   {
@@ -752,6 +811,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 4_830,
     reuseMs: 4_830,
     finality: FINALIZED,
+    explorer: 'https://explorer.etherlink.com',
     rpcUrls: ['https://node.mainnet.etherlink.com'],
   },
   {
@@ -766,6 +826,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 12_000,
     reuseMs: 12_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.hemi.xyz',
     rpcUrls: ['https://rpc.hemi.network/rpc', 'https://hemi.drpc.org'],
   },
   {
@@ -780,6 +841,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://snowtrace.io',
     rpcUrls: [
       'https://api.avax.network/ext/bc/C/rpc',
       'https://avalanche-c-chain-rpc.publicnode.com',
@@ -799,6 +861,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.inkonchain.com',
     rpcUrls: ['https://rpc-gel.inkonchain.com', 'https://rpc-qnd.inkonchain.com', 'https://ink.drpc.org'],
   },
   {
@@ -813,6 +876,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://lineascan.build',
     rpcUrls: ['https://rpc.linea.build', 'https://linea.drpc.org', 'https://linea-rpc.publicnode.com'],
   },
   {
@@ -822,6 +886,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.gobob.xyz',
     rpcUrls: ['https://rpc.gobob.xyz'],
   },
   {
@@ -836,6 +901,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://blastscan.io',
     rpcUrls: [
       'https://rpc.blast.io',
       'https://blast-rpc.publicnode.com',
@@ -855,6 +921,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.plume.org',
     rpcUrls: ['https://rpc.plume.org', 'https://plume.drpc.org'],
   },
   {
@@ -869,6 +936,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://taikoscan.io',
     rpcUrls: ['https://rpc.mainnet.taiko.xyz'],
   },
   {
@@ -878,6 +946,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://www.btrscan.com',
     rpcUrls: ['https://rpc.bitlayer.org'],
   },
   {
@@ -892,6 +961,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 3_000,
     reuseMs: 3_000,
     finality: FINALIZED,
+    explorer: 'https://scrollscan.com',
     rpcUrls: ['https://rpc.scroll.io', 'https://scroll.drpc.org'],
   },
   {
@@ -906,6 +976,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://gensyn-mainnet.explorer.alchemy.com',
     rpcUrls: ['https://gensyn-mainnet.g.alchemy.com/public'],
   },
   {
@@ -920,6 +991,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://katanascan.com',
     rpcUrls: ['https://rpc.katana.network', 'https://katana.drpc.org'],
   },
   {
@@ -934,6 +1006,7 @@ export const CHAINS: readonly Chain[] = [
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
+    explorer: 'https://explorer.zora.energy',
     rpcUrls: ['https://rpc.zora.energy', 'https://zora.drpc.org'],
   },
   {
@@ -948,6 +1021,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://cornscan.io',
     rpcUrls: ['https://21000000.rpc.thirdweb.com'],
   },
   {
@@ -957,6 +1031,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://explorer.harmony.one',
     rpcUrls: ['https://1666600000.rpc.thirdweb.com', 'https://harmony-0.drpc.org'],
   },
   {
@@ -966,6 +1041,7 @@ export const CHAINS: readonly Chain[] = [
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
+    explorer: 'https://elated-tan-skat.explorer.mainnet.skalenodes.com',
     rpcUrls: ['https://mainnet.skalenodes.com/v1/elated-tan-skat'],
   },
 ]

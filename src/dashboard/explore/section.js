@@ -1,5 +1,6 @@
 import { html } from '../lib/view.js'
 import { Preparing, Skeleton } from '../part/notice.js'
+import { explorerName, Out } from '../part/out.js'
 import { Proof } from '../part/proof.js'
 import { isPrepared } from './patient.js'
 import { partName } from './plan.js'
@@ -57,6 +58,18 @@ export function Nowhere({ families, catalog }) {
 /** @param {readonly AskedPart[]} parts @param {import('../lib/catalog.js').Catalog} catalog */
 function named(parts, catalog) {
   return parts.map((part) => partName(catalog, part)).join(', ')
+}
+
+/**
+ * Heading of what was found on one chain, with the wallet as the chain's explorer shows it.
+ * @param {{ part: AskedPart, context: import('./page.js').Context, children?: unknown }} props
+ */
+export function PartHead({ part, context: { catalog, view }, children }) {
+  const site = explorerName(catalog, part.chainId)
+  return html`<div class="part-head">
+    <h3>${partName(catalog, part)}${children}</h3>
+    ${site && html`<${Out} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="The wallet">${site}<//>`}
+  </div>`
 }
 
 /** Where nothing was, and how that was read. @param {{ title: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */

@@ -4,6 +4,7 @@ import { send } from './api.js'
  * What this service can be asked, read from its OpenAPI document.
  * @typedef {object} Catalog
  * @property {ReadonlyMap<number, string>} names of chains
+ * @property {ReadonlyMap<number, string>} explorers addresses of the sites that show what is on them
  * @property {readonly Liquidity[]} liquidity
  * @property {readonly number[]} aaveChains
  * @property {readonly number[]} morphoChains
@@ -38,7 +39,7 @@ import { send } from './api.js'
  * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly 'x-chain-ids'?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
  * @typedef {Operation & { readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: { readonly properties?: { readonly family?: { readonly enum?: readonly string[] } } } } } } }} Change
  * @typedef {{ readonly get?: Operation, readonly post?: Change }} Path
- * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
+ * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>>, readonly 'x-explorers'?: Readonly<Record<string, string>> }} Document
  */
 
 const PORTFOLIO = '/v1/portfolio/balance'
@@ -55,12 +56,10 @@ export async function readCatalog() {
   /** @type {import('./api.js').Answer<Document> | import('./api.js').Failure} */
   const answer = await send('openapi.json', { cache: 'no-cache' })
   if (!answer.ok) return answer
-  const { paths = {}, 'x-chains': names = {} } = answer.body
+  const { paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} } = answer.body
   return {
-    names: new Map([
-      [SOLANA, 'Solana'],
-      ...Object.entries(names).map(([id, name]) => /** @type {[number, string]} */ ([Number(id), name])),
-    ]),
+    names: new Map([[SOLANA, 'Solana'], ...byNumber(names)]),
+    explorers: new Map(byNumber(explorers)),
     liquidity: PROTOCOLS.flatMap((protocol) => liquidityIn(paths, protocol)),
     aaveChains: chainsOf(paths[AAVE]),
     morphoChains: chainsOf(paths[MORPHO]),
@@ -129,6 +128,11 @@ function creditsIn(paths) {
 function creditsOf(path, parameter, value) {
   const { credits = 0, instead = [] } = path?.get?.['x-charge'] ?? {}
   return instead.find((each) => each.parameter === parameter && each.value === value)?.credits ?? credits
+}
+
+/** @param {Readonly<Record<string, string>>} record @returns {[number, string][]} */
+function byNumber(record) {
+  return Object.entries(record).map(([id, value]) => [Number(id), value])
 }
 
 /**

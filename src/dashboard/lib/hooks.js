@@ -21,6 +21,25 @@ export function useWidth() {
 }
 
 /**
+ * Whether an element is wider than its place, followed: then it must be reached by keyboard to be scrolled.
+ * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
+ */
+export function useOverflow() {
+  const ref = useRef(/** @type {HTMLDivElement | null} */ (null))
+  const [isCut, setCut] = useState(false)
+  useLayoutEffect(() => {
+    const element = ref.current
+    if (element === null) return undefined
+    const measure = () => setCut(element.scrollWidth > element.clientWidth)
+    measure()
+    const observer = new ResizeObserver(measure)
+    for (const each of [element, ...element.children]) observer.observe(each)
+    return () => observer.disconnect()
+  }, [])
+  return [ref, isCut]
+}
+
+/**
  * Whether an element has been scrolled to.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
  */

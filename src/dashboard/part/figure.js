@@ -1,4 +1,5 @@
 import { dollars, isNegative, isPositive, percent, percentOfRatio, signedDollars, significant } from '../lib/decimal.js'
+import { useRove } from '../lib/rove.js'
 import { classes, html } from '../lib/view.js'
 import { useCopy } from './copy.js'
 
@@ -8,8 +9,9 @@ import { useCopy } from './copy.js'
  */
 function Figure({ exact, unit = '', children, ...rest }) {
   const [state, copy] = useCopy(exact)
+  const rove = useRove()
   const all = state === 'done' ? 'Copied' : state === 'failed' ? 'Cannot copy here' : `${exact}${unit}`
-  return html`<button type="button" class=${classes('figure', rest.class)} onClick=${copy}>
+  return html`<button ...${rove} type="button" class=${classes('figure', rest.class)} onClick=${copy}>
     ${children}<span class="figure-all" role="status">${all}</span>
   </button>`
 }

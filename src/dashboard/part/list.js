@@ -1,3 +1,4 @@
+import { useOverflow } from '../lib/hooks.js'
 import { counted } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Answered } from './notice.js'
@@ -7,7 +8,8 @@ import { Answered } from './notice.js'
  * @param {{ label: string, columns: readonly unknown[], class?: string, children: unknown }} props `columns`: names, or cells as they are
  */
 export function Table({ label, columns, children, ...rest }) {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label=${label}><table class=${rest.class}>
+  const [ref, isCut] = useOverflow()
+  return html`<div class="scroll" ref=${ref} tabindex=${isCut ? 0 : undefined} role="group" aria-label=${label}><table class=${rest.class}>
     <thead><tr>${columns.map((name) => (typeof name === 'string' ? html`<th scope="col">${name}</th>` : name))}</tr></thead>
     <tbody>${children}</tbody>
   </table></div>`

@@ -2,6 +2,7 @@ import { chainName, SOLANA } from '../lib/catalog.js'
 import { counted } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Copy } from './copy.js'
+import { Fold } from './fold.js'
 
 /**
  * Where figures come from: their blocks, what they cost, how long they took, and the call that gives the same.
@@ -27,8 +28,7 @@ export function Proof({ answer, catalog, children }) {
 function Curl({ path }) {
   const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
   const command = `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`
-  return html`<details class="curl">
-    <summary>curl</summary>
+  return html`<${Fold} class="curl" title="curl">
     <div><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>
-  </details>`
+  <//>`
 }

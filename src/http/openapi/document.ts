@@ -38,6 +38,8 @@ export function openapiDocument(options: {
   readonly publicUrl?: string | undefined
   /** Names of the chains that are served, by id. */
   readonly chains?: Readonly<Record<string, string>>
+  /** Sites that show what is on them, by id. */
+  readonly explorers?: Readonly<Record<string, string>>
   /** True if the operator's pages are served elsewhere. @default false */
   readonly operatorApart?: boolean
 }): string {
@@ -52,6 +54,7 @@ export function openapiDocument(options: {
     servers: [{ url: publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
     'x-chains': options.chains ?? {},
+    'x-explorers': options.explorers ?? {},
     paths: { ...routePaths, ...(options.operatorApart ? PUBLIC_PAGE_PATHS : PAGE_PATHS) },
     components: {
       securitySchemes: {

@@ -27,7 +27,12 @@ interface SolanaConfig {
   readonly slotMs: number
   /** Where prices come from. */
   readonly priceMarket: PriceMarket
+  /** Address of the site that shows what is on it. */
+  readonly explorer: string
 }
+
+/** The one of the Solana Foundation. */
+const SOLANA_EXPLORER = 'https://explorer.solana.com'
 
 /** The network's target. */
 const SLOT_MS = 400
@@ -112,10 +117,10 @@ function quorumMistake({ id, rpcUrls, quorum = 1 }: FinanceChain): string[] {
 
 /** Solana as the file describes it, with mainnet's values for the rest. */
 function solanaFrom(row: SolanaRow): SolanaConfig {
-  const { slotMs = SLOT_MS, maxSlotAgeSec } = row
+  const { slotMs = SLOT_MS, maxSlotAgeSec, explorer = SOLANA_EXPLORER } = row
   const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
   const rpcUrls = row.rpcUrls ?? SOLANA_RPC_URLS
-  return { rpcUrls, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec, priceMarket: priceMarketOf(row) }
+  return { rpcUrls, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec, priceMarket: priceMarketOf(row), explorer }
 }
 
 /** Ids in plain digits, at least one; undefined for anything else. */

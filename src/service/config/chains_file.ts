@@ -73,6 +73,13 @@ function areOpened(rows: readonly { readonly token: Address; readonly of: Addres
   })
 }
 
+/** Site that shows what is on a chain: pages link to its `/address/…` and `/tx/…`. */
+const explorer = v.pipe(
+  v.string(),
+  v.check(isHttpUrl, 'expected an address that begins with https:// or http://'),
+  v.transform((url) => url.replace(/\/+$/, '')),
+)
+
 const chainEntries = {
   id: v.pipe(wholeFrom(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
@@ -104,6 +111,7 @@ const chainEntries = {
       ),
     }),
   ),
+  explorer: v.optional(explorer),
   nativeSymbol: v.optional(
     v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,16}$/, 'expected 1 to 16 printable characters without spaces')),
   ),
@@ -115,6 +123,7 @@ const solanaEntries = {
   rpcUrls: v.optional(rpcUrls),
   maxSlotAgeSec: v.optional(wholeFrom(1)),
   slotMs: v.optional(v.pipe(wholeFrom(100), v.maxValue(10_000))),
+  explorer: v.optional(explorer),
   ...kaminoEntries,
 }
 
@@ -189,6 +198,7 @@ export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): 
   // 0 says that the block time is not known.
   const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
+  const site = row.explorer ?? builtIn?.explorer
   return {
     id,
     name,
@@ -199,6 +209,7 @@ export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): 
     reuseMs: row.reuseMs ?? row.blockTimeMs ?? builtIn?.reuseMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
+    ...(site === undefined ? {} : { explorer: site }),
     prices,
     tokens: tokenListOf({ id, ...nativeCurrency, prices }, ownTokens(row)),
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],

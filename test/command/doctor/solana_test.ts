@@ -19,7 +19,13 @@ afterAll(() => double.stop(), 60_000)
 async function examined(): Promise<Record<string, string>> {
   const asked = { clock: systemClock, fetch, log: silentLog, signal: new AbortController().signal }
   const findings = await examineSolana(
-    { rpcUrls: [double.url], maxSlotAgeSec: 60, slotMs: 400, priceMarket: priceMarketOf() },
+    {
+      rpcUrls: [double.url],
+      maxSlotAgeSec: 60,
+      slotMs: 400,
+      explorer: 'https://explorer.solana.com',
+      priceMarket: priceMarketOf(),
+    },
     0,
     asked,
   )

@@ -1,8 +1,8 @@
-import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
 import { Receipt } from '../receipt.js'
+import { PartHead } from '../section.js'
 import { LendingCard } from './card.js'
 import { MarketHistory } from './history.js'
 import { aaveLegs } from './legs.js'
@@ -29,7 +29,7 @@ export function AavePart({ part, context }) {
     value: healthFactor,
   })
   return html`<div class="part">
-    <h3>${chainName(context.catalog, chainId)}</h3>
+    <${PartHead} part=${part} context=${context} />
     <div class="stack">
       ${data.map((result) =>
         result.positions.map(

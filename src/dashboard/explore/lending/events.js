@@ -1,4 +1,5 @@
 import { ask } from '../../lib/api.js'
+import { chainName } from '../../lib/catalog.js'
 import { significant } from '../../lib/decimal.js'
 import { useLoaded } from '../../lib/hooks.js'
 import { counted, momentText, secondsOf } from '../../lib/time.js'
@@ -6,6 +7,7 @@ import { html, useState } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
 import { Table } from '../../part/list.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
+import { Out } from '../../part/out.js'
 import { usePatient } from '../patient.js'
 
 const PAGE_SIZE = 25
@@ -97,8 +99,8 @@ export function eventText({ type, amount, asset }) {
   return `${VERBS[type] ?? type} ${significant(amount)} ${asset.symbol}`
 }
 
-/** @param {{ events: AskedEvents, chain: string }} props */
-export function Events({ events: { answer, rows, later, isPast, search }, chain }) {
+/** @param {{ events: AskedEvents, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
+export function Events({ events: { answer, rows, later, isPast, search }, chainId, catalog }) {
   if (!answer?.ok) return null
   const { page, total } = answer.body.pagination
   const pages = pagesOf(answer.body)
@@ -113,8 +115,10 @@ export function Events({ events: { answer, rows, later, isPast, search }, chain 
   const ofThese = total - (page - 1) * PAGE_SIZE - later
   return html`<${Table} label="Events" class="events" columns=${['When', 'What', 'Amount', 'Value then']}>
       ${rows.map(
-        (event) => html`<tr title=${`${chain} block ${event.blockNumber}, ${event.transactionHash}`}>
-          <td>${momentText(event.timestamp)}</td>
+        (
+          event,
+        ) => html`<tr title=${`${chainName(catalog, chainId)} block ${event.blockNumber}, ${event.transactionHash}`}>
+          <td><${Out} catalog=${catalog} chainId=${chainId} kind="tx" id=${event.transactionHash} label=${`Transaction of ${momentText(event.timestamp)}`}>${momentText(event.timestamp)}<//></td>
           <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
           <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
           <td><${Usd} value=${event.amountUSD} /></td>

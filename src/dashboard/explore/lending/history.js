@@ -1,10 +1,10 @@
-import { chainName } from '../../lib/catalog.js'
 import { dollars } from '../../lib/decimal.js'
 import { useNear } from '../../lib/hooks.js'
 import { counted, dayText, secondsOf } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart.js'
 import { axisDollars, axisNumber } from '../../part/chart_scale.js'
+import { Fold } from '../../part/fold.js'
 import { Table } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
 import { Patient, usePatient } from '../patient.js'
@@ -27,7 +27,7 @@ export function MarketHistory({ chainId, marketId, context }) {
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
     ${catalog.snapshots && html`<${Patient} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} catalog=${catalog} />`}
-    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
+    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} catalog=${catalog} />`}
   </div>`
 }
 
@@ -56,9 +56,9 @@ function Series({ rows, since, events, isPast }) {
       },
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
-    <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>
+    <${Fold} class="as-table" title=${`${counted(rows.length, 'day')} as a table`}>
       <${Table} label="Daily series" columns=${['Midnight (UTC)', 'Net worth', 'Collateral', 'Debt', 'Health']}>
         ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.collateral_usd)}</td><td>${dollars(row.debt_usd)}</td><td>${row.health_factor}</td></tr>`)}
       <//>
-    </details>`
+    <//>`
 }

@@ -1,10 +1,12 @@
 import { BASE58_ADDRESS, shortened } from '../../lib/address.js'
-import { chainName, SOLANA } from '../../lib/catalog.js'
+import { SOLANA } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
+import { Out } from '../../part/out.js'
 import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
 import { AddForm } from '../form.js'
+import { PartHead } from '../section.js'
 import { LendingCard } from './card.js'
 import { kaminoLegs } from './legs.js'
 import { KaminoCard } from './other.js'
@@ -18,16 +20,17 @@ const SIDES = 'Of an obligation each side moves as a whole; debt is counted as K
  * The obligations on Kamino that were found from the wallet.
  * @param {{ part: AskedPart, context: import('../page.js').Context }} props
  */
-export function KaminoPart({ part: { answer, chainId }, context }) {
+export function KaminoPart({ part, context }) {
+  const { answer } = part
   if (answer === undefined || answer.ok === false) return null
   const { data } = /** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)
   return html`<div class="part">
-    <h3>${chainName(context.catalog, chainId)}</h3>
+    <${PartHead} part=${part} context=${context} />
     <div class="stack">
       ${data.map((result) =>
         result.positions.map(
           (position, index) =>
-            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} />`} bell=${html`<${Bell} watched=${watchedOf(position, result.wallet)} context=${context} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
+            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} catalog=${context.catalog} />`} bell=${html`<${Bell} watched=${watchedOf(position, result.wallet)} context=${context} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
         ),
       )}
     </div>
@@ -47,9 +50,9 @@ function watchedOf({ obligation_address: obligation, marketId, healthFactor }, w
   }
 }
 
-/** @param {{ id: string }} props */
-function Address({ id }) {
-  return html`<p class="soft"><code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" /></p>`
+/** @param {{ id: string, catalog: import('../../lib/catalog.js').Catalog }} props */
+function Address({ id, catalog }) {
+  return html`<p class="soft"><${Out} catalog=${catalog} chainId=${SOLANA} id=${id} label="The obligation"><code title=${id}>${shortened(id)}</code><//><${Copy} text=${id} label="Copy the whole id" /></p>`
 }
 
 const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'

@@ -1,5 +1,4 @@
 import { shortened } from '../../lib/address.js'
-import { chainName } from '../../lib/catalog.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
@@ -8,6 +7,7 @@ import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
 import { queryOf } from '../plan.js'
 import { Receipt } from '../receipt.js'
+import { PartHead } from '../section.js'
 import { Assets } from './assets.js'
 import { edgeOf, plain } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
@@ -22,16 +22,16 @@ import { WhatIf } from './what_if_panel.js'
  * The markets of Morpho Blue on one chain that the wallet has something in.
  * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context }} props
  */
-export function MorphoPart({ part: { answer, chainId }, context }) {
-  const { catalog } = context
+export function MorphoPart({ part, context }) {
+  const { answer, chainId } = part
   if (answer === undefined || answer.ok === false) return null
   const { data } = /** @type {MorphoList} */ (answer.body)
   return html`<div class="part">
-    <h3>${chainName(catalog, chainId)}</h3>
+    <${PartHead} part=${part} context=${context} />
     <div class="stack">
       ${data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`))}
     </div>
-    <${Proof} answer=${answer} catalog=${catalog} />
+    <${Proof} answer=${answer} catalog=${context.catalog} />
   </div>`
 }
 

@@ -1,14 +1,16 @@
-import { shortened } from '../../lib/address.js'
+import { shortened, walletKind } from '../../lib/address.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
+import { Out } from '../../part/out.js'
 import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
-import { PAGE_SIZE, partName } from '../plan.js'
+import { PAGE_SIZE } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
+import { PartHead } from '../section.js'
 import { Bounds } from './at_bounds.js'
 import { Holdings } from './holdings.js'
 import { Life } from './life.js'
@@ -39,7 +41,7 @@ export function LiquidityPart({ part, context, order, onMore, onClosed }) {
   if (served === undefined) return null
   const { credits } = served
   return html`<div class="part">
-    <h3>${partName(context.catalog, part)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
+    <${PartHead} part=${part} context=${context}>${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}<//>
     <div class="cards">
       ${ordered(data, order).map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} served=${served} context=${context} />`)}
     </div>
@@ -79,10 +81,10 @@ function PositionCard({ position, served, context }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span></p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id} label="Pool">Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
-    ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} />`}
+    ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}
     ${
       prices &&
       html`<p class="picture-title">
@@ -101,10 +103,15 @@ function PositionCard({ position, served, context }) {
   </article>`
 }
 
-/** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks }} props */
-function Hook({ hooks: { address, permissions } }) {
-  return html`<p class="soft hook">Hook <span class="mono" title=${address}>${shortened(address)}</span> <${Copy} class="small" text=${address} label="Copy the hook" />
+/** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
+function Hook({ hooks: { address, permissions }, chainId, catalog }) {
+  return html`<p class="soft hook">Hook <${Out} catalog=${catalog} chainId=${chainId} id=${address} label="Hook"><span class="mono">${shortened(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
     ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
+}
+
+/** A pool of Uniswap V4 is no contract: its id is a hash. @param {string} id */
+function isAddress(id) {
+  return walletKind(id) !== undefined
 }
 
 /** Hundredths of a basis point as a ratio. @param {string} feeTier */

@@ -5,6 +5,7 @@ import { counted, dayText, secondsOf } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart.js'
 import { axisDollars } from '../../part/chart_scale.js'
+import { Fold } from '../../part/fold.js'
 import { Table } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
 import { Patient, usePatient } from '../patient.js'
@@ -30,10 +31,10 @@ export function Days({ chainId, context }) {
   const query = queryOf({ wallet: view.wallet, chain_id: chainId, max_snapshots })
   const asked = usePatient(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
   const name = chainName(catalog, chainId)
-  return html`<div class="history" ref=${ref}>
-    <h4>Day by day on ${name}</h4>
+  return html`<article class="card history" ref=${ref} aria-label=${`Day by day on ${name}`}>
+    <h3>Day by day on ${name}</h3>
     <${Patient} asked=${asked} what="The daily series" catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
-  </div>`
+  </article>`
 }
 
 /** @param {{ rows: Snapshots['data'], since: string | undefined, name: string }} props */
@@ -53,9 +54,9 @@ function Series({ rows, since, name }) {
         : []),
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
-    <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>
+    <${Fold} class="as-table" title=${`${counted(rows.length, 'day')} as a table`}>
       <${Table} label=${`Daily series on ${name}`} columns=${['Midnight (UTC)', 'Net worth', 'In the wallet', 'Liquidity', 'Supplied', 'Borrowed', 'Unpriced']}>
         ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.wallet_usd)}</td><td>${dollars(row.liquidity_usd)}</td><td>${dollars(row.supplied_usd)}</td><td>${dollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
       <//>
-    </details>`
+    <//>`
 }

@@ -3,6 +3,7 @@ import { isPositive } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { html, useEffect } from '../../lib/view.js'
 import { Amount, Facts, Usd } from '../../part/figure.js'
+import { Fold } from '../../part/fold.js'
 import { Table, words } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
 import { isPrepared, Patient, usePatient } from '../patient.js'
@@ -66,21 +67,22 @@ function Worth({ balance, context, query }) {
       ]} />
     </div>
     ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
-    ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}
-    <details class="as-table"><summary>What was asked, and what was not</summary>
+    <${Fold} class="as-table" title="What was asked, and what was not">
       <p class="soft">${whatWasAsked(coverage)}.</p>
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
-    </details>
-  </article>`
+    <//>
+  </article>
+  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}`
 }
 
 /** Chains that are not in the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Unread({ unread, catalog }) {
   const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
   if (names.length === 0) return null
-  return html`<details class="as-table"><summary class="bad">${names.length === 1 ? `${names[0]} is` : `${names.length} chains are`} not in it</summary>
+  const title = `${names.length === 1 ? `${names[0]} is` : `${names.length} chains are`} not in it`
+  return html`<${Fold} class="as-table" mood="bad" title=${title}>
     <ul>${unread.map(({ because }, index) => html`<li>${names[index]}: ${because}</li>`)}</ul>
-  </details>`
+  <//>`
 }
 
 /** What was asked, in words. @param {Balance['data']['coverage']} coverage */
