@@ -2,14 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** In the order in which they apply. */
-const STYLES = [
-  'style/base.css',
-  'style/parts.css',
-  'style/explore.css',
-  'style/what_if.css',
-  'style/life.css',
-  'style/account.css',
-]
+const STYLES = ['base', 'parts', 'explore', 'what_if', 'life', 'account', 'text'].map((name) => `style/${name}.css`)
 const VENDOR = {
   'vendor/htm.js': 'htm/dist/htm.mjs',
   'vendor/preact.js': 'preact/dist/preact.mjs',

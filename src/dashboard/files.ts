@@ -16,6 +16,9 @@ export const DASHBOARD_PAGES = {
   '/usage': { title: 'Usage · walletscope', script: 'usage/main.js' },
 }
 
+/** Styles of pages of text. */
+export const TEXT_STYLES = ['style/base.css', 'style/parts.css', 'style/text.css']
+
 /** The operator's pages by path. */
 export const OPERATOR_PAGES = {
   '/operator': { title: 'Operator · walletscope', script: 'operator/main.js' },

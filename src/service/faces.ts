@@ -1,11 +1,12 @@
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
-import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
+import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES, TEXT_STYLES } from '../dashboard/files.ts'
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { GUIDES } from '../dashboard/guide/guides.ts'
 import { FAMILIES } from '../family/mod.ts'
-import { createDocs } from '../http/page/docs.ts'
+import { createReference } from '../http/page/docs.ts'
 import { createFormulas } from '../http/page/formulas.ts'
 import { createGuides } from '../http/page/guides.ts'
+import { createOverview } from '../http/page/overview.ts'
 import type { Pages } from '../http/page/page.ts'
 import { createStaticPages } from '../http/page/static.ts'
 
@@ -18,19 +19,23 @@ export function createFaces(openapi: string): { readonly callers: Pages; readonl
   const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
   const callers = createStaticPages({ ...shared, pages: DASHBOARD_PAGES })
   const operator = createStaticPages({ ...shared, pages: OPERATOR_PAGES })
-  const docs = createDocs({
+  const look = {
+    styles: TEXT_STYLES.map((path) => `${callers.folder}/${path}`),
+    icon: `${callers.folder}/icon.svg`,
+  }
+  const reference = createReference({
     script: async () => (await import('../dashboard/docs/reference.ts')).REFERENCE_SCRIPT,
     version: REFERENCE_VERSION,
     setup: SETUP_SCRIPT,
-    guides: GUIDES,
   })
   return {
     callers: new Map([
       ...callers.pages,
       ...callers.files,
-      ...docs,
-      ...createGuides(GUIDES),
-      ...createFormulas(FORMULAS, openapi, revisions),
+      ...reference,
+      ...createOverview(openapi, { guides: GUIDES, look }),
+      ...createGuides(GUIDES, look),
+      ...createFormulas(FORMULAS, openapi, { revisions, look }),
     ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }

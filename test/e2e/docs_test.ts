@@ -48,7 +48,7 @@ afterAll(async () => {
 
 test('the API reference shows every operation of the document', async () => {
   const origin = `http://127.0.0.1:${service.port}`
-  await page.goto(`${origin}/docs`)
+  await page.goto(`${origin}/docs/reference`)
   const contents = page.locator('aside')
   await contents.getByText('usage', { exact: true }).first().waitFor(LIMIT)
   for (let closed = 1; closed > 0; ) {

@@ -3,8 +3,9 @@ import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
 import type { Gateway } from '../../src/http/exchange/gateway.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
-import { createDocs } from '../../src/http/page/docs.ts'
+import { createReference } from '../../src/http/page/docs.ts'
 import { createFormulas } from '../../src/http/page/formulas.ts'
+import { createOverview } from '../../src/http/page/overview.ts'
 import {
   chainIdIn,
   choice,
@@ -29,12 +30,11 @@ import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
-/** Scripts of `/docs`. */
+/** Scripts of `/docs/reference`. */
 export const REFERENCE = {
   script: async () => brotliCompressSync('const é = 1').toString('base64'),
   version: '1.0.0',
   setup: 'draw()',
-  guides: [{ name: 'chains', title: 'Chains' }],
 }
 
 /** Switches and counters of the fixture's routes. */
@@ -239,7 +239,10 @@ export function createFixture(
       ]),
     },
     openapi,
-    faces: { callers: new Map([...createDocs(REFERENCE), ...createFormulas([], openapi)]), operator: new Map() },
+    faces: {
+      callers: new Map([...createReference(REFERENCE), ...createOverview(openapi), ...createFormulas([], openapi)]),
+      operator: new Map(),
+    },
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })

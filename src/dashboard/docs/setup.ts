@@ -5,7 +5,7 @@ export const REFERENCE_VERSION: string = versionOf('@scalar/api-reference')
 
 /** What the renderer would ask of servers elsewhere is off: fonts, a proxy for requests, its assistant, telemetry. */
 const OPTIONS = {
-  url: 'openapi.json',
+  url: '../openapi.json',
   title: 'walletscope',
   operationTitleSource: 'path',
   withDefaultFonts: false,

@@ -120,7 +120,7 @@ export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
   '/.well-known/walletscope-keys.json': page('getReceiptKeys', 'Every public key that ever signed receipts, as JWK.', {
     200: answered('The keys.', KEYS),
   }),
-  '/docs': page('getDocs', 'This document as a page for people.', {
+  '/docs': page('getDocs', 'How to call the API, and every operation, as a page for people.', {
     200: answered('The page.', { type: 'string' }, 'text/html'),
   }),
   '/formulas': page('getFormulas', 'How every figure is calculated, as a page for people.', {

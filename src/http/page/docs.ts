@@ -17,8 +17,6 @@ interface Reference {
   readonly version: string
   /** A script that starts the renderer in `#app`. */
   readonly setup: string
-  /** Guides that stand beside it. */
-  readonly guides: readonly { readonly name: string; readonly title: string }[]
 }
 
 const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': FOR_EVER }
@@ -38,32 +36,29 @@ const HEADERS = {
   'cache-control': ASK_AGAIN,
 }
 
-/** `/docs`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
-export function createDocs({ script, version, setup, guides }: Reference): Pages {
+/** `/docs/reference`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
+export function createReference({ script, version, setup }: Reference): Pages {
   const referencePath = `${FILES_PATH}/${digest(version)}/reference.js`
   const setupPath = `${FILES_PATH}/${digest(setup)}/docs.js`
   return new Map<string, Page>([
-    [DOCS_PATH, sent(pageText([referencePath, setupPath], guides), HEADERS)],
+    [`${DOCS_PATH}/reference`, sent(pageText([referencePath, setupPath]), HEADERS)],
     [setupPath, sent(setup, SCRIPT_HEADERS)],
     [referencePath, packedScript(script)],
   ])
 }
 
-function pageText(scripts: readonly string[], guides: Reference['guides']): string {
-  const pages = [
-    { address: './', title: 'Explore' },
-    { address: 'formulas', title: 'Formulas' },
-  ]
-  const links = [...pages, ...guides.map(({ name, title }) => ({ address: `docs/${name}`, title }))]
+/** The renderer brings styles of its own, so those of the other pages are not loaded: only their names lead back. */
+function pageText(scripts: readonly string[]): string {
+  const links = Object.entries({ Explore: '../', Usage: '../usage', API: '../docs', Formulas: '../formulas' })
   const head = `<meta name="color-scheme" content="light dark">
-<title>walletscope: the API</title>
+<title>walletscope: reference</title>
 <link rel="icon" href="data:,">`
-  const body = `<nav aria-label="Guides" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
-${links.map(({ address, title }) => `<a href="${address}" style="margin-right: 1rem">${title}</a>`).join('\n')}
+  const body = `<nav aria-label="Pages" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
+${links.map(([title, address]) => `<a href="${address}" style="margin-right: 1rem">${title}</a>`).join('\n')}
 </nav>
 <div id="app"></div>
-<noscript>This page is drawn by JavaScript, which is switched off. <a href="openapi.json">openapi.json</a> says the same.</noscript>
-${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('\n')}`
+<noscript>This page is drawn by JavaScript, which is switched off. <a href="../docs">The list of operations</a> and <a href="../openapi.json">openapi.json</a> say the same.</noscript>
+${scripts.map((path) => `<script src="..${path}" defer></script>`).join('\n')}`
   return htmlText({ head, body })
 }
 

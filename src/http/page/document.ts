@@ -7,9 +7,12 @@ import { ASK_AGAIN, sent } from './static.ts'
 const KEPT_MAX = 4
 const HEADERS = { 'cache-control': ASK_AGAIN }
 
-/** `/openapi.json`: if the operator has not said where the service is, it is where it was asked. */
-export function createDocument(openapi: string): Page {
-  const whole = sent(openapi, HEADERS)
+/**
+ * `/openapi.json`, or another text that says where the service is: if the operator has not said it, it is where it was
+ * asked.
+ */
+export function createDocument(openapi: string, headers: Readonly<Record<string, string>> = HEADERS): Page {
+  const whole = sent(openapi, headers)
   if (documentAt('', openapi) === openapi) return whole
   const kept = new Map<string, Page>()
   return (requestId, request) => {
@@ -18,8 +21,8 @@ export function createDocument(openapi: string): Page {
     const known = kept.get(host)
     if (known !== undefined) return known(requestId, request)
     const text = documentAt(`http://${host}`, openapi)
-    if (kept.size === KEPT_MAX) return answered(text, HEADERS)
-    const page = sent(text, HEADERS)
+    if (kept.size === KEPT_MAX) return answered(text, headers)
+    const page = sent(text, headers)
     kept.set(host, page)
     return page(requestId, request)
   }

@@ -1,5 +1,5 @@
 import type { Page, Pages } from './page.ts'
-import { plainPage } from './plain.ts'
+import { BARE, type Look, plainPage } from './plain.ts'
 
 /** How figures of answers are calculated. */
 interface Formula {
@@ -41,19 +41,21 @@ const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 export function createFormulas(
   formulas: readonly Formula[],
   openapi: string,
-  revisions: ReadonlyMap<string, number> = new Map(),
+  {
+    revisions = new Map(),
+    look = BARE,
+  }: { readonly revisions?: ReadonlyMap<string, number>; readonly look?: Look } = {},
 ): Pages {
   const figures = [...figuresOf(openapi), ...figuresOfPages(formulas)]
   const families = [...new Set(figures.map(({ family }) => family))]
   const sections = families
     .map((family) => sectionOf(family, { figures, formulas, revision: revisions.get(family) }))
     .join('\n')
-  const body = `<main>
-<h1>Formulas</h1>
+  const body = `<h1>Formulas</h1>
 <p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
-${sections}
-</main>`
-  return new Map<string, Page>([['/formulas', plainPage({ title: 'formulas', body })]])
+${sections}`
+  const text = { title: 'formulas', body, page: 'Formulas', isPage: true, look } as const
+  return new Map<string, Page>([['/formulas', plainPage(text)]])
 }
 
 /** The figures of all answers of a document, by family, each once. */

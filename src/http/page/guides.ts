@@ -1,6 +1,6 @@
 import { DOCS_PATH } from './docs.ts'
 import type { Page, Pages } from './page.ts'
-import { plainPage } from './plain.ts'
+import { BARE, type Look, plainPage } from './plain.ts'
 
 /** A guide for people. */
 interface Guide {
@@ -11,16 +11,16 @@ interface Guide {
   readonly content: string
 }
 
-/** `/docs/<name>`: each guide, with links to the others, to the reference and to the formulas. */
-export function createGuides(guides: readonly Guide[]): Pages {
+/** `/docs/<name>`: each guide, with links to the others. */
+export function createGuides(guides: readonly Guide[], look: Look = BARE): Pages {
   return new Map<string, Page>(
     guides.map(({ name, title, content }) => {
       const links = guides.map((each) =>
         each.name === name ? `<a aria-current="page" href="${name}">${each.title}</a>` : linkTo(each.name, each.title),
       )
-      const nav = [linkTo('../', 'Explore'), linkTo('../docs', 'API'), linkTo('../formulas', 'Formulas'), ...links]
-      const body = `<header><nav aria-label="Guides">\n${nav.join('\n')}\n</nav></header>\n<main class="guide">\n${content}</main>`
-      return [`${DOCS_PATH}/${name}`, plainPage({ title, body })]
+      const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
+      const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
+      return [`${DOCS_PATH}/${name}`, plainPage({ ...text, page: 'API', isPage: false, look, root: '../' })]
     }),
   )
 }

@@ -1,25 +1,74 @@
-import { hash } from 'node:crypto'
 import { htmlHeaders, htmlText } from './html.ts'
 import type { Page } from './page.ts'
 import { ASK_AGAIN, sent } from './static.ts'
 
-const STYLE = `:root{color-scheme:light dark;background:Canvas;font:16px/1.5 system-ui,sans-serif}body{max-width:96rem;margin:0 auto;padding:1rem}
-.guide{max-width:48rem}nav a{margin-right:1rem}.guide code{overflow-wrap:anywhere}
-table{border-collapse:collapse}th,td{border-bottom:1px solid #8886;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
-.scroll,.guide table{overflow-x:auto}.guide table{display:block}.scroll table{min-width:72rem}
-pre{overflow-x:auto;padding:.75rem;border:1px solid #8886;border-radius:.5rem}code{font-size:.9em}th code,td:last-child code{white-space:nowrap}
-.guide td code{white-space:normal}`
+/** What all pages of text are drawn with: addresses from the root, `assets/…/style/base.css`. */
+export interface Look {
+  readonly styles: readonly string[]
+  readonly icon: string
+}
 
-/** Nothing runs and nothing is loaded; the one style is allowed by its hash. */
-const HEADERS = {
-  ...htmlHeaders(['img-src data:', `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`]),
+/** Without styles and a picture, for where none are served. */
+export const BARE: Look = { styles: [], icon: 'data:,' }
+
+/** Nothing runs, and nothing is loaded from elsewhere. */
+export const PLAIN_HEADERS = {
+  ...htmlHeaders(["style-src 'self'", "img-src 'self' data:"]),
   'cache-control': ASK_AGAIN,
 }
 
-/** A page of text, without scripts. `title` must be safe in HTML; `body` is HTML. */
-export function plainPage({ title, body }: { readonly title: string; readonly body: string }): Page {
-  const head = `<title>walletscope: ${title}</title>
-<link rel="icon" href="data:,">
-<style>${STYLE}</style>`
-  return sent(htmlText({ head, body }), HEADERS)
+/** Every page of callers by its name: where it is, from the root. */
+const PAGES = { Explore: './', Usage: 'usage', API: 'docs', Formulas: 'formulas' }
+
+const MARK =
+  '<svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="10.5" cy="10.5" r="6.5" /><path d="M15.4 15.4 21 21M7.5 11.5l2-2.2 2 1.6 2.2-3" /></svg>'
+
+/** A page of text below what all pages have above them. */
+interface Text {
+  /** Safe in HTML. */
+  readonly title: string
+  /** HTML. */
+  readonly body: string
+  /** Class of its main part. */
+  readonly kind?: string
+  /** The page that it is, or that it belongs to. */
+  readonly page: keyof typeof PAGES
+  /** True if it is that page itself. */
+  readonly isPage: boolean
+  readonly look: Look
+  /** From its address to the root. @default '' */
+  readonly root?: string
+}
+
+/** HTML of a page of text, without scripts. */
+export function plainText({ title, body, kind, page, isPage, look, root = '' }: Text): string {
+  const links = Object.entries(PAGES).map(([name, address]) => {
+    const here = name === page ? ` class="here"${isPage ? ' aria-current="page"' : ''}` : ''
+    return `<a href="${linked(root, address)}"${here}>${name}</a>`
+  })
+  const head = `<meta name="color-scheme" content="light dark">
+<title>walletscope: ${title}</title>
+<link rel="icon" href="${look.icon.startsWith('data:') ? look.icon : linked(root, look.icon)}">
+${look.styles.map((path) => `<link rel="stylesheet" href="${linked(root, path)}">`).join('\n')}`
+  return htmlText({
+    head,
+    body: `<a class="skip" href="#content">Skip to the content</a>
+<header class="bar">
+<a class="brand" href="${linked(root, './')}" aria-label="walletscope">${MARK}<span>walletscope</span></a>
+<nav aria-label="Pages">${links.join('\n')}</nav>
+</header>
+<main id="content" tabindex="-1" class="text${kind === undefined ? '' : ` ${kind}`}">
+${body}
+</main>`,
+  })
+}
+
+/** A page of text. */
+export function plainPage(text: Text): Page {
+  return sent(plainText(text), PLAIN_HEADERS)
+}
+
+/** An address of the root as it is from another. */
+function linked(root: string, address: string): string {
+  return root === '' ? address : `${root}${address.replace('./', '')}`
 }

@@ -25,6 +25,8 @@ interface StaticPages {
   readonly pages: Pages
   /** Files of all pages, by path. */
   readonly files: Pages
+  /** Folder of the files' addresses, from the root. */
+  readonly folder: string
 }
 
 /** Folder of the files' addresses. Below it stands a hash of them all, so that any of them may be kept for ever. */
@@ -55,6 +57,7 @@ export function createStaticPages(options: {
   const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
   const folder = `${FILES_PATH}/${version}`
   return {
+    folder: folder.slice(1),
     pages: new Map(
       Object.entries(pages).map(([path, page]) => [path, pageOf(page, { files, modules, folder: folder.slice(1) })]),
     ),

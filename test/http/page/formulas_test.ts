@@ -43,11 +43,11 @@ describe('formulas', () => {
   })
 
   test('stand on one page that runs nothing and loads nothing', async () => {
-    const { body, policy } = await pageOf(createFormulas(FORMULAS, openapi, new Map([['aave-v3', 7]])))
+    const { body, policy } = await pageOf(createFormulas(FORMULAS, openapi, { revisions: new Map([['aave-v3', 7]]) }))
     expect(body).toContain('<h2 id="aave-v3">aave-v3</h2>\n<p>Revision 7: receipts name it.</p>')
     for (const { family, name } of figures) expect(body).toContain(`id="${family}.${name}"`)
     expect(body).toContain('which is 1 but on Kamino); <code>max</code> without debt.')
-    expect(policy).toMatch(/^default-src 'none'; img-src data:; style-src 'sha256-[^']+'; base-uri/)
+    expect(policy).toStartWith("default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri")
     expect(body).not.toMatch(/<script|https?:/)
   })
 

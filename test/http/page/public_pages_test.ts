@@ -27,7 +27,7 @@ describe('GET /docs', () => {
 
   test('may run scripts of this service only, and ask nobody else', async () => {
     const call = createClient(createFixture().app.handler)
-    const { headers } = await call('/docs')
+    const { headers } = await call('/docs/reference')
     const policy = Object.fromEntries(
       (headers.get('content-security-policy') ?? '').split('; ').map((each) => {
         const [name = '', ...sources] = each.split(' ')
@@ -41,8 +41,8 @@ describe('GET /docs', () => {
 
   test('names its scripts by addresses that hold behind any path, packed for those who can unpack them', async () => {
     const call = createClient(createFixture().app.handler)
-    const { text } = await call('/docs')
-    const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(([, address]) => address ?? '')
+    const { text } = await call('/docs/reference')
+    const scripts = [...text.matchAll(/<script src="\.\.\/([^"]+)"/g)].map(([, address]) => address ?? '')
     expect(scripts).toEqual([
       expect.stringMatching(/^assets\/[0-9a-f]{16}\/reference\.js$/),
       expect.stringMatching(/^assets\/[0-9a-f]{16}\/docs\.js$/),

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { readConfig } from '../../../src/service/config/config.ts'
+import { createFaces } from '../../../src/service/faces.ts'
+import { describeServices } from '../../../src/service/routes.ts'
+
+const openapi = describeServices(
+  readConfig({}, () => {
+    throw new Error('Expected no file')
+  }),
+)
+const pages = createFaces(openapi).callers
+/** What the first screen of the reference may weigh. */
+const BYTES_MAX = 400_000
+
+async function got(path: string): Promise<{ text: string; bytes: number }> {
+  const request = new Request(`http://h${path}`, { headers: { host: 'api.example:8080', 'accept-encoding': 'gzip' } })
+  const answer = await pages.get(path)?.('req_1', request)
+  if (answer === undefined) throw new Error(`There is no page ${path}`)
+  const text = String(answer.body)
+  return { text, bytes: answer.packed?.length ?? Buffer.byteLength(text) }
+}
+
+test('lists every operation with its price, and how to call the first', async () => {
+  const { text } = await got('/docs')
+  for (const [path, methods] of Object.entries<object>(JSON.parse(openapi).paths)) {
+    for (const method of Object.keys(methods)) expect(text).toContain(`<code>${method.toUpperCase()} ${path}</code>`)
+  }
+  expect(text).toContain('1 credit per successful call.')
+  expect(text).toContain('&#34;http://api.example:8080/v1/portfolio/balance?')
+  expect(text).toContain('<strong>Retry</strong> 429 and 503 after <code>Retry-After</code>')
+  expect(text).toContain('<a href="formulas">How every figure is calculated</a>')
+})
+
+test('is light: everything that it loads', async () => {
+  const { text, bytes } = await got('/docs')
+  expect(text).not.toContain('<script')
+  const loaded = [...text.matchAll(/<link rel="\w+" href="([^"]+)"/g)].map(([, address]) => `/${address}`)
+  expect(loaded.length).toBeGreaterThan(3)
+  const weights = await Promise.all(loaded.map(async (path) => (await got(path)).bytes))
+  const total = weights.reduce((sum, each) => sum + each, bytes)
+  expect(total).toBeLessThan(BYTES_MAX)
+  console.log(`/docs: ${total} bytes`)
+})
