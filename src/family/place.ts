@@ -3,7 +3,7 @@ import type { Fresh } from '../chain/block_cache.ts'
 import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
 import type { SentTime } from '../http/request/input.ts'
-import { CodedError, UnavailableError } from '../lib/error.ts'
+import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
 export interface FamilyPlace<Deployment> {
@@ -85,10 +85,10 @@ function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<u
   const parameters = [isSilent ? cause.leftOutBy : undefined, places.length > 1 ? 'chain_id' : undefined]
   const named = parameters.flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`)).join(' or ')
   if (named === '') return error
-  return new UnavailableError(
-    `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`,
-    { cause: error, retryAfterSec },
-  )
+  const said = `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`
+  if (error instanceof PendingError)
+    return new PendingError(said, { cause: error, retryAfterSec, progress: error.progress })
+  return new UnavailableError(said, { cause: error, retryAfterSec })
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */

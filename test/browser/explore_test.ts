@@ -177,7 +177,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
         expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
       }
       expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
-      const pool = cards.nth(index).getByRole('link', { name: 'Pool on etherscan.io' })
+      const pool = cards.nth(index).getByRole('link', { name: 'Pool on etherscan.io, in a new tab' })
       const linked = await Promise.all(['href', 'rel', 'target'].map((name) => pool.getAttribute(name)))
       expect(linked).toEqual([
         `https://etherscan.io/address/${position.position_state.pool.id}`,
@@ -214,6 +214,13 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await focused(page)).not.toContain('USD per')
     expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
     await savesReceipt(page)
+    const saving = page.waitForEvent('download')
+    await proof.getByRole('button', { name: `These rows as CSV, ${15 * answer.data.length} credits` }).click()
+    const [head = '', ...rows] = readFileSync(await (await saving).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    const column = head.split(',').indexOf('token_id')
+    expect(rows.map((row) => row.split(',')[column])).toEqual(answer.data.map((each: Json) => each.token_id))
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)

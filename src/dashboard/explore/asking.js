@@ -25,7 +25,10 @@ export function useAnswers(plan, key) {
     running.current.set(path, leaving)
     /** @param {AskedPart['answer']} answer */
     const onAnswer = (answer) => setAnswers((before) => ({ ...before, [path]: answer }))
-    askPatiently(path, { key, signal, onAnswer }).catch((error) => {
+    const part = plan.find((each) => each.path === path)
+    // Neither contract lists what a wallet has: it is looked for at first.
+    const triesMax = part?.protocol === 'uniswap-v4' || part?.family === 'morpho' ? undefined : 1
+    askPatiently(path, { key, signal, triesMax, onAnswer }).catch((error) => {
       if (!signal.aborted) throw error
     })
   }

@@ -1,5 +1,6 @@
 import { shortened, walletFault } from '../lib/address.js'
 import { ask } from '../lib/api.js'
+import { WALLETS_MAX } from '../lib/link.js'
 import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
 import { counted } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
@@ -7,30 +8,32 @@ import { Choice, Field } from '../part/field.js'
 import { ADVICE } from '../part/notice.js'
 
 /**
- * Asks for the wallet.
- * @param {{ wallet: string, atTime: boolean, asOf: string, large: boolean, onWallet: (wallet: string, asOf: string) => void }} props
+ * Asks for the wallet, or for several.
+ * @param {{ wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, onWallets: (wallets: readonly string[], asOf: string) => void }} props
  */
-export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
-  const [text, setText] = useState(wallet)
+export function WalletForm({ wallets, atTime, asOf, large, onWallets }) {
+  const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const [recent, setRecent] = useState(recentWallets())
   const id = useId()
   useEffect(() => {
-    setText(wallet)
+    setText(wallets.join(' '))
     setMoment(asOf)
     setRecent(recentWallets())
-  }, [wallet, asOf])
+  }, [wallets.join(), asOf])
   const input = useRef(/** @type {HTMLInputElement | null} */ (null))
   useEffect(() => {
     if (large) input.current?.focus()
   }, [])
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    const wanted = text.trim()
-    const wrong = walletFault(wanted)
+    const wanted = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
+    const many =
+      wanted.length > WALLETS_MAX ? `These are ${wanted.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
+    const wrong = many ?? (wanted.length === 0 ? walletFault('') : wanted.map(walletFault).find(Boolean))
     setFault(wrong)
-    if (wrong === undefined) onWallet(wanted, moment)
+    if (wrong === undefined) onWallets(wanted, moment)
   }
   const forget = () => {
     forgetWallets()
@@ -39,7 +42,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
   return html`<form class=${classes('ask', large && 'large')} onSubmit=${submit} novalidate>
     <label for=${`${id}w`}>Wallet</label>
     <div class="ask-line">
-      <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
+      <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address, or several" autocomplete="off" autocapitalize="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="main">Look</button>
     </div>
@@ -56,7 +59,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
       large &&
       recent.length > 0 &&
       html`<p class="recent"><span class="soft">In this tab:</span>
-        ${recent.map((each) => html`<button type="button" class="small mono" onClick=${() => onWallet(each, '')} aria-label=${`Look at ${each}`}>${shortened(each)}</button>`)}
+        ${recent.map((each) => html`<button type="button" class="small mono" onClick=${() => onWallets([each], '')} aria-label=${`Look at ${each}`}>${shortened(each)}</button>`)}
         <button type="button" class="small quiet" onClick=${forget}>Forget</button></p>`
     }
   </form>`

@@ -6,18 +6,17 @@ import { fragmentOf, viewOf } from '../lib/link.js'
 import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
 import { counted } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
-import { Copy } from '../part/copy.js'
 import { Empty, Trouble, Waiting } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { KeyForm, WalletForm } from './form.js'
-import { Result } from './result.js'
+import { Wallets } from './wallets.js'
 
 /**
  * What every part of a view is given.
  * @typedef {object} Context
  * @property {string} key
  * @property {import('../lib/catalog.js').Catalog} catalog
- * @property {import('../lib/link.js').View} view
+ * @property {import('../lib/link.js').WalletView} view
  */
 
 export function ExplorePage() {
@@ -31,10 +30,10 @@ export function ExplorePage() {
     () => onCharge(({ charged, remaining }) => setCharge(({ spent }) => ({ spent: spent + charged, remaining }))),
     [],
   )
-  useEffect(() => setCharge(({ remaining }) => ({ spent: 0, remaining })), [view.wallet, view.asOf])
+  useEffect(() => setCharge(({ remaining }) => ({ spent: 0, remaining })), [view.wallets.join(), view.asOf])
   useEffect(() => {
-    document.title = view.wallet === '' ? 'walletscope' : `${shortened(view.wallet)} · walletscope`
-  }, [view.wallet])
+    document.title = [...view.wallets.map(shortened), 'walletscope'].join(' · ')
+  }, [view.wallets.join()])
   const use = (/** @type {string | undefined} */ next) => {
     keepKey(next)
     setKey(next)
@@ -47,18 +46,19 @@ export function ExplorePage() {
   function content() {
     if (catalog === undefined) return html`<${Waiting}>Reading what this service serves<//>`
     if ('ok' in catalog) return html`<${Trouble} failure=${catalog} onRetry=${again} />`
-    const look = (/** @type {string} */ wallet, /** @type {string} */ asOf) => {
-      rememberWallet(wallet)
+    const look = (/** @type {readonly string[]} */ wallets, /** @type {string} */ asOf) => {
+      for (const wallet of wallets) rememberWallet(wallet)
       // The form gives way to what was found.
       document.getElementById('content')?.focus()
-      setView({ ...view, wallet, asOf, ...(wallet === view.wallet ? {} : { kamino: [] }) })
+      setView({ ...view, wallets, asOf, ...(wallets.join() === view.wallets.join() ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
-      html`<${WalletForm} wallet=${view.wallet} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallet=${look} />`
+      html`<${WalletForm} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${look} />`
     if (key === undefined)
-      return html`<${Welcome} catalog=${catalog} wallet=${view.wallet}><${KeyForm} onKey=${use} /><//>`
-    if (walletKind(view.wallet) === undefined) return html`<${Welcome} catalog=${catalog} wallet="">${form(true)}<//>`
-    return html`${form(false)}<${Title} view=${view} /><${Result} key=${`${key} ${view.wallet} ${view.asOf}`} context=${{ key, catalog, view }} setView=${setView} spent=${charge.spent} />`
+      return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${use} /><//>`
+    const known = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
+    if (known.length === 0) return html`<${Welcome} catalog=${catalog} wallets=${[]}>${form(true)}<//>`
+    return html`${form(false)}<${Wallets} key=${`${key} ${known} ${view.asOf}`} wallets=${known} apiKey=${key} catalog=${catalog} view=${view} setView=${setView} spent=${charge.spent} />`
   }
 }
 
@@ -77,15 +77,15 @@ function useView() {
   ]
 }
 
-/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallet: string, children: unknown }} props */
-function Welcome({ catalog, wallet, children }) {
+/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], children: unknown }} props */
+function Welcome({ catalog, wallets, children }) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
   const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA] : [])])
   const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
   return html`<div class="welcome">
     <h1>What does this wallet <em>hold</em>, <em>earn</em>, <em>owe</em> and <em>risk</em>?</h1>
     <p class="lead">Every figure is read from the chain when you ask, at one block that it names.</p>
-    ${wallet !== '' && html`<p class="lead">This link leads to <code>${shortened(wallet)}</code>. It opens with your key.</p>`}
+    ${wallets.length > 0 && html`<p class="lead">This link leads to ${wallets.map((wallet, index) => html`${index > 0 && ', '}<code>${shortened(wallet)}</code>`)}. It opens with your key.</p>`}
     ${children}
     ${
       names.length === 0
@@ -99,16 +99,6 @@ function Welcome({ catalog, wallet, children }) {
 function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList }) {
   const worth = `${counted(portfolio, 'credit')} for what it is worth there and ${days} for its days`
   return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. Nothing found costs nothing.`
-}
-
-/** @param {{ view: import('../lib/link.js').View }} props */
-function Title({ view: { wallet, asOf } }) {
-  return html`<div class="title">
-    <h1 class="mono"><span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span></h1>
-    <${Copy} text=${wallet} label="Copy the wallet" />
-    <${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>
-    ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
-  </div>`
 }
 
 /** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */

@@ -3,10 +3,13 @@ import { pause } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Preparing, Skeleton, Trouble } from '../part/notice.js'
 import { Proof } from '../part/proof.js'
+import { Csv } from './csv.js'
 
 /** How often an answer that is being prepared is asked for again. */
 const TRIES_MAX = 40
 const WAIT_MAX_SEC = 15
+/** How often one is asked for again that could not be given for another reason: most pass. */
+const FAULTS_MAX = 3
 
 /**
  * @template [Body=unknown]
@@ -24,7 +27,7 @@ export function isPrepared(answer) {
  * @param {string | undefined} path nothing is asked without
  * @param {string} key
  * @param {number} [triesMax]
- * @returns {{ answer: Outcome<Body>, again: () => void }}
+ * @returns {{ answer: Outcome<Body>, again: () => void, key: string }}
  */
 export function usePatient(path, key, triesMax = TRIES_MAX) {
   const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
@@ -43,7 +46,7 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
     setAnswer((before) => (before?.ok ? before : undefined))
     setRound(round + 1)
   }
-  return { answer, again }
+  return { answer, again, key }
 }
 
 /**
@@ -53,23 +56,24 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
  * @param {{ key: string, signal: AbortSignal, triesMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
  */
 export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1, faults = 0; ; tries++) {
     /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
     const found = await ask(path, { key, signal })
-    if (found.ok || !isPrepared(found)) return onAnswer(found)
-    if (tries === triesMax) return onAnswer({ ...found, progress: undefined })
-    onAnswer(found)
+    const isLast = tries === triesMax
+    onAnswer(found.ok || !isLast ? found : { ...found, progress: undefined })
+    if (found.ok || found.status !== 503 || isLast) return
+    if (!isPrepared(found) && ++faults > FAULTS_MAX) return
     await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
 }
 
 /**
  * What was asked patiently, once it is there.
- * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../lib/api.js').Answer) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
+ * @param {{ asked: { answer: Outcome, again: () => void, key: string }, what: string, render: (answer: import('../lib/api.js').Answer) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
  */
-export function Patient({ asked: { answer, again }, what, render, catalog }) {
+export function Patient({ asked: { answer, again, key }, what, render, catalog }) {
   if (answer === undefined) return html`<${Skeleton}>${what}<//>`
   if (!answer.ok && answer.progress) return html`<${Preparing} what=${what} progress=${answer.progress} />`
   if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
-  return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog} />`
+  return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog}><${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><//>`
 }

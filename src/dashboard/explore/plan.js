@@ -21,7 +21,7 @@ export const PAGE_SIZE = 10
 
 /**
  * Requests of a view: one for each family and chain, and one for each page and obligation that was asked for.
- * @param {import('../lib/link.js').View} view
+ * @param {import('../lib/link.js').WalletView} view
  * @param {import('../lib/catalog.js').Catalog} catalog
  * @param {(place: Place) => number} pages how many of them
  * @returns {Part[]}
@@ -90,7 +90,7 @@ export const FAMILY_NAMES = {
   obligation: 'Kamino, added',
 }
 
-/** The list, and each obligation that was added. @param {import('../lib/link.js').View} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */
+/** The list, and each obligation that was added. @param {import('../lib/link.js').WalletView} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */
 function kaminoParts({ wallet, kamino, target }, catalog) {
   if (!catalog.kamino) return []
   const list = part('kamino', SOLANA, `v1/lending/kamino?${queryOf({ wallet, target_health_factor: target })}`)

@@ -1,5 +1,6 @@
 import { ask } from '../lib/api.js'
 import { givesReceipts } from '../lib/catalog.js'
+import { save } from '../lib/save.js'
 import { counted } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
@@ -21,7 +22,7 @@ export function Receipt({ answer, context: { key, catalog } }) {
     const { receipt } = asked.body
     if (receipt === undefined) return setState({ failure: 'The answer came without a receipt.' })
     const file = `${JSON.parse(atob(receipt.payload)).id}.json`
-    save(file, JSON.stringify(receipt))
+    save(file, JSON.stringify(receipt), 'application/json')
     return setState({ file })
   }
   if (!givesReceipts(catalog, answer.path)) return null
@@ -55,13 +56,4 @@ function receiptPath({ path, asOf: [read] }) {
   }
   parameters.set('receipt', 'true')
   return `${route}?${parameters}`
-}
-
-/** @param {string} name @param {string} text */
-function save(name, text) {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(link.href)
 }

@@ -1,5 +1,5 @@
 import { walletKind } from '../lib/address.js'
-import { html, useState } from '../lib/view.js'
+import { html, useEffect, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
 import { Empty } from '../part/notice.js'
 import { useAnswers } from './asking.js'
@@ -12,15 +12,15 @@ import { isPrepared } from './patient.js'
 import { planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
 import { Nowhere, Section } from './section.js'
-import { Summary } from './summary.js'
+import { Summary, totalOf } from './summary.js'
 
 /** @typedef {import('./asking.js').AskedPart} AskedPart */
 
 /**
  * Everything about one wallet.
- * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, spent: number }} props
+ * @param {{ context: import('./page.js').Context, setView: (view: import('../lib/link.js').View) => void, spent: number | undefined, onTotal: (total: import('./wallets.js').Total) => void }} props `spent`: credits, if this wallet alone is shown
  */
-export function Result({ context, setView, spent }) {
+export function Result({ context, setView, spent, onTotal }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
   const pages = (/** @type {import('./plan.js').Place} */ place) =>
@@ -28,6 +28,8 @@ export function Result({ context, setView, spent }) {
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const [round, setRound] = useState(0)
   const causes = causesOf(parts)
+  const total = totalOf(parts)
+  useEffect(() => onTotal(total), [total.net, total.isWhole])
   const waited = parts.filter(({ answer }) => isPrepared(answer))
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
   const add = (/** @type {import('./plan.js').Place} */ place) => () =>
@@ -81,9 +83,9 @@ export function Result({ context, setView, spent }) {
   ]
   return html`
     ${notices}
-    ${parts.length > 0 && html`<${Summary} parts=${parts} waited=${waited} catalog=${catalog} spent=${spent} />`}
+    ${parts.length > 0 && html`<${Summary} label=${view.label('Summary')} parts=${parts} waited=${waited} catalog=${catalog} spent=${spent} />`}
     ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isSaid=${isSaid} />`}
-    ${families.map(({ title, parts: mine, aside, draw }) => html`<${Section} key=${title} title=${title} parts=${mine} catalog=${catalog} aside=${aside}>${draw}<//>`)}
+    ${families.map(({ title, parts: mine, aside, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${mine} catalog=${catalog} aside=${aside}>${draw}<//>`)}
     ${!evm && html`<${Solana} lists=${of('kamino')} added=${of('obligation')} context=${context} setView=${setView} />`}
     <${Nowhere} families=${families} catalog=${catalog} />
   `
@@ -110,7 +112,7 @@ function Solana({ lists, added, context, setView }) {
     return html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`
   }
   if (view.asOf !== '') {
-    return html`<section class="family" aria-label="Kamino">
+    return html`<section class="family" aria-label=${view.label('Kamino')}>
       <div class="family-head"><h2>Kamino</h2></div>
       <${Empty} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
         <p class="more"><button type="button" onClick=${() => setView({ ...view, asOf: '' })}>Look at now</button></p><//>

@@ -25,14 +25,14 @@ function hasSomething(parts) {
 /**
  * A family: what was found and what is waited for, and where nothing was; nothing at all if nothing was found. Its child
  * draws a part.
- * @param {{ title: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, children: (part: AskedPart) => unknown }} props
+ * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, children: (part: AskedPart) => unknown }} props
  */
-export function Section({ title, parts, catalog, aside, children }) {
+export function Section({ title, label, parts, catalog, aside, children }) {
   if (!hasSomething(parts)) return null
   const empty = parts.filter(isEmpty)
   const asked = parts.filter(({ answer }) => answer === undefined)
   const found = parts.filter((part) => part.answer?.ok && !isEmpty(part))
-  return html`<section class="family" aria-label=${title}>
+  return html`<section class="family" aria-label=${label}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
     ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${Preparing} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
     ${found.map(children)}
@@ -68,7 +68,7 @@ export function PartHead({ part, context: { catalog, view }, children }) {
   const site = explorerName(catalog, part.chainId)
   return html`<div class="part-head">
     <h3>${partName(catalog, part)}${children}</h3>
-    ${site && html`<${Out} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="The wallet">${site}<//>`}
+    ${site && html`<${Out} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="the wallet">${site}<//>`}
   </div>`
 }
 

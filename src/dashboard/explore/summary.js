@@ -7,9 +7,9 @@ import { FAMILY_NAMES, partName } from './plan.js'
 
 /**
  * What was found so far, added up, and how far the asking is.
- * @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props `waited`: what is being prepared
+ * @param {{ label: string, parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `waited`: what is being prepared
  */
-export function Summary({ parts, waited, catalog, spent }) {
+export function Summary({ label, parts, waited, catalog, spent }) {
   const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(
@@ -22,11 +22,11 @@ export function Summary({ parts, waited, catalog, spent }) {
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
-  return html`<section class="summary" aria-label="Summary">
+  return html`<section class="summary" aria-label=${label}>
     <div class="total">
       <p class="total-name">Liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
       <p class="soft">
-        ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
+        ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')}${spent !== undefined && ` for ${counted(spent, 'credit')}`}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
         ${barred > 0 && html` ${counted(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
         ${unseen > 0 && html` ${counted(unseen, 'position')} not shown yet ${unseen === 1 ? 'is' : 'are'} not in it.`}
@@ -62,6 +62,12 @@ export function Summary({ parts, waited, catalog, spent }) {
     }
     <${Progress} parts=${parts} waited=${waited} catalog=${catalog} answered=${answered} />
   </section>`
+}
+
+/** What a wallet has in its positions, as far as it was read. @param {readonly import('./asking.js').AskedPart[]} parts */
+export function totalOf(parts) {
+  const { liquidity, netWorths } = figuresOf(parts)
+  return { net: sumDollars([...liquidity, ...netWorths]), isWhole: parts.every(({ answer }) => answer?.ok) }
 }
 
 /** The sum of what was read; nothing read is no zero. @param {{ values: readonly string[], known: boolean, isAsked: boolean }} props */

@@ -95,7 +95,7 @@ export async function send(path, init = {}) {
     return {
       ok: true,
       path,
-      body: text === '' ? undefined : JSON.parse(text),
+      body: bodyOf(text, headers.get('content-type') ?? ''),
       asOf: blocksOf(headers.get('x-as-of')),
       since: headers.get('x-snapshots-from') ?? undefined,
       credits: credits === null ? undefined : Number(credits),
@@ -107,6 +107,12 @@ export async function send(path, init = {}) {
     const message = limit.aborted ? 'No answer came within a minute.' : `The service cannot be reached (${why}).`
     return { ok: false, path, status: 0, code: 'NO_ANSWER', message, requestId: undefined, retryAfterSec: undefined }
   }
+}
+
+/** JSON as what it says, a table as its text. @param {string} text @param {string} type */
+function bodyOf(text, type) {
+  if (text === '') return undefined
+  return type.startsWith('text/csv') ? text : JSON.parse(text)
 }
 
 /**

@@ -14,6 +14,7 @@ import { send } from './api.js'
  * @property {boolean} events
  * @property {readonly RegExp[]} receipts paths of answers that can have a receipt
  * @property {readonly string[]} watchable families of which triggers can watch positions
+ * @property {readonly RegExp[]} tables paths of lists that can be had as tables
  * @property {boolean} atTime whether answers about the past can be asked for
  * @property {ReturnType<typeof creditsIn>} credits what answers cost
  */
@@ -67,9 +68,8 @@ export async function readCatalog() {
     kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
-    receipts: Object.entries(paths)
-      .filter(([, path]) => parameterOf(path, 'receipt') !== undefined)
-      .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`)),
+    receipts: pathsWith(paths, 'receipt'),
+    tables: pathsWith(paths, 'format'),
     watchable: familiesOf(paths['/v1/triggers']),
     atTime: parameterOf(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
     credits: creditsIn(paths),
@@ -149,8 +149,29 @@ export function chainName({ names }, chainId) {
  * @param {string} path with its query
  */
 export function givesReceipts({ receipts }, path) {
+  return isAmong(receipts, path)
+}
+
+/**
+ * True if an answer is a list, which can be had as a table.
+ * @param {Catalog} catalog
+ * @param {string} path with its query
+ */
+export function givesTable({ tables }, path) {
+  return isAmong(tables, path)
+}
+
+/** @param {readonly RegExp[]} routes @param {string} path with its query */
+function isAmong(routes, path) {
   const [route = ''] = path.split('?')
-  return receipts.some((each) => each.test(route))
+  return routes.some((each) => each.test(route))
+}
+
+/** Paths that take a parameter, each as what matches it. @param {Readonly<Record<string, Path>>} paths @param {string} name */
+function pathsWith(paths, name) {
+  return Object.entries(paths)
+    .filter(([, path]) => parameterOf(path, name) !== undefined)
+    .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`))
 }
 
 /** @param {Path | undefined} path @returns {number[]} */

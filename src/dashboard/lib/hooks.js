@@ -21,7 +21,7 @@ export function useWidth() {
 }
 
 /**
- * Whether an element is wider than its place, followed: then it must be reached by keyboard to be scrolled.
+ * Whether an element is larger than its place, followed: then it must be reached by keyboard to be scrolled.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
  */
 export function useOverflow() {
@@ -30,7 +30,8 @@ export function useOverflow() {
   useLayoutEffect(() => {
     const element = ref.current
     if (element === null) return undefined
-    const measure = () => setCut(element.scrollWidth > element.clientWidth)
+    const measure = () =>
+      setCut(element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight)
     measure()
     const observer = new ResizeObserver(measure)
     for (const each of [element, ...element.children]) observer.observe(each)

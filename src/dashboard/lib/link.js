@@ -1,7 +1,7 @@
 /**
  * What a link to a view says. It stands behind the `#`, which browsers send to nobody; the key is never in it.
  * @typedef {object} View
- * @property {string} wallet
+ * @property {readonly string[]} wallets
  * @property {string} asOf ISO time, or empty for now
  * @property {string} target health factor that the safe amounts keep
  * @property {readonly string[]} kamino `obligation:market`
@@ -9,22 +9,29 @@
 
 const TARGET_DEFAULT = '1.5'
 const LIST_MAX = 20
+/** Wallets of one view: each costs what it costs alone. */
+export const WALLETS_MAX = 5
 
 /** @returns {View} */
 export function viewOf(/** @type {string} */ fragment) {
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
   return {
-    wallet: (query.get('wallet') ?? '').trim(),
+    wallets: [...new Set(query.getAll('wallet').map((wallet) => wallet.trim()))].filter(Boolean).slice(0, WALLETS_MAX),
     asOf: query.get('as_of') ?? '',
     target: query.get('target') ?? TARGET_DEFAULT,
     kamino: query.getAll('kamino').slice(0, LIST_MAX),
   }
 }
 
+/**
+ * A view of one of its wallets.
+ * @typedef {View & { wallet: string, label: (name: string) => string }} WalletView `label`: a name that no other part of the page has
+ */
+
 /** @param {View} view */
-export function fragmentOf({ wallet, asOf, target, kamino }) {
-  if (wallet === '') return ''
-  const query = new URLSearchParams({ wallet })
+export function fragmentOf({ wallets, asOf, target, kamino }) {
+  if (wallets.length === 0) return ''
+  const query = new URLSearchParams(wallets.map((wallet) => ['wallet', wallet]))
   if (asOf !== '') query.set('as_of', asOf)
   if (target !== TARGET_DEFAULT) query.set('target', target)
   for (const each of new Set(kamino)) query.append('kamino', each)

@@ -4,14 +4,14 @@ import { html } from '../lib/view.js'
 /**
  * Something as its chain's explorer shows it, in a new tab that learns nothing of this page; its words alone if no
  * explorer is known.
- * @param {{ catalog: import('../lib/catalog.js').Catalog, chainId: number, kind?: 'address' | 'tx', id: string, label: string, children: unknown }} props `label`: what it is, `Pool`
+ * @param {{ catalog: import('../lib/catalog.js').Catalog, chainId: number, kind?: 'address' | 'tx', id: string, label?: string, children: unknown }} props `label`: what it is, if its words do not say it
  */
 export function Out({ catalog, chainId, kind = 'address', id, label, children }) {
   const rove = useRove()
   const site = catalog.explorers.get(chainId)
   if (site === undefined) return children
-  const name = `${label} on ${new URL(site).hostname}, in a new tab`
-  return html`<a ...${rove} class="out" href=${`${site}/${kind}/${encodeURIComponent(id)}`} target="_blank" rel="noopener noreferrer" title=${name} aria-label=${name}>${children}<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M6 3H3v10h10v-3M9 3h4v4M13 3 7.5 8.5" /></svg></a>`
+  const { hostname } = new URL(site)
+  return html`<a ...${rove} class="out" href=${`${site}/${kind}/${encodeURIComponent(id)}`} target="_blank" rel="noopener noreferrer" title=${id}>${children}<span class="visually-hidden">${label && `: ${label}`} on ${hostname}, in a new tab</span><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M6 3H3v10h10v-3M9 3h4v4M13 3 7.5 8.5" /></svg></a>`
 }
 
 /** Name of a chain's explorer; nothing if none is known. @param {import('../lib/catalog.js').Catalog} catalog @param {number} chainId */

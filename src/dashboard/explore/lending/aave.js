@@ -1,5 +1,6 @@
 import { html } from '../../lib/view.js'
 import { Proof } from '../../part/proof.js'
+import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
 import { Receipt } from '../receipt.js'
 import { PartHead } from '../section.js'
@@ -40,7 +41,7 @@ export function AavePart({ part, context }) {
         ),
       )}
     </div>
-    <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
 }
 

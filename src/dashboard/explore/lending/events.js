@@ -17,6 +17,7 @@ const PAGE_SIZE = 25
  * @typedef {object} AskedEvents
  * @property {import('../patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
+ * @property {string} key
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
  * @property {number} later how many on the page came after the moment
  * @property {boolean} isPast
@@ -54,7 +55,7 @@ export function useEvents(path, { key, view, catalog }) {
     start,
     creditsEach: catalog.credits.events,
   }
-  return { answer, again, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
+  return { answer, again, key, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
 }
 
 /** @param {import('../../lib/shapes.d.ts').LendingEvents} body */
@@ -118,7 +119,7 @@ export function Events({ events: { answer, rows, later, isPast, search }, chainI
         (
           event,
         ) => html`<tr title=${`${chainName(catalog, chainId)} block ${event.blockNumber}, ${event.transactionHash}`}>
-          <td><${Out} catalog=${catalog} chainId=${chainId} kind="tx" id=${event.transactionHash} label=${`Transaction of ${momentText(event.timestamp)}`}>${momentText(event.timestamp)}<//></td>
+          <td><${Out} catalog=${catalog} chainId=${chainId} kind="tx" id=${event.transactionHash} label="its transaction">${momentText(event.timestamp)}<//></td>
           <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
           <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
           <td><${Usd} value=${event.amountUSD} /></td>

@@ -4,6 +4,7 @@ import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Out } from '../../part/out.js'
 import { Proof } from '../../part/proof.js'
+import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
 import { AddForm } from '../form.js'
 import { PartHead } from '../section.js'
@@ -34,7 +35,7 @@ export function KaminoPart({ part, context }) {
         ),
       )}
     </div>
-    <${Proof} answer=${answer} catalog=${context.catalog} />
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><//>
   </div>`
 }
 
@@ -52,7 +53,7 @@ function watchedOf({ obligation_address: obligation, marketId, healthFactor }, w
 
 /** @param {{ id: string, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Address({ id, catalog }) {
-  return html`<p class="soft"><${Out} catalog=${catalog} chainId=${SOLANA} id=${id} label="The obligation"><code title=${id}>${shortened(id)}</code><//><${Copy} text=${id} label="Copy the whole id" /></p>`
+  return html`<p class="soft"><${Out} catalog=${catalog} chainId=${SOLANA} id=${id} label="the obligation"><code title=${id}>${shortened(id)}</code><//><${Copy} text=${id} label="Copy the whole id" /></p>`
 }
 
 const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
@@ -68,7 +69,7 @@ export function KaminoAdded({ lists, parts, context, setView }) {
   )
   const markets = found.find(({ coverage }) => !coverage.complete)?.coverage.markets
   if (markets === undefined && view.kamino.length === 0) return null
-  return html`<section class="family" aria-label="Kamino, added">
+  return html`<section class="family" aria-label=${view.label('Kamino, added')}>
     <div class="stack">
       ${view.kamino.map((pair) => {
         const mine = parts.filter(({ id }) => id === pair.split(':')[0])

@@ -4,6 +4,7 @@ import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
+import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
 import { queryOf } from '../plan.js'
 import { Receipt } from '../receipt.js'
@@ -31,7 +32,7 @@ export function MorphoPart({ part, context }) {
     <div class="stack">
       ${data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`))}
     </div>
-    <${Proof} answer=${answer} catalog=${context.catalog} />
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><//>
   </div>`
 }
 

@@ -6,6 +6,7 @@ import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
 import { Out } from '../../part/out.js'
 import { Proof } from '../../part/proof.js'
+import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
 import { PAGE_SIZE } from '../plan.js'
 import { Receipt } from '../receipt.js'
@@ -50,7 +51,7 @@ export function LiquidityPart({ part, context, order, onMore, onClosed }) {
       ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.open, 'credit')} each</i></button>`}
       ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
     </p>
-    <${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
+    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
   </div>`
 }
 
@@ -81,7 +82,7 @@ function PositionCard({ position, served, context }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id} label="Pool">Pool<//>`}</p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
     ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}
@@ -105,7 +106,7 @@ function PositionCard({ position, served, context }) {
 
 /** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Hook({ hooks: { address, permissions }, chainId, catalog }) {
-  return html`<p class="soft hook">Hook <${Out} catalog=${catalog} chainId=${chainId} id=${address} label="Hook"><span class="mono">${shortened(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
+  return html`<p class="soft hook">Hook <${Out} catalog=${catalog} chainId=${chainId} id=${address} label="the hook"><span class="mono">${shortened(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
     ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
 }
 

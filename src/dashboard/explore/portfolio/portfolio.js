@@ -32,7 +32,7 @@ export function Portfolio({ context, round, isSaid }) {
     if (round > 0 && answer !== undefined && !isWhole) again()
   }, [round])
   if (answer?.ok === false && !isPrepared(answer) && isSaid(answer)) return null
-  return html`<section class="family" aria-label="Portfolio">
+  return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
     <div class="stack"><${Patient} asked=${balance} what="The portfolio" catalog=${catalog} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
   </section>`

@@ -1,0 +1,58 @@
+import { shortened } from '../lib/address.js'
+import { sumDollars } from '../lib/decimal.js'
+import { counted } from '../lib/time.js'
+import { html, useState } from '../lib/view.js'
+import { Copy } from '../part/copy.js'
+import { Facts, Usd } from '../part/figure.js'
+import { Result } from './result.js'
+
+/** @typedef {{ net: string, isWhole: boolean }} Total net worth in dollars as far as it was read */
+
+/**
+ * The wallets of a view, one below the other; of several first what they have together.
+ * @param {{ wallets: readonly string[], apiKey: string, catalog: import('../lib/catalog.js').Catalog, view: import('../lib/link.js').View, setView: (view: import('../lib/link.js').View) => void, spent: number }} props
+ */
+export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
+  const [totals, setTotals] = useState(/** @type {Readonly<Record<string, Total>>} */ ({}))
+  const isOne = wallets.length === 1
+  const onTotal = (/** @type {string} */ wallet) => (/** @type {Total} */ total) =>
+    setTotals((before) => ({ ...before, [wallet]: total }))
+  const viewOf = (/** @type {string} */ wallet) => ({
+    ...view,
+    wallet,
+    label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortened(wallet)}`),
+  })
+  const drawn = wallets.map((wallet) => {
+    const context = { key: apiKey, catalog, view: viewOf(wallet) }
+    const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
+    return html`<div class="wallet" key=${wallet}>
+      <${Title} wallet=${wallet} view=${view} onRemove=${isOne ? undefined : remove} />
+      <${Result} context=${context} setView=${setView} spent=${isOne ? spent : undefined} onTotal=${onTotal(wallet)} />
+    </div>`
+  })
+  return html`${!isOne && html`<${Together} wallets=${wallets} totals=${totals} spent=${spent} />`}${drawn}`
+}
+
+/** @param {{ wallets: readonly string[], totals: Readonly<Record<string, Total>>, spent: number }} props */
+function Together({ wallets, totals, spent }) {
+  const isWhole = wallets.every((wallet) => totals[wallet]?.isWhole)
+  return html`<section class="summary together" aria-label="All wallets">
+    <div class="total">
+      <h1 class="total-name">${counted(wallets.length, 'wallet')}, net</h1>
+      <p class="total-value"><${Usd} value=${sumDollars(wallets.map((wallet) => totals[wallet]?.net ?? '0'))} /></p>
+      <p class="soft">${isWhole ? '' : 'So far, '}for ${counted(spent, 'credit')}.</p>
+    </div>
+    <${Facts} rows=${wallets.map((wallet) => [html`<span class="mono">${shortened(wallet)}</span>`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
+  </section>`
+}
+
+/** @param {{ wallet: string, view: import('../lib/link.js').View, onRemove?: () => void }} props */
+function Title({ wallet, view: { asOf }, onRemove }) {
+  const name = html`<span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span>`
+  return html`<div class="title">
+    ${onRemove ? html`<h2 class="mono">${name}</h2>` : html`<h1 class="mono">${name}</h1>`}
+    <${Copy} text=${wallet} label="Copy the wallet" />
+    ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortened(wallet)}`}>Leave out</button>` : html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`}
+    ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
+  </div>`
+}
