@@ -62,7 +62,11 @@ describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
 
     await card.getByRole('button', { name: 'Wait for it 8 credits once it is there' }).click()
-    await card.getByText(/^Profit and loss: /).waitFor()
+    // How far it is, in words of the page and as a bar.
+    const words = card.getByRole('status').filter({ hasText: /^Profit and loss (is being read|\d+ % read, )/ })
+    await words.waitFor()
+    await card.getByRole('progressbar', { name: 'Profit and loss: how much is read' }).waitFor()
+    expect(await words.innerText()).not.toContain('The history of')
     expect(pnlCalls().length).toBeGreaterThan(0)
     // What is not there yet costs nothing.
     expect(await page.locator('.summary').innerText()).toContain('for 15 credits')
