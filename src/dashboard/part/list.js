@@ -1,18 +1,27 @@
 import { useOverflow } from '../lib/hooks.js'
 import { counted } from '../lib/time.js'
-import { html } from '../lib/view.js'
+import { html, useLayoutEffect } from '../lib/view.js'
 import { Answered } from './notice.js'
 
 /**
- * Rows below the names of their columns. It scrolls sideways if it must.
+ * Rows below the names of their columns; on a phone the cells of a row stand below each other, each beside the name of
+ * its column. It scrolls sideways if it must.
  * @param {{ label: string, columns: readonly unknown[], class?: string, children: unknown }} props `columns`: names, or cells as they are
  */
 export function Table({ label, columns, children, ...rest }) {
   const [ref, isCut] = useOverflow()
+  useLayoutEffect(() => nameCells(ref.current?.querySelectorAll('tr') ?? []))
   return html`<div class="scroll" ref=${ref} tabindex=${isCut ? 0 : undefined} role="group" aria-label=${label}><table class=${rest.class}>
     <thead><tr>${columns.map((name) => (typeof name === 'string' ? html`<th scope="col">${name}</th>` : name))}</tr></thead>
     <tbody>${children}</tbody>
   </table></div>`
+}
+
+/** Tells each cell the name of its column, which stands beside it on a phone. @param {Iterable<HTMLTableRowElement>} rows the first one has the names */
+function nameCells([head, ...rows]) {
+  for (const { cells } of rows) {
+    for (const [index, cell] of [...cells].entries()) cell.dataset.name = head?.cells[index]?.textContent ?? ''
+  }
 }
 
 /** Name of a column of words, which wrap. @param {string} name */

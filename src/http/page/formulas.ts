@@ -30,7 +30,8 @@ interface Node {
 
 /** Family of figures that the page counts and no answer has. */
 const EXPLORE = 'explore'
-
+/** A cell has the name of its column, too: on a phone they stand beside each other. */
+const COLUMNS = ['Figure', 'Formula', 'Unit', 'Source', 'Code and proof']
 /** Figures that are not calculated: what the caller asked for. */
 const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 
@@ -116,7 +117,7 @@ function sectionOf(
   const revised = revision === undefined ? '' : `<p>Revision ${revision}: receipts name it.</p>\n`
   return `<h2 id="${escaped(family)}">${escaped(family)}</h2>
 ${revised}<div class="scroll" tabindex="0" role="region" aria-label="${escaped(family)}"><table>
-<thead><tr><th scope="col">Figure</th><th scope="col">Formula</th><th scope="col">Unit</th><th scope="col">Source</th><th scope="col">Code and proof</th></tr></thead>
+<thead><tr>${COLUMNS.map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.join('\n')}
 </tbody></table></div>`
@@ -130,7 +131,8 @@ function rowOf({ family, name, formats }: Figure, formulas: readonly Formula[]):
     formulas.map(({ code, proofs }) => [code, ...proofs].map((each) => `<code>${escaped(each)}</code>`).join('<br>')),
   ]
   const named = `<th scope="row" id="${escaped(`${family}.${name}`)}"><code>${escaped(name)}</code></th>`
-  return `<tr>${named}${cells.map((parts) => `<td>${parts.join('<br><br>')}</td>`).join('')}</tr>`
+  const names = COLUMNS.slice(1)
+  return `<tr>${named}${cells.map((parts, index) => `<td data-name="${names[index]}">${parts.join('<br><br>')}</td>`).join('')}</tr>`
 }
 
 /** What a figure counts, as names say it: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */

@@ -65,7 +65,7 @@ ${rows.map(rowOf).join('\n')}
 function rowOf({ method, path, summary, tags: [tag] = [], 'x-credits': price }: Row): string {
   const name = `<code>${method} ${escaped(path)}</code>`
   const linked = tag === undefined ? name : `<a href="docs/reference#tag/${tag}/${method}${escaped(path)}">${name}</a>`
-  return `<tr><th scope="row">${linked}</th><td>${escaped(summary)}</td><td>${escaped(price ?? 'Free.')}</td></tr>`
+  return `<tr><th scope="row">${linked}</th><td data-name="What it answers">${escaped(summary)}</td><td data-name="Price">${escaped(price ?? 'Free.')}</td></tr>`
 }
 
 /** The introduction is Markdown of ours: paragraphs, and lists of one level with strong words, code and links. */
