@@ -69,7 +69,7 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     expect(await native.getByRole('heading').innerText()).toBe('ETH / USDC')
     const { card: taking, position: taken } = of('feeTaking')
     await taking.getByText('A withdrawal pays').waitFor()
-    expect(await taking.getByText('Hook').innerText()).toContain('afterRemoveLiquidityReturnsDelta')
+    expect(await taking.locator('.hook').innerText()).toContain('afterRemoveLiquidityReturnsDelta')
     expect(Number(taken.usd.total)).toBeLessThan(Number(taken.usd.amounts))
     const { card: barred, position: kept } = of('forbidding')
     expect(kept.withdrawable_error).toBe('reverts')
