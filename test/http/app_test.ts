@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { AbortedError, UnavailableError, UpstreamError } from '../../src/lib/error.ts'
+import { AbortedError, PendingError, UnavailableError, UpstreamError } from '../../src/lib/error.ts'
 import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
 import { createFixture, type Fixture, WALLET } from './fixture.ts'
 
@@ -350,6 +350,28 @@ const SCENARIOS: readonly Scenario[] = [
     code: 'SERVICE_UNAVAILABLE',
     message: 'Cannot read chain 1',
     headers: { 'retry-after': '7', 'x-credits-charged': '0' },
+    row: ['/v1/positions/uniswap-v3/{id}', 503, 0, true],
+    reads: 1,
+  },
+  {
+    name: 'an answer that is being prepared says how far it is',
+    path: ITEM,
+    request: good,
+    before: failing(new PendingError('Wait', { progress: { percent: 37, left: { count: 1_234, unit: 'blocks' } } })),
+    status: 503,
+    code: 'SERVICE_UNAVAILABLE',
+    headers: { 'retry-after': '1', 'x-progress': 'percent=37, left=1234, unit=blocks' },
+    row: ['/v1/positions/uniswap-v3/{id}', 503, 0, true],
+    reads: 1,
+  },
+  {
+    name: 'one of which no more is known says so',
+    path: ITEM,
+    request: good,
+    before: failing(new PendingError('Wait')),
+    status: 503,
+    code: 'SERVICE_UNAVAILABLE',
+    headers: { 'x-progress': 'percent=0' },
     row: ['/v1/positions/uniswap-v3/{id}', 503, 0, true],
     reads: 1,
   },
