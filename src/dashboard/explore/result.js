@@ -2,19 +2,19 @@ import { walletKind } from '../lib/address.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
 import { Empty } from '../part/notice.js'
-import { useAnswers } from './asking.js'
-import { causesOf, Notices } from './causes.js'
+import { useAnswers } from './asking/asking.js'
+import { causesOf, Notices } from './asking/causes.js'
+import { isPrepared } from './asking/patient.js'
+import { planOf } from './asking/plan.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
 import { LiquidityPart } from './liquidity/part.js'
-import { isPrepared } from './patient.js'
-import { planOf } from './plan.js'
 import { Portfolio } from './portfolio/portfolio.js'
 import { Nowhere, Section } from './section.js'
 import { Summary, totalOf } from './summary.js'
 
-/** @typedef {import('./asking.js').AskedPart} AskedPart */
+/** @typedef {import('./asking/asking.js').AskedPart} AskedPart */
 
 /**
  * Everything about one wallet.
@@ -23,7 +23,7 @@ import { Summary, totalOf } from './summary.js'
 export function Result({ context, setView, spent, onTotal }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
-  const pages = (/** @type {import('./plan.js').Place} */ place) =>
+  const pages = (/** @type {import('./asking/plan.js').Place} */ place) =>
     (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const [round, setRound] = useState(0)
@@ -32,7 +32,7 @@ export function Result({ context, setView, spent, onTotal }) {
   useEffect(() => onTotal(total), [total.net, total.isWhole])
   const waited = parts.filter(({ answer }) => isPrepared(answer))
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
-  const add = (/** @type {import('./plan.js').Place} */ place) => () =>
+  const add = (/** @type {import('./asking/plan.js').Place} */ place) => () =>
     setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
   /** What a part offers more of: the last page the next one, and closed positions if none is shown. */
   const offers = (part) => {

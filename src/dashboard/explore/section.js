@@ -2,10 +2,10 @@ import { html } from '../lib/view.js'
 import { Preparing, Skeleton } from '../part/notice.js'
 import { explorerName, Out } from '../part/out.js'
 import { Proof } from '../part/proof.js'
-import { isPrepared } from './patient.js'
-import { partName } from './plan.js'
+import { isPrepared } from './asking/patient.js'
+import { partName } from './asking/plan.js'
 
-/** @typedef {import('./asking.js').AskedPart} AskedPart */
+/** @typedef {import('./asking/asking.js').AskedPart} AskedPart */
 
 /** @param {AskedPart} part */
 function isEmpty({ answer }) {

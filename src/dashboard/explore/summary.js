@@ -3,11 +3,11 @@ import { isPositive, sumDollars } from '../lib/decimal.js'
 import { counted } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { Facts, Usd } from '../part/figure.js'
-import { FAMILY_NAMES, partName } from './plan.js'
+import { FAMILY_NAMES, partName } from './asking/plan.js'
 
 /**
  * What was found so far, added up, and how far the asking is.
- * @param {{ label: string, parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `waited`: what is being prepared
+ * @param {{ label: string, parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `waited`: what is being prepared
  */
 export function Summary({ label, parts, waited, catalog, spent }) {
   const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, unseen } = figuresOf(parts)
@@ -64,7 +64,7 @@ export function Summary({ label, parts, waited, catalog, spent }) {
   </section>`
 }
 
-/** What a wallet has in its positions, as far as it was read. @param {readonly import('./asking.js').AskedPart[]} parts */
+/** What a wallet has in its positions, as far as it was read. @param {readonly import('./asking/asking.js').AskedPart[]} parts */
 export function totalOf(parts) {
   const { liquidity, netWorths } = figuresOf(parts)
   return { net: sumDollars([...liquidity, ...netWorths]), isWhole: parts.every(({ answer }) => answer?.ok) }
@@ -78,7 +78,7 @@ function Sum({ values, known, isAsked }) {
     : html`<span class="absent">not read</span>`
 }
 
-/** @param {readonly import('./asking.js').AskedPart[]} parts */
+/** @param {readonly import('./asking/asking.js').AskedPart[]} parts */
 function figuresOf(parts) {
   const bodies = (/** @type {string} */ family) =>
     parts.flatMap((part) => (part.family === family && part.answer?.ok ? [part.answer.body] : []))
@@ -107,7 +107,7 @@ function figuresOf(parts) {
 
 /**
  * Every part with its state.
- * @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
+ * @param {{ parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
  */
 function Progress({ parts, waited, catalog, answered }) {
   const families = [...new Set(parts.map(({ family }) => family))]
@@ -125,7 +125,7 @@ function Progress({ parts, waited, catalog, answered }) {
   </div>`
 }
 
-/** Parts that failed are one chip: a notice names them. @param {{ parts: readonly import('./asking.js').AskedPart[], waited: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
+/** Parts that failed are one chip: a notice names them. @param {{ parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
 function Chips({ parts, waited, catalog }) {
   const states = parts.map((part) => ({
     name: partName(catalog, part),
@@ -138,7 +138,7 @@ function Chips({ parts, waited, catalog }) {
     ${first && html`<span class="chip failed">${failed.length === 1 ? first.name : `${failed.length} others`}<i>failed</i></span>`}`
 }
 
-/** Positions of an answer. @param {import('./plan.js').Part['family']} family @param {unknown} body */
+/** Positions of an answer. @param {import('./asking/plan.js').Part['family']} family @param {unknown} body */
 function countOf(family, body) {
   if (family === 'obligation') return 1
   const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
@@ -146,7 +146,7 @@ function countOf(family, body) {
   return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length
 }
 
-/** @param {import('./asking.js').AskedPart} part */
+/** @param {import('./asking/asking.js').AskedPart} part */
 function stateOf({ family, answer }) {
   if (answer === undefined) return { kind: 'asking', text: 'asking' }
   if (!answer.ok && answer.code === 'NOT_FOUND') return { kind: 'nothing', text: 'nothing' }

@@ -14,7 +14,7 @@ const MARKET_NAMES = { main: 'Core', lido: 'Prime', etherfi: 'EtherFi' }
 
 /**
  * The markets of Aave V3 on one chain.
- * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context }} props
+ * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context }} props
  */
 export function AavePart({ part, context }) {
   const { answer, chainId } = part

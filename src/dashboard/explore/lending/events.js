@@ -8,14 +8,14 @@ import { Amount, Usd } from '../../part/figure.js'
 import { Table } from '../../part/list.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
 import { Out } from '../../part/out.js'
-import { usePatient } from '../patient.js'
+import { usePatient } from '../asking/patient.js'
 
 const PAGE_SIZE = 25
 
 /**
  * A page of events, those of it at or before the moment of the view, and the search for the page of that moment.
  * @typedef {object} AskedEvents
- * @property {import('../patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
+ * @property {import('../asking/patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
  * @property {string} key
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
@@ -40,7 +40,7 @@ export function useEvents(path, { key, view, catalog }) {
       searched > 0 ? pageUntil(until, searched, (page) => ask(pathOf(page), { key, signal })) : undefined,
     [searched],
   )
-  /** @type {{ answer: import('../patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
+  /** @type {{ answer: import('../asking/patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
   const { answer, again } = usePatient(path && pathOf(typeof found === 'number' ? found : 1), key)
   const all = answer?.ok ? answer.body.data : []
   const rows = all.filter(({ timestamp }) => timestamp <= until)

@@ -12,7 +12,7 @@ import { LendingCard } from './card.js'
 import { kaminoLegs } from './legs.js'
 import { KaminoCard } from './other.js'
 
-/** @typedef {import('../asking.js').AskedPart} AskedPart */
+/** @typedef {import('../asking/asking.js').AskedPart} AskedPart */
 /** @typedef {import('../../lib/shapes.d.ts').KaminoList['data'][number]['positions'][number]} KaminoPosition */
 
 const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'

@@ -4,9 +4,9 @@ import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
+import { queryOf } from '../asking/plan.js'
 import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
-import { queryOf } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { PartHead } from '../section.js'
 import { Assets } from './assets.js'
@@ -21,7 +21,7 @@ import { WhatIf } from './what_if_panel.js'
 
 /**
  * The markets of Morpho Blue on one chain that the wallet has something in.
- * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context }} props
+ * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context }} props
  */
 export function MorphoPart({ part, context }) {
   const { answer, chainId } = part

@@ -37,7 +37,7 @@ function Yield({ data }) {
     ]} />`
 }
 
-/** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
+/** @typedef {{ parts: readonly import('../asking/asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
 
 /** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../bell/bell.js').Watched} */
 function watchedOf({ chain_id, wallet, obligation_address, market_address, health_factor }) {

@@ -6,9 +6,9 @@ import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
 import { Out } from '../../part/out.js'
 import { Proof } from '../../part/proof.js'
+import { PAGE_SIZE } from '../asking/plan.js'
 import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
-import { PAGE_SIZE } from '../plan.js'
 import { Receipt } from '../receipt.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
 import { PartHead } from '../section.js'
@@ -31,7 +31,7 @@ const PROTOCOLS = {
 
 /**
  * The positions of one answer, whatever it left out, and where it comes from.
- * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context, order: import('./order.js').Order, onMore?: () => void, onClosed?: () => void }} props
+ * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context, order: import('./order.js').Order, onMore?: () => void, onClosed?: () => void }} props
  */
 export function LiquidityPart({ part, context, order, onMore, onClosed }) {
   const { answer, protocol } = part

@@ -2,8 +2,8 @@ import { isNegative, sumDollars } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { html, useEffect, useState } from '../../lib/view.js'
 import { Change, Facts, Percent, Usd } from '../../part/figure.js'
-import { Patient, usePatient } from '../patient.js'
-import { queryOf } from '../plan.js'
+import { Patient, usePatient } from '../asking/patient.js'
+import { queryOf } from '../asking/plan.js'
 
 /**
  * What an answer without profit and loss says of it. The answer waited for it, so it comes only if it is asked for.

@@ -3,13 +3,13 @@ import { dollars, isPositive } from '../../lib/decimal.js'
 import { useNear } from '../../lib/hooks.js'
 import { counted, dayText, secondsOf } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
-import { Chart } from '../../part/chart.js'
-import { axisDollars } from '../../part/chart_scale.js'
+import { Chart } from '../../part/chart/chart.js'
+import { axisDollars } from '../../part/chart/scale.js'
 import { Fold } from '../../part/fold.js'
 import { Table } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
-import { Patient, usePatient } from '../patient.js'
-import { queryOf } from '../plan.js'
+import { Patient, usePatient } from '../asking/patient.js'
+import { queryOf } from '../asking/plan.js'
 
 /** Days of the line, up to yesterday or the moment of the view; and the most that the service gives. */
 const DAYS = 90

@@ -6,8 +6,8 @@ import { Amount, Facts, Usd } from '../../part/figure.js'
 import { Fold } from '../../part/fold.js'
 import { Table, words } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
-import { isPrepared, Patient, usePatient } from '../patient.js'
-import { queryOf } from '../plan.js'
+import { isPrepared, Patient, usePatient } from '../asking/patient.js'
+import { queryOf } from '../asking/plan.js'
 import { Days } from './days.js'
 
 /** Rows that are not counted and are listed here: the first page that the service gives. */

@@ -1,7 +1,7 @@
-import { useWalk, useWidth } from '../lib/hooks.js'
-import { dayText } from '../lib/time.js'
-import { classes, html, useId } from '../lib/view.js'
-import { linear, pathOf, ticksOf } from './chart_scale.js'
+import { useWalk, useWidth } from '../../lib/hooks.js'
+import { dayText } from '../../lib/time.js'
+import { classes, html, useId } from '../../lib/view.js'
+import { linear, pathOf, ticksOf } from './scale.js'
 
 const LEFT = 52
 const RIGHT = 10

@@ -1,10 +1,10 @@
-import { withQuery } from '../lib/account.js'
-import { useAnswer } from '../lib/hooks.js'
-import { dayText } from '../lib/time.js'
-import { html, useState } from '../lib/view.js'
+import { withQuery } from '../../lib/account.js'
+import { useAnswer } from '../../lib/hooks.js'
+import { dayText } from '../../lib/time.js'
+import { html, useState } from '../../lib/view.js'
+import { Choice } from '../field.js'
+import { Answered, Empty } from '../notice.js'
 import { Bars } from './bars.js'
-import { Choice } from './field.js'
-import { Answered, Empty } from './notice.js'
 
 /** As many get a colour of their own; what is left is one more. */
 const NAMED_MAX = 5
@@ -30,11 +30,11 @@ export function UsageChart({ path, choices, names = new Map(), range, onRange })
       <${Choice} label="By" value=${by} options=${choices} onValue=${setBy} />
     </div>
     <${Answered} asked=${asked} waiting="Counting">
-      ${(/** @type {{ data: import('../lib/shapes.d.ts').Usage }} */ { data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
+      ${(/** @type {{ data: import('../../lib/shapes.d.ts').Usage }} */ { data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
     <//>`
 }
 
-/** @param {{ data: import('../lib/shapes.d.ts').Usage, names: ReadonlyMap<string, string> }} props */
+/** @param {{ data: import('../../lib/shapes.d.ts').Usage, names: ReadonlyMap<string, string> }} props */
 function Drawn({ data, names }) {
   const stepMs = data.step === 'hour' ? HOUR_MS : 24 * HOUR_MS
   const from = Date.parse(data.from)

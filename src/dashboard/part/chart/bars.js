@@ -1,6 +1,6 @@
-import { useWalk, useWidth } from '../lib/hooks.js'
-import { classes, html, useId } from '../lib/view.js'
-import { axisNumber, linear, ticksOf } from './chart_scale.js'
+import { useWalk, useWidth } from '../../lib/hooks.js'
+import { classes, html, useId } from '../../lib/view.js'
+import { axisNumber, linear, ticksOf } from './scale.js'
 
 const LEFT = 44
 const RIGHT = 4

@@ -1,9 +1,9 @@
-import { ask } from '../lib/api.js'
-import { pause } from '../lib/time.js'
-import { html, useEffect, useState } from '../lib/view.js'
-import { Preparing, Skeleton, Trouble } from '../part/notice.js'
-import { Proof } from '../part/proof.js'
-import { Csv } from './csv.js'
+import { ask } from '../../lib/api.js'
+import { pause } from '../../lib/time.js'
+import { html, useEffect, useState } from '../../lib/view.js'
+import { Preparing, Skeleton, Trouble } from '../../part/notice.js'
+import { Proof } from '../../part/proof.js'
+import { Csv } from '../csv.js'
 
 /** How often an answer that is being prepared is asked for again. */
 const TRIES_MAX = 40
@@ -13,7 +13,7 @@ const FAULTS_MAX = 3
 
 /**
  * @template [Body=unknown]
- * @typedef {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure | undefined} Outcome
+ * @typedef {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure | undefined} Outcome
  */
 
 /** True if the answer is being prepared, and is asked for again. @param {Outcome} answer */
@@ -57,7 +57,7 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
  */
 export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
   for (let tries = 1, faults = 0; ; tries++) {
-    /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
+    /** @type {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure} */
     const found = await ask(path, { key, signal })
     const isLast = tries === triesMax
     onAnswer(found.ok || !isLast ? found : { ...found, progress: undefined })
@@ -69,7 +69,7 @@ export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, on
 
 /**
  * What was asked patiently, once it is there.
- * @param {{ asked: { answer: Outcome, again: () => void, key: string }, what: string, render: (answer: import('../lib/api.js').Answer) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
+ * @param {{ asked: { answer: Outcome, again: () => void, key: string }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, catalog: import('../../lib/catalog.js').Catalog }} props
  */
 export function Patient({ asked: { answer, again, key }, what, render, catalog }) {
   if (answer === undefined) return html`<${Skeleton}>${what}<//>`

@@ -1,13 +1,13 @@
-import { chainName } from '../lib/catalog.js'
-import { counted } from '../lib/time.js'
-import { html } from '../lib/view.js'
-import { Trouble } from '../part/notice.js'
+import { chainName } from '../../lib/catalog.js'
+import { counted } from '../../lib/time.js'
+import { html } from '../../lib/view.js'
+import { Trouble } from '../../part/notice.js'
 import { isPrepared } from './patient.js'
 import { FAMILY_NAMES, partName } from './plan.js'
 
 /**
  * @typedef {import('./asking.js').AskedPart} AskedPart
- * @typedef {AskedPart & { answer: import('../lib/api.js').Failure }} FailedPart
+ * @typedef {AskedPart & { answer: import('../../lib/api.js').Failure }} FailedPart
  */
 
 /**
@@ -36,7 +36,7 @@ export function causesOf(parts) {
 
 /**
  * A notice for each cause.
- * @param {{ causes: Causes, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
+ * @param {{ causes: Causes, parts: readonly AskedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
  */
 export function Notices({ causes: { asking, chains }, parts, catalog, again }) {
   return html`
@@ -51,7 +51,7 @@ export function Notices({ causes: { asking, chains }, parts, catalog, again }) {
 
 /**
  * All chains that are away in one line.
- * @param {{ failed: readonly FailedPart[], parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
+ * @param {{ failed: readonly FailedPart[], parts: readonly AskedPart[], catalog: import('../../lib/catalog.js').Catalog, again: (paths: readonly string[]) => void }} props
  */
 function Away({ failed, parts, catalog, again }) {
   const ids = [...new Set(failed.map(({ chainId }) => chainId))]

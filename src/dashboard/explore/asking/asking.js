@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from '../lib/view.js'
+import { useEffect, useRef, useState } from '../../lib/view.js'
 import { askPatiently } from './patient.js'
 
 /**

@@ -1,5 +1,5 @@
-import { walletKind } from '../lib/address.js'
-import { chainName, SOLANA } from '../lib/catalog.js'
+import { walletKind } from '../../lib/address.js'
+import { chainName, SOLANA } from '../../lib/catalog.js'
 
 /**
  * One request of a view.
@@ -7,7 +7,7 @@ import { chainName, SOLANA } from '../lib/catalog.js'
  * @property {'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation'} family
  * @property {number} chainId
  * @property {string} path
- * @property {import('../lib/catalog.js').Protocol} [protocol] of liquidity
+ * @property {import('../../lib/catalog.js').Protocol} [protocol] of liquidity
  * @property {string} [id] obligation
  */
 
@@ -16,13 +16,13 @@ export const PAGE_SIZE = 10
 
 /**
  * Positions of one family of liquidity on one chain, open or closed.
- * @typedef {{ family: 'liquidity' | 'closed', protocol: import('../lib/catalog.js').Protocol, chainId: number }} Place
+ * @typedef {{ family: 'liquidity' | 'closed', protocol: import('../../lib/catalog.js').Protocol, chainId: number }} Place
  */
 
 /**
  * Requests of a view: one for each family and chain, and one for each page and obligation that was asked for.
- * @param {import('../lib/link.js').WalletView} view
- * @param {import('../lib/catalog.js').Catalog} catalog
+ * @param {import('../../lib/link.js').WalletView} view
+ * @param {import('../../lib/catalog.js').Catalog} catalog
  * @param {(place: Place) => number} pages how many of them
  * @returns {Part[]}
  */
@@ -54,7 +54,7 @@ export function planOf(view, catalog, pages) {
 
 /**
  * @param {Record<string, string>} asked wallet and moment
- * @param {readonly import('../lib/catalog.js').Liquidity[]} families
+ * @param {readonly import('../../lib/catalog.js').Liquidity[]} families
  * @param {(place: Place) => number} pages
  * @returns {Part[]}
  */
@@ -75,7 +75,7 @@ function liquidityParts(asked, families, pages) {
   return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
 }
 
-/** Chain of a part, and its family if the chain has several of a kind. @param {import('../lib/catalog.js').Catalog} catalog @param {Part} part */
+/** Chain of a part, and its family if the chain has several of a kind. @param {import('../../lib/catalog.js').Catalog} catalog @param {Part} part */
 export function partName(catalog, { chainId, protocol }) {
   return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
 }
@@ -90,7 +90,7 @@ export const FAMILY_NAMES = {
   obligation: 'Kamino, added',
 }
 
-/** The list, and each obligation that was added. @param {import('../lib/link.js').WalletView} view @param {import('../lib/catalog.js').Catalog} catalog @returns {Part[]} */
+/** The list, and each obligation that was added. @param {import('../../lib/link.js').WalletView} view @param {import('../../lib/catalog.js').Catalog} catalog @returns {Part[]} */
 function kaminoParts({ wallet, kamino, target }, catalog) {
   if (!catalog.kamino) return []
   const list = part('kamino', SOLANA, `v1/lending/kamino?${queryOf({ wallet, target_health_factor: target })}`)
