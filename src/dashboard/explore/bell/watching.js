@@ -3,7 +3,7 @@ import { useLoaded } from '../../lib/hooks.js'
 import { clauseText, placesOf, STATE_KINDS } from '../../lib/trigger.js'
 import { classes, html, useState } from '../../lib/view.js'
 import { Trouble, Waiting } from '../../part/notice.js'
-import { queryOf } from '../plan.js'
+import { queryOf } from '../asking/plan.js'
 import { TriggerForm } from './form.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */

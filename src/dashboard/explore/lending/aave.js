@@ -1,7 +1,7 @@
 import { html } from '../../lib/view.js'
 import { Proof } from '../../part/proof.js'
-import { Csv } from '../csv.js'
 import { Bell } from '../bell/bell.js'
+import { Csv } from '../csv.js'
 import { Receipt } from '../receipt.js'
 import { PartHead } from '../section.js'
 import { LendingCard } from './card.js'

@@ -1,7 +1,7 @@
 import { percentOfRatio } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Usd } from '../../part/figure.js'
-import { cushion } from '../scale.js'
+import { cushion } from '../liquidity/scale.js'
 
 const RADIUS = 84
 const CENTER = { x: 110, y: 104 }

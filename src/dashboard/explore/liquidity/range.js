@@ -1,7 +1,7 @@
 import { significant } from '../../lib/decimal.js'
 import { useWidth } from '../../lib/hooks.js'
 import { html } from '../../lib/view.js'
-import { isFullRange, rangeScale, ticksOf } from '../scale.js'
+import { isFullRange, rangeScale, ticksOf } from './scale.js'
 
 const HEIGHT = 116
 const BASE = 84

@@ -1,4 +1,4 @@
-import { SOLANA } from '../lib/catalog.js'
+import { SOLANA } from '../../lib/catalog.js'
 
 /**
  * Positions in pictures. Only here figures become floating point: a pixel needs no more.
@@ -13,7 +13,7 @@ const SOLANA_TICK_FAR = 427_648
 
 /**
  * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
- * @param {{ position: import('../lib/shapes.d.ts').Position, inverse: boolean }} shown
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean }} shown
  */
 export function ticksOf({ position: { position_state: state }, inverse }) {
   const sign = inverse ? -1 : 1
