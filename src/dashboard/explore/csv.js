@@ -1,10 +1,10 @@
 import { shortened } from '../lib/address.js'
 import { ask } from '../lib/api.js'
 import { givesTable } from '../lib/catalog.js'
-import { useRove } from '../lib/rove.js'
 import { save } from '../lib/save.js'
 import { counted } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
+import { useRove } from '../part/rove.js'
 
 /**
  * Asks for the rows of a list once more, as a file for spreadsheets; nothing for what is no list.

@@ -1,7 +1,7 @@
 import { dollars, isNegative, isPositive, percent, percentOfRatio, signedDollars, significant } from '../lib/decimal.js'
-import { useRove } from '../lib/rove.js'
 import { classes, html } from '../lib/view.js'
 import { useCopy } from './copy.js'
+import { useRove } from './rove.js'
 
 /**
  * A figure in few digits. All of them appear when it is pointed at or focused, and are copied when it is pressed.

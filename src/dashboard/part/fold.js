@@ -1,5 +1,5 @@
-import { useRove } from '../lib/rove.js'
 import { html } from '../lib/view.js'
+import { useRove } from './rove.js'
 
 /**
  * More of something, behind its title.

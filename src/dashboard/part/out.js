@@ -1,5 +1,5 @@
-import { useRove } from '../lib/rove.js'
 import { html } from '../lib/view.js'
+import { useRove } from './rove.js'
 
 /**
  * Something as its chain's explorer shows it, in a new tab that learns nothing of this page; its words alone if no

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from './view.js'
+import { useEffect, useRef } from '../lib/view.js'
 
 /** @type {Readonly<Record<string, number>>} */
 const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }
