@@ -9,6 +9,8 @@ import { planOf } from './asking/plan.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
+import { LiquidityBar } from './liquidity/bar.js'
+import { AS_LISTED } from './liquidity/order.js'
 import { LiquidityPart } from './liquidity/part.js'
 import { Portfolio } from './portfolio/portfolio.js'
 import { Nowhere, Section } from './section.js'
@@ -25,6 +27,7 @@ export function Result({ context, setView, spent, onTotal }) {
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
   const pages = (/** @type {import('./asking/plan.js').Place} */ place) =>
     (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
+  const [order, setOrder] = useState(AS_LISTED)
   const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
   const [round, setRound] = useState(0)
   const causes = causesOf(parts)
@@ -56,12 +59,15 @@ export function Result({ context, setView, spent, onTotal }) {
   const isSaid = (/** @type {import('../lib/api.js').Failure} */ { code, status }) =>
     !isSettled || codes.has(code) || (status >= 500 && causes.chains.length === parts.length)
   const target = html`<${Target} context=${context} setView=${setView} />`
+  const liquidity = [...of('liquidity'), ...of('closed')]
   /** Every family by its title: its parts, and how one of them is drawn. */
   const families = [
     {
       title: 'Liquidity',
-      parts: [...of('liquidity'), ...of('closed')],
-      draw: (part) => html`<${LiquidityPart} key=${part.path} part=${part} context=${context} ...${offers(part)} />`,
+      parts: liquidity,
+      lead: html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`,
+      draw: (part) =>
+        html`<${LiquidityPart} key=${part.path} part=${part} context=${context} order=${order} ...${offers(part)} />`,
     },
     {
       title: 'Aave V3',
@@ -85,7 +91,7 @@ export function Result({ context, setView, spent, onTotal }) {
     ${notices}
     ${parts.length > 0 && html`<${Summary} label=${view.label('Summary')} parts=${parts} waited=${waited} catalog=${catalog} spent=${spent} />`}
     ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isSaid=${isSaid} />`}
-    ${families.map(({ title, parts: mine, aside, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${mine} catalog=${catalog} aside=${aside}>${draw}<//>`)}
+    ${families.map(({ title, parts: mine, aside, lead, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${mine} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//>`)}
     ${!evm && html`<${Solana} lists=${of('kamino')} added=${of('obligation')} context=${context} setView=${setView} />`}
     <${Nowhere} families=${families} catalog=${catalog} />
   `

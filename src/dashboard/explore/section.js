@@ -25,15 +25,16 @@ function hasSomething(parts) {
 /**
  * A family: what was found and what is waited for, and where nothing was; nothing at all if nothing was found. Its child
  * draws a part.
- * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, children: (part: AskedPart) => unknown }} props
+ * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, lead?: unknown, children: (part: AskedPart) => unknown }} props
  */
-export function Section({ title, label, parts, catalog, aside, children }) {
+export function Section({ title, label, parts, catalog, aside, lead, children }) {
   if (!hasSomething(parts)) return null
   const empty = parts.filter(isEmpty)
   const asked = parts.filter(({ answer }) => answer === undefined)
   const found = parts.filter((part) => part.answer?.ok && !isEmpty(part))
   return html`<section class="family" aria-label=${label}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
+    ${lead}
     ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${Preparing} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
     ${found.map(children)}
     ${asked.length > 0 && found.length === 0 && html`<${Skeleton}>Asking ${asked.map((part) => partName(catalog, part)).join(', ')}<//>`}

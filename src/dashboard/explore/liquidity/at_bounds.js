@@ -1,8 +1,8 @@
 import { significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Amount, Facts } from '../../part/figure.js'
-import { isFullRange } from '../scale.js'
 import { atBounds } from './bounds.js'
+import { isFullRange } from './scale.js'
 
 /**
  * What a position is wholly in at each bound of its range, and the price there.

@@ -28,7 +28,7 @@ const LEAST = [
 
 /**
  * Totals over all positions that were read, and how they are shown.
- * @param {{ parts: readonly import('../asking.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
+ * @param {{ parts: readonly import('../asking/asking.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
  */
 export function LiquidityBar({ parts, order, onOrder }) {
   const positions = parts.flatMap(({ answer }) =>

@@ -3,7 +3,7 @@ import { counted, momentText } from '../../lib/time.js'
 import { html, useEffect, useState } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
 import { Table } from '../../part/list.js'
-import { askPatiently } from '../patient.js'
+import { askPatiently } from '../asking/patient.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvents} Events */
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvent} Flow */
@@ -24,7 +24,7 @@ const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected
  */
 export function useFlows(path, key) {
   const [state, setState] = useState(
-    /** @type {{ answer?: import('../patient.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
+    /** @type {{ answer?: import('../asking/patient.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
   )
   const [round, setRound] = useState(0)
   useEffect(() => {
@@ -45,16 +45,16 @@ export function useFlows(path, key) {
 
 /**
  * @param {string} path
- * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../patient.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
+ * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../asking/patient.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
  */
 async function readAll(path, { key, signal, onState }) {
   const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
-  /** @type {import('../patient.js').Outcome<Events>} */
+  /** @type {import('../asking/patient.js').Outcome<Events>} */
   let first
   await askPatiently(pathOf(1), {
     key,
     signal,
-    onAnswer: (/** @type {import('../patient.js').Outcome<Events>} */ answer) => {
+    onAnswer: (/** @type {import('../asking/patient.js').Outcome<Events>} */ answer) => {
       first = answer
       if (!answer?.ok) onState({ answer })
     },

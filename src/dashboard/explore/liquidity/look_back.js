@@ -3,7 +3,7 @@ import { counted, dayText } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Facts } from '../../part/figure.js'
 import { Trouble, Waiting } from '../../part/notice.js'
-import { queryOf } from '../plan.js'
+import { queryOf } from '../asking/plan.js'
 import { feeAprOfDays } from './fee_apr.js'
 import { FeeApr } from './rate.js'
 
