@@ -216,6 +216,26 @@ test('run() throws UnavailableError when its backend is terminated, and serves t
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
 })
 
+test('run() never waits for an answer of a session that the server has ended', async () => {
+  const db = open(`${database.url}${database.url.includes('?') ? '&' : '?'}application_name=ended`)
+  const reasons = new Set<string>()
+  let running = true
+  const clients = Array.from({ length: 4 }, async () => {
+    while (running) {
+      await db.run('select 1', [], { deadlineMs: 10_000 }).catch(({ cause }) => reasons.add(String(cause)))
+      await Bun.sleep(1)
+    }
+  })
+  for (let round = 0; round < 100; round++) {
+    const end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'ended'"
+    await database.db.run(end, [])
+    await recovery(db)
+  }
+  running = false
+  await Promise.all(clients)
+  expect([...reasons].filter((reason) => reason.includes('deadline'))).toEqual([])
+}, 60_000)
+
 test('run() refuses at once when too many statements wait', async () => {
   const db = open(database.url)
   const outcomes = await Promise.all(

@@ -52,10 +52,9 @@ export function createGeneration(options: GenerationOptions) {
     socket: () => {
       const socket = connect(options.listener, { tls: options.address.tls })
       sockets.add(socket)
-      socket.once('close', () => {
-        sockets.delete(socket)
-        generation.retire()
-      })
+      // At the first sign: what is sent between the end of a socket and its close, the driver forgets.
+      for (const sign of ['end', 'error', 'close']) socket.once(sign, () => generation.retire())
+      socket.once('close', () => sockets.delete(socket))
       if (options.connectsOnce && connected) generation.destroy()
       if (destroyed) setImmediate(() => socket.destroy())
       connected = true
