@@ -21,6 +21,7 @@ import { benchSolana } from './solana/solana.ts'
 import { takePrinted } from './table.ts'
 import { benchTriggers } from './triggers/triggers.ts'
 import { benchUniswapV4 } from './uniswap_v4/v4.ts'
+import { benchWorkers } from './workers.ts'
 
 interface Options {
   readonly quick: boolean
@@ -48,6 +49,7 @@ const PARTS: readonly Part[] = [
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
+  { name: 'workers', isExtra: true, run: onlyShown(benchWorkers) },
   { name: 'goals', isExtra: true, run: onlyShown(benchGoals) },
   { name: 'compare', isExtra: true, run: onlyShown(compareMetered) },
   { name: 'compare_answers', isExtra: true, run: onlyShown(compareAnswers) },

@@ -82,7 +82,7 @@ export const FURTHER_VARIABLES = [
     names: ['WORKERS'],
     without: '`1`',
     meaning:
-      'processes that serve as one, over one listener and one database: as many as cores ([Workers](operating.md#workers))',
+      'processes that serve as one, over one listener and one database: as many as cores to spare ([Workers](operating.md#workers))',
   },
   {
     names: ['DRAIN_SECONDS'],
