@@ -74,6 +74,8 @@ const BRIEF = { resultTypes: ['violations'], selectors: false }
 export async function audit(page: Page): Promise<string[]> {
   const found: string[] = []
   await page.evaluate(AXE)
+  // The audit does not know that a modal dialog is above everything, and would judge no colour in it.
+  await page.evaluate("for (const each of document.querySelectorAll('dialog:modal')) each.style.zIndex = '99'")
   for (const { colorScheme, rules, passesMin } of AUDITS) {
     await page.emulateMedia({ colorScheme })
     const options = JSON.stringify({ ...rules, ...BRIEF })

@@ -79,8 +79,8 @@ export function KeyForm({ onKey }) {
     const key = text.trim()
     if (!KEY_FORM.test(key)) return setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
     setAsked(true)
-    // The log of its organization is free, and says how much is left.
-    const answer = await ask('v1/usage/logs?limit=1', { key })
+    // Refused for its key first, and for its limit then: that costs nothing.
+    const answer = await ask('v1/usage/logs?limit=0', { key })
     setAsked(false)
     if (answer.ok || !KEY_FAULTS.includes(answer.code)) return onKey(key)
     return setFault(`${answer.message}. ${ADVICE[answer.code]}`)

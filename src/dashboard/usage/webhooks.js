@@ -9,6 +9,7 @@ import { Answered, Empty, Trouble } from '../part/notice.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Webhook} Webhook */
 
+const LOOK_MS = 10_000
 const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 const COLUMNS = [words('Where'), 'State', TO_DO]
 
@@ -17,7 +18,7 @@ const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
 
 /** Where messages are posted: what there is, and a new one. @param {{ base: string }} props */
 export function Webhooks({ base }) {
-  const listed = useAnswer(base)
+  const listed = useAnswer(base, LOOK_MS)
   const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
   const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
   const [said, setSaid] = useState('')
@@ -86,7 +87,7 @@ function CreateWebhook({ base, onMade }) {
     },
   )
   return html`<form class="fields" onSubmit=${submit}>
-    <${Field} label="URL of a new webhook" type="url" value=${url} required placeholder="https://…" onValue=${setUrl} />
+    <${Field} label="URL of a new webhook" type="url" value=${url} required onValue=${setUrl} />
     <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
     <button type="submit">Create webhook</button>
     ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The webhook was not made" /></div>`}
