@@ -36,7 +36,8 @@ begin
   select array_agg(u.organization_id), array_agg(u.webhook_id), array_agg(json_build_object(
     'type', 'trigger.blind',
     'timestamp', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'text', format('%s triggers on %s cannot be evaluated since %s UTC.', u.triggers, p_chain_name,
+    'text', format('%s on %s could not be evaluated since %s UTC.',
+      case u.triggers when 1 then '1 trigger' else u.triggers || ' triggers' end, p_chain_name,
       to_char(u.at at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS')),
     'data', json_build_object('chain_id', p_chain_id, 'finality', p_finality, 'triggers', u.triggers,
       'since', json_build_object('block', u.block::text,

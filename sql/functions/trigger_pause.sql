@@ -24,8 +24,8 @@ begin
   select array_agg(t.organization_id), array_agg(t.webhook_id), array_agg(json_build_object(
     'type', 'trigger.paused',
     'timestamp', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'text', format('%s triggers are paused: the credits do not pay for them. They resume at the first hour that can be paid.',
-      t.triggers),
+    'text', format('%s paused for want of credits, until the first hour that can be paid.',
+      case t.triggers when 1 then '1 trigger is' else t.triggers || ' triggers are' end),
     'data', json_build_object('reason', 'credits', 'triggers', t.triggers))::text)
   into v_organizations, v_webhooks, v_bodies
   from told t;

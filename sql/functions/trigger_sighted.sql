@@ -24,7 +24,8 @@ begin
   select array_agg(s.organization_id), array_agg(s.webhook_id), array_agg(json_build_object(
     'type', 'trigger.sighted',
     'timestamp', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'text', format('Triggers on %s are evaluated again, from block %s on. Changes since %s UTC that undid themselves were not seen.',
+    'text', format(
+      'Triggers on %s are evaluated again from block %s on, but changes since %s UTC that undid themselves were not seen.',
       p_chain_name, p_block, to_char(s.since_at at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS')),
     'data', json_build_object('chain_id', p_chain_id, 'finality', p_finality,
       'since', json_build_object('block', s.since_block::text,

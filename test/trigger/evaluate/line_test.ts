@@ -83,6 +83,14 @@ async function messagesOf({ account }: Scene) {
   )
 }
 
+async function textsOf({ account }: Scene): Promise<readonly string[]> {
+  const rows = await db.run<{ text: string }>(
+    `select body::jsonb ->> 'text' as text from message where organization_id = $1 order by no`,
+    [account.caller.organizationId],
+  )
+  return rows.map(({ text }) => text)
+}
+
 async function stateOf({ trigger }: Scene) {
   const [row] = await db.run<{ phase: string; changes: string; paused_for: string | null }>(
     'select s.phase, s.changes, w.paused_for from watch_state s join watch w using (organization_id, id) where s.id = $1',
@@ -144,6 +152,9 @@ test('commitBlock pauses the triggers of who cannot pay for a change, and says s
     ['trigger.paused', '1'],
     ['trigger.fired', '2'],
   ])
+  expect((await textsOf(made))[0]).toBe(
+    '2 triggers are paused for want of credits, until the first hour that can be paid.',
+  )
   expect(await stateOf(made)).toMatchObject({ phase: 'fired', paused_for: 'credits' })
   expect(await books(made)).toMatchObject({ charged: 2, balance: 1, statuses: { '200': 1, '402': 1 } })
 })
@@ -207,6 +218,10 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
   expect((await messagesOf(made)).map(({ type, due }) => [type, due])).toEqual([
     ['trigger.blind', true],
     ['trigger.sighted', true],
+  ])
+  expect((await textsOf(made)).map((text) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/, 'then'))).toEqual([
+    '1 trigger on Test could not be evaluated since then UTC.',
+    'Triggers on Test are evaluated again from block 11 on, but changes since then UTC that undid themselves were not seen.',
   ])
   expect(await tellBlind(db, made.line, made.tenure)).toBe(0)
 })
