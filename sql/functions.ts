@@ -157,7 +157,7 @@ export const triggerCommit = callRows<
   { done: boolean; failed: readonly number[] }
 >('background', { name: 'trigger_commit', params: ['chainId', 'chainName', 'finality', 'shard', 'epoch', 'leaseSec', 'limitSec', 'before', 'beforeHash', 'block', 'blockHash', 'blockSec', 'fork', 'final', 'families', 'nowMs', 'organizations', 'ids', 'editions', 'numbers', 'phases', 'held', 'changes', 'values', 'since', 'dues', 'messageStates', 'messageChanges', 'types', 'bodies', 'toldStates', 'toldChanges', 'toldBlocks', 'toldNames'], columns: ['done', 'failed'] })
 
-/** Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are not paused, and not older than their first hour, which was paid when they were made. */
+/** Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are not paused, and older than their first hour, which was paid when they were made. */
 export const triggerHour = callValue<
   { hour: string | number; limit: number },
   number

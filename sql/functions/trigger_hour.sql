@@ -1,6 +1,7 @@
 -- Charges the hour for the triggers of some organizations that it was not yet asked of, one credit each: those that are
--- not paused, and not older than their first hour, which was paid when they were made. Triggers that were paused for want
--- of credits resume if all can be paid, and those that cannot be paid pause. Returns how many organizations were asked.
+-- not paused, and older than their first hour, which was paid when they were made. Triggers that were paused for want of
+-- credits resume if all can be paid, however old they are, and those that cannot be paid pause. Returns how many
+-- organizations were asked.
 -- lane background
 create or replace function trigger_hour(p_hour bigint, p_limit integer) returns integer language plpgsql as $$
 declare
@@ -41,7 +42,7 @@ begin
     left join api_key k on k.organization_id = w.organization_id and k.id = w.api_key_id
     where w.organization_id = any (v_asked) and w.paused_for is distinct from 'owner'
       and (w.expires_at is null or w.expires_at > now())
-      and w.created_at <= to_timestamp(p_hour * 3600) - interval '1 hour'
+      and (w.paused_for is not null or w.created_at <= to_timestamp(p_hour * 3600) - interval '1 hour')
     group by w.organization_id
   ) c
   join spending_limit s on s.organization_id = c.organization_id and s.scope = '' and s.period = 0

@@ -200,6 +200,16 @@ test('chargeHour pauses triggers that cannot be paid, says so once, and resumes 
   expect(await books(made)).toMatchObject({ charged: 2 })
 })
 
+test('chargeHour resumes a trigger that paused within its first hour', async () => {
+  const hour = Math.floor(Date.now() / 3_600_000) + 20
+  const made = await scene({ credits: 1, createdAt: new Date(hour * 3_600_000 - 60_000) })
+  await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))
+  expect(await stateOf(made)).toMatchObject({ paused_for: 'credits' })
+  await chargeHour(db, hour, 100)
+  expect(await stateOf(made)).toMatchObject({ paused_for: null })
+  expect(await books(made)).toMatchObject({ charged: 1, balance: 0 })
+})
+
 test('tellBlind tells each webhook once, and the first commit that sees again says so once', async () => {
   const made = await scene({ webhookId: 'whk_1', createdAt: new Date(Date.now() - 61_000) })
   const { organizationId, apiKeyId } = made.account.caller
