@@ -43,6 +43,7 @@ import liquidityChangeStore from './functions/liquidity_change_store.sql' with {
 import messageAdd from './functions/message_add.sql' with { type: 'text' }
 import messageClaim from './functions/message_claim.sql' with { type: 'text' }
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
+import messageTest from './functions/message_test.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
@@ -117,6 +118,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'message_add', text: messageAdd },
   { name: 'message_claim', text: messageClaim },
   { name: 'message_mark', text: messageMark },
+  { name: 'message_test', text: messageTest },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },

@@ -85,6 +85,12 @@ export const messageMark = callValue<
   void
 >('background', { name: 'message_mark', params: ['organizations', 'nos', 'tries', 'statuses', 'failures', 'latenciesMs', 'pausesMs', 'stopSec'] })
 
+/** Adds a test message, due at once; gives its id, '' if the organization has had p_most within the hour. */
+export const messageTest = callValue<
+  { organization: string; watch: string; webhook: string; body: string; most: number },
+  string
+>('read', { name: 'message_test', params: ['organization', 'watch', 'webhook', 'body', 'most'] })
+
 /** Notes the last block at or before a midnight, and how many endpoints gave it. */
 export const midnightStore = callValue<
   { chainId: string | number; day: number; block: string | number; hash: string; parentHash: string; time: string | number; isFinal: boolean; witnesses: number },

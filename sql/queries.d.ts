@@ -357,14 +357,6 @@ declare module '*/queries/message_release.sql' {
   export default text
 }
 
-declare module '*/queries/message_test.sql' {
-  const text: SqlText<
-    [organization_id: string, watch_id: string, webhook_id: string, body: string, most: string | number],
-    { id: string }
-  >
-  export default text
-}
-
 declare module '*/queries/midnight_list.sql' {
   const text: SqlText<
     [chain_id: string | number, from_day: number, to_day: number],

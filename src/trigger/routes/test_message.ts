@@ -1,12 +1,9 @@
-import testSql from '../../../sql/queries/message_test.sql' with { type: 'text' }
+import { messageTest } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { MessageBody } from '../message.ts'
 import { findTrigger } from '../stored.ts'
 import { presentTrigger } from './present.ts'
-
-const add = query(testSql, 'read')
 
 const TESTS_PER_HOUR = 10
 
@@ -25,12 +22,15 @@ export async function sendTest(
 ): Promise<string> {
   const { organizationId, triggerId, webhookId, atMs, text, data } = test
   const body: MessageBody = { type: 'webhook.test', timestamp: new Date(atMs).toISOString(), text, data }
-  const params = [organizationId, triggerId ?? '', webhookId ?? '', JSON.stringify(body)] as const
-  const [row] = await add(db, [...params, String(TESTS_PER_HOUR)])
-  if (row === undefined) {
-    throw new CodedError('INVALID_REQUEST', `Cannot send a test message: expected at most ${TESTS_PER_HOUR} an hour`)
-  }
-  return row.id
+  const id = await messageTest(db, {
+    organization: organizationId,
+    watch: triggerId ?? '',
+    webhook: webhookId ?? '',
+    body: JSON.stringify(body),
+    most: TESTS_PER_HOUR,
+  })
+  if (id !== '') return id
+  throw new CodedError('INVALID_REQUEST', `Cannot send a test message: expected at most ${TESTS_PER_HOUR} an hour`)
 }
 
 /** Adds a test message about a trigger, for wherever its messages go; gives its id. Throws `CodedError` NOT_FOUND, too. */

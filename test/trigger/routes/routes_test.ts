@@ -122,8 +122,9 @@ describe('webhooks', () => {
     const { ask } = await newAccount()
     const { id } = (await ask('POST', '/v1/webhooks', { url: hook() })).body.data
     const trigger = (await ask('POST', '/v1/triggers', { ...HEALTH, webhook_id: id })).body.data
-    for (let count = 0; count < 9; count++) expect((await ask('POST', `/v1/webhooks/${id}/test`)).status).toBe(200)
     expect((await ask('POST', `/v1/triggers/${trigger.id}/test`)).status).toBe(200)
+    const asked = await Promise.all(Array.from({ length: 15 }, () => ask('POST', `/v1/webhooks/${id}/test`)))
+    expect(asked.filter(({ status }) => status === 200).length).toBe(9)
     for (const path of [`/v1/webhooks/${id}/test`, `/v1/triggers/${trigger.id}/test`]) {
       expect(messageOf(await ask('POST', path))).toContain('400 INVALID_REQUEST')
     }

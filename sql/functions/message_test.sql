@@ -1,0 +1,19 @@
+-- Adds a test message, due at once; gives its id, '' if the organization has had p_most within the hour. p_watch: '' if it
+-- is about none; p_webhook: '' for the feed only.
+-- lane read
+create or replace function message_test(
+  p_organization text, p_watch text, p_webhook text, p_body text, p_most integer
+) returns text language plpgsql as $$
+begin
+  -- One at a time: whoever comes second counts what the first has added.
+  perform from organization o where o.id = p_organization for no key update;
+  if (
+    select count(*) from message m
+    where m.organization_id = p_organization and m.type = 'webhook.test' and m.created_at > now() - interval '1 hour'
+  ) >= p_most then
+    return '';
+  end if;
+  return (message_add(array[p_organization], array[p_watch], array[0]::bigint[], array['webhook.test'], array[p_body],
+    array[p_webhook]))[1]::text;
+end
+$$;
