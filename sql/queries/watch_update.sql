@@ -1,5 +1,6 @@
--- Changes a trigger, and arms it anew if asked to: what was found for it before counts no more. On another line it is to be
--- evaluated from now on, so it is not blind at once if nothing was evaluated there for long.
+-- Changes a trigger, and arms it anew if asked to, or if it had expired: what was found for it before counts no more. One
+-- that goes on, or is moved to another line, is to be evaluated from now on: it is not blind at once if nothing was
+-- evaluated there for long, and what happened meanwhile does not concern it.
 -- $1 organization_id text
 -- $2 id text
 -- $3 clause jsonb | null
@@ -23,16 +24,16 @@ with changed as (
     expires_at = case when $12 then $13 else w.expires_at end,
     paused_for = case when $14 then 'owner' when not $14 and w.paused_for = 'owner' then null else w.paused_for end,
     active_at = case
-      when $7 <> w.finality or (not $14 and w.paused_for = 'owner') then now()
+      when $7 <> w.finality or (not $14 and w.paused_for = 'owner') or ($12 and w.expires_at <= now()) then now()
       else w.active_at
     end
   where w.organization_id = $1 and w.id = $2
-  returning w.organization_id, w.id
+  returning w.organization_id, w.id, w.active_at = now() as begins
 ),
 armed as (
   update watch_state s
   set edition = s.edition + 1, phase = 'armed', held_blocks = 0, since_block = null
   from changed c
-  where $15 and s.organization_id = c.organization_id and s.id = c.id
+  where ($15 or c.begins) and s.organization_id = c.organization_id and s.id = c.id
 )
 select c.id from changed c

@@ -244,9 +244,19 @@ describe('triggers', () => {
     expect((await ask('PATCH', `/v1/triggers/${id}`, { paused: false })).body.data).toMatchObject({ state: 'armed' })
     const later = new Date(Date.now() + 60_000).toISOString()
     expect((await ask('PATCH', `/v1/triggers/${id}`, { expires_at: later })).body.data.expires_at).toBe(later)
-    await database.db.run('update watch set expires_at = now() where id = $1', [id])
+    // One that had expired begins anew, and is not blind for the time between.
+    await database.db.run(`update watch_state set phase = 'fired' where organization_id = $1`, [account.organizationId])
+    expect((await ask('PATCH', `/v1/triggers/${id}`, { expires_at: null })).body.data.state).toBe('fired')
+    await database.db.run("update watch set expires_at = now(), active_at = now() - interval '1 day' where id = $1", [
+      id,
+    ])
     expect((await ask('GET', `/v1/triggers/${id}`)).body.data.state).toBe('expired')
     expect((await ask('PATCH', `/v1/triggers/${id}`, { expires_at: null })).body.data.state).toBe('armed')
+    const [since] = await database.db.run<{ is_new: boolean }>(
+      "select active_at > now() - interval '1 minute' as is_new from watch where id = $1",
+      [id],
+    )
+    expect(since?.is_new).toBe(true)
     expect((await ask('DELETE', `/v1/triggers/${id}`)).body.data).toEqual({ id })
     expect((await ask('DELETE', `/v1/triggers/${id}`)).status).toBe(404)
   })
