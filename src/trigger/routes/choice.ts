@@ -80,8 +80,8 @@ export function changedChoice(
 }
 
 /** Blocks in a row mean nothing for what happens once. */
-export function checkForBlocks(clause: Clause, forBlocks: number | undefined): void {
-  if ('event' in clause && forBlocks !== undefined && forBlocks > 1) {
+export function checkForBlocks(clause: Clause, forBlocks: number): void {
+  if ('event' in clause && forBlocks > 1) {
     throw invalid('for_blocks', 'expected 1, an event happens in one block')
   }
 }

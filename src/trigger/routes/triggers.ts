@@ -163,7 +163,7 @@ export function triggerRoutes(
         const key = { organizationId, id: asked.id }
         const known = await findTrigger(services().db, key)
         const chosen = changedChoice(known, asked, families)
-        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks)
+        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks ?? known.forBlocks)
         checkFinality(asked.finality, known.chainId === solanaChainId)
         checkExpiry(asked.expires_at, requestedAtMs)
         await updateTrigger(services().db, key, {

@@ -257,6 +257,11 @@ describe('triggers', () => {
       [id],
     )
     expect(since?.is_new).toBe(true)
+    // Its three blocks in a row mean nothing for an event.
+    const event = { when: { event: ['borrow'] } }
+    expect(messageOf(await ask('PATCH', `/v1/triggers/${id}`, event))).toContain('parameter "for_blocks": expected 1')
+    const once = await ask('PATCH', `/v1/triggers/${id}`, { ...event, for_blocks: 1 })
+    expect(once.body.data).toMatchObject({ ...event, for_blocks: 1, clear: null })
     expect((await ask('DELETE', `/v1/triggers/${id}`)).body.data).toEqual({ id })
     expect((await ask('DELETE', `/v1/triggers/${id}`)).status).toBe(404)
   })
