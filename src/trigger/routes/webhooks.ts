@@ -49,7 +49,7 @@ const redeliverBody = v.pipe(
     to: v.optional(instantTo),
   }),
   v.check(
-    ({ ids, from, to }) => (ids === undefined) === (from !== undefined && to !== undefined),
+    ({ ids, from, to }) => [from, to].every((each) => (each === undefined) === (ids !== undefined)),
     'Cannot read the body: expected either ids, or from and to',
   ),
 )

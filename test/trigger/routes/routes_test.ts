@@ -157,7 +157,8 @@ describe('webhooks', () => {
     const day = { from: '2020-01-01', to: '2999-01-01' }
     expect((await ask('POST', path, day)).body.data.redelivered).toBe(1)
     await until('delivery', async () => (await read())?.noted === 3)
-    for (const body of [{}, { ids: [] }, { ids: ['x'] }, { ids: [sent], ...day }, { from: '2020-01-01' }]) {
+    const mixed = { ids: [sent], from: day.from }
+    for (const body of [{}, { ids: [] }, { ids: ['x'] }, { ids: [sent], ...day }, mixed, { from: '2020-01-01' }]) {
       expect((await ask('POST', path, body)).status).toBe(400)
     }
   })
