@@ -183,6 +183,24 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     await page.getByText('No trigger yet').waitFor()
   }, 90_000)
 
+  test('a webhook is deleted after a question, and not while triggers post to it', async () => {
+    const url = `http://127.0.0.1:${receiver.port}/unwanted`
+    const { id } = await api('POST', 'v1/webhooks', { url, name: 'Unwanted' })
+    const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
+    const when = { figure: 'health_factor', below: '1.01' }
+    const trigger = await api('POST', 'v1/triggers', { chain_id: 1, family: 'aave-v3', subject, when, webhook_id: id })
+    const page = await signIn('usage', ['--org', stage.scene.accounts.ids.main])
+    const row = page.getByRole('region', { name: 'Webhooks' }).getByRole('row').filter({ hasText: 'Unwanted' })
+    await row.getByRole('button', { name: `Delete ${url}` }).click()
+    const dialog = page.getByRole('dialog', { name: 'Delete "Unwanted"?' })
+    await dialog.getByRole('button', { name: 'Delete it' }).click()
+    await dialog.getByText('1 trigger posts to it').waitFor()
+    await api('DELETE', `v1/triggers/${trigger.id}`)
+    await dialog.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByText(`${url} is deleted.`).waitFor()
+    await row.waitFor({ state: 'detached' })
+  }, 60_000)
+
   test('the operator sees where triggers are evaluated, by whom, and how old the oldest message is', async () => {
     const subject = { wallet: stage.scene.devnet.wallets.provider, market_id: 'main' }
     const when = { figure: 'health_factor', below: '1.01' }

@@ -2,6 +2,7 @@ import { act } from '../lib/account.js'
 import { useAnswer, useSubmit } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
+import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
 import { Field } from '../part/field.js'
 import { Table, words } from '../part/list.js'
@@ -20,6 +21,7 @@ const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
 export function Webhooks({ base }) {
   const listed = useAnswer(base, LOOK_MS)
   const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewWebhook | undefined} */ (undefined))
+  const [leaving, setLeaving] = useState(/** @type {Webhook | undefined} */ (undefined))
   const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
   const [said, setSaid] = useState('')
   /** @param {Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>} asked @param {string} done */
@@ -33,7 +35,6 @@ export function Webhooks({ base }) {
     run(act(`${base}/${id}/test`, { method: 'POST' }), `A test message is posted to ${url}.`)
   const start = ({ id, url }) =>
     run(act(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }), `Messages are posted to ${url} again.`)
-  const remove = ({ id, url }) => run(act(`${base}/${id}`, { method: 'DELETE' }), `${url} is deleted.`)
   return html`
     ${made && html`<${NewSecret} made=${made} onClose=${() => setMade(undefined)} />`}
     <${CreateWebhook} base=${base} onMade=${(
@@ -44,6 +45,17 @@ export function Webhooks({ base }) {
     }} />
     <${Answered} asked=${listed} waiting="Reading the webhooks">${drawn}<//>
     ${failure && html`<${Trouble} failure=${failure} title="The webhook was not changed" />`}
+    ${
+      leaving &&
+      html`<${Confirm} title=${`Delete "${leaving.name || leaving.url}"?`} verb="Delete it" onClose=${() => setLeaving(undefined)} act=${() => act(`${base}/${leaving.id}`, { method: 'DELETE' })} onDone=${() => {
+        setLeaving(undefined)
+        setFailure(undefined)
+        setSaid(`${leaving.url} is deleted.`)
+        listed.again()
+      }}>
+        <p>Nothing is posted to ${leaving.url} any more, not even what is due.</p>
+      <//>`
+    }
     <p class="soft" role="status">${said}</p>`
 
   /** @param {{ data: readonly Webhook[] }} body */
@@ -57,7 +69,7 @@ export function Webhooks({ base }) {
         <td>
           ${each.status === 'stopped' && html`<button type="button" class="small" onClick=${() => start(each)} aria-label=${`Start again: ${each.url}`}>Start again</button>`}
           <button type="button" class="small" onClick=${() => test(each)} aria-label=${`Test ${each.url}`}>Test</button>
-          <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${each.url}`}>Delete</button>
+          <button type="button" class="small danger" onClick=${() => setLeaving(each)} aria-label=${`Delete ${each.url}`}>Delete</button>
         </td>
       </tr>`,
     )}<//>`
