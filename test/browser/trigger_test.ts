@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { runJson } from '../e2e/accounts.ts'
+import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
@@ -124,6 +125,37 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     await dialog.getByRole('button', { name: 'Close' }).click()
     await api('DELETE', `v1/triggers/${trigger.id}`)
   }, 90_000)
+
+  /** A wallet with a position of each family. */
+  const walletOf = {
+    'morpho-blue': async () => (await stage.scene.devnet.morpho()).wallets.borrower,
+    kamino: async () => SOLANA_WALLET,
+  }
+  for (const family of ['morpho-blue', 'kamino'] as const) {
+    test(`a bell watches a position of ${family} as its routes name it`, async () => {
+      const wallet = await walletOf[family]()
+      const page = await explore(wallet)
+      const bell = page.getByRole('button', {
+        name: family === 'kamino' ? /the health factor, Kamino/ : /the health factor, Morpho/,
+      })
+      const card = page.getByRole('article').filter({ has: bell }).first()
+      const label = (await card.getAttribute('aria-label')) ?? ''
+      await bell.first().click()
+      const dialog = page.getByRole('dialog', { name: 'Tell me about the health factor' })
+      await dialog.getByRole('button', { name: 'Tell me' }).click()
+      await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
+      const [trigger] = await api('GET', `v1/triggers?family=${family}`)
+      const market = label.split(' ').at(-1)
+      expect(trigger.subject).toEqual(
+        family === 'kamino'
+          ? { wallet, obligation_address: OBLIGATION, market_address: MARKET }
+          : { wallet, market_id: market },
+      )
+      await dialog.getByRole('button', { name: /^Delete health factor/ }).click()
+      await dialog.getByRole('listitem').waitFor({ state: 'detached' })
+      expect(await api('GET', 'v1/triggers')).toEqual([])
+    }, 90_000)
+  }
 
   test('no bell is there if the service has no triggers', async () => {
     const served: Json = await (await fetch(`${stage.scene.url}openapi.json`)).json()
