@@ -1,15 +1,25 @@
-/** A process that evaluates triggers of a meter until it is killed: `death_child.ts DATABASE_URL RPC_URL`. */
+/**
+ * A process that evaluates triggers of a meter until it is killed: `death_child.ts DATABASE_URL RPC_URL START_MS`. Since
+ * START_MS hours last half a second: without waiting for true ones, each charge is asked for by all who live.
+ */
 import { openDatabase } from '../../../src/db/pool.ts'
+import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
+import { chargeHour } from '../../../src/trigger/evaluate/line.ts'
 import { startTriggers } from '../../../src/trigger/mod.ts'
 import { clientOf, METER_CHAIN_ID, meterFamily } from '../meter.ts'
 
-const [databaseUrl = '', rpcUrl = ''] = process.argv.slice(2)
+const [databaseUrl = '', rpcUrl = '', startMs = ''] = process.argv.slice(2)
+const SHORT_HOUR_MS = 500
+const HOUR_MS = 3_600_000
+/** By then triggers are older than their first hour. */
+const FIRST_HOUR = Math.floor(Number(startMs) / HOUR_MS) + 2
+const db = openDatabase({ url: databaseUrl, clock: systemClock, log: silentLog })
 
 startTriggers({
-  db: openDatabase({ url: databaseUrl, clock: systemClock, log: silentLog }),
+  db,
   holder: crypto.randomUUID(),
   clients: new Map([[METER_CHAIN_ID, clientOf(rpcUrl)]]),
   solanaChainId: undefined,
@@ -20,6 +30,16 @@ startTriggers({
   metrics: createMetrics(),
   jobs: {},
   leaseSec: 2,
+})
+startJob({
+  name: 'short hours',
+  everyMs: 50,
+  retryMs: { least: 50, most: 500 },
+  failed: () => {},
+  async round() {
+    await chargeHour(db, FIRST_HOUR + Math.floor((Date.now() - Number(startMs)) / SHORT_HOUR_MS), 100)
+    return undefined
+  },
 })
 // Jobs alone do not keep a process alive.
 setInterval(() => {}, 1_000)

@@ -18,11 +18,13 @@ const KILLS = cases(200, 6)
 const FREEZES = cases(5, 1)
 const RESTARTS = cases(5, 1)
 const ACCOUNTS = 12
+const CREDITS = 100_000
 const CHILD = join(import.meta.dir, 'death_child.ts')
 
 let server: TestServer
 let db: Database
 let meter: Meter
+const startMs = Date.now()
 const children: Watched[] = []
 
 beforeAll(async () => {
@@ -40,14 +42,14 @@ afterAll(async () => {
 }, 60_000)
 
 function spawn(): Watched {
-  const child = spawnWatched([process.execPath, CHILD, server.url, meter.url], { stderr: 'inherit' })
+  const child = spawnWatched([process.execPath, CHILD, server.url, meter.url, String(startMs)], { stderr: 'inherit' })
   children.push(child)
   return child
 }
 
-test('killed, frozen and cut off, two processes tell each change once, and charge for it once', async () => {
+test('killed, frozen and cut off, two processes tell each change once, and charge once for it and for each hour', async () => {
   const random = mulberry(24)
-  const account = await createAccount(db, { credits: 100_000 })
+  const account = await createAccount(db, { credits: CREDITS })
   const { organizationId, apiKeyId } = account
   const levels = new Map<string, number>()
   for (let index = 0; index < ACCOUNTS; index++) {
@@ -111,6 +113,10 @@ test('killed, frozen and cut off, two processes tell each change once, and charg
     },
     60_000,
   )
+  // Nobody is left at work, not even the server for one who was killed.
+  await Promise.all(alive.map((child) => child.stop('SIGKILL', 1_000)))
+  await server.stop()
+  await server.start()
 
   const messages = await db.run<{ account: string; type: string; change: string }>(
     `select w.subject ->> 'account' as account, m.type, m.change
@@ -127,6 +133,18 @@ test('killed, frozen and cut off, two processes tell each change once, and charg
     expect([name, own.length % 2]).toEqual([name, level === 100 ? 1 : 0])
   }
   expect(messages.length).toBeGreaterThan(ACCOUNTS)
+  const hours = await db.run<{ rows: number; credits: number }>(
+    `select count(*)::integer as rows, sum(credits)::integer as credits from request_log_entry
+     where organization_id = $1 and path = '/v1/triggers/hour' group by requested_at`,
+    [organizationId],
+  )
+  expect(hours.length).toBeGreaterThan(2)
+  expect(hours).toEqual(hours.map(() => ({ rows: 1, credits: ACCOUNTS })))
+  const charged = 2 * messages.length + ACCOUNTS * hours.length
   const books = await readBooks(db, organizationId)
-  expect([books.charged, books.logged]).toEqual([2 * messages.length, messages.length])
+  expect([books.charged, books.balance, books.logged]).toEqual([
+    charged,
+    CREDITS - charged,
+    messages.length + hours.length,
+  ])
 }, 1_800_000)
