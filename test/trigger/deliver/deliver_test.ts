@@ -190,6 +190,11 @@ describe('two processes', () => {
   })
 })
 
+/*
+ * Counted in rounds, for times would say how loaded the machine is. A round never waits for posts, and looks at 32 messages
+ * of a webhook however many are due, so one that hangs makes no round longer: it can only take places, and so make others
+ * wait for more rounds. All 320 are due at once, so that the last of them is no earlier than their p99.
+ */
 test('a webhook that hangs with 10,000 messages due costs another no more than twice its rounds', async () => {
   const hanging = await scene('hang', 10_000)
   const alone = await scene('ok', 320)
