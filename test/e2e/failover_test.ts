@@ -6,25 +6,36 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
+import { hasPatroni, startPatroniPair } from '../support/patroni.ts'
+import { type FailoverPair, hasReplication, startReplicatedPair } from '../support/replication.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { ask } from './http.ts'
 import { type Program, type Service, sourceProgram, startService } from './program.ts'
 
-const ROUNDS = process.env['SEEDS'] === 'full' ? 20 : 3
 const GRANTED = 10_000_000
 const CLIENTS = 6
 
-describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 of Debian)', () => {
-  let pair: ReplicatedPair
+const KEPT_BY = [
+  {
+    name: 'streaming replication (needs PostgreSQL 15 of Debian)',
+    isHere: hasReplication(),
+    start: startReplicatedPair,
+    rounds: process.env['SEEDS'] === 'full' ? 20 : 3,
+  },
+  // A round takes half a minute: Patroni waits 20 s until it takes a leader for dead.
+  { name: 'Patroni with etcd (needs both of Debian)', isHere: hasPatroni(), start: startPatroniPair, rounds: 2 },
+]
+
+describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds }) => {
+  let pair: FailoverPair
   let program: Program
   let service: Service
   let organizationId = ''
   let key = ''
 
   beforeAll(async () => {
-    pair = await startReplicatedPair()
+    pair = await start()
     program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: pair.url })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
@@ -62,7 +73,7 @@ describe.skipIf(!hasReplication())('streaming replication (needs PostgreSQL 15 o
     const clients = Array.from({ length: CLIENTS }, client)
     const table: object[] = []
     try {
-      for (let round = 0; round < ROUNDS; round++) {
+      for (let round = 0; round < rounds; round++) {
         await more(100)
         const how = round % 2 === 0 ? 'killed' : 'stopped'
         const { endedMs, promotedMs } = await pair.takeOver(how)

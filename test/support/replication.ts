@@ -8,9 +8,10 @@ import { temporaryDirectory } from './database.ts'
 import { until } from './until.ts'
 
 /** Of Debian's PostgreSQL 15; the embedded one has no `pg_basebackup`. */
-const PROGRAMS = '/usr/lib/postgresql/15/bin'
+export const PROGRAMS = '/usr/lib/postgresql/15/bin'
 /** PostgreSQL refuses to run as root. */
-const AS_NOBODY = process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
+export const AS_NOBODY =
+  process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
 
 /** False if PostgreSQL 15 of Debian is not installed. */
 export function hasReplication(): boolean {
@@ -24,16 +25,10 @@ interface Node {
   readonly data: string
 }
 
-/** A primary with one synchronous standby by streaming replication. */
-export interface ReplicatedPair {
+/** A primary with one synchronous standby. */
+export interface FailoverPair {
   /** `DATABASE_URL` with both hosts, always in the same order. */
   readonly url: string
-  /** Of one of them alone, as they are now. */
-  urlOf(which: 'primary' | 'standby'): string
-  /** Stops or goes on replaying what the primary writes. */
-  replay(what: 'pause' | 'resume'): Promise<void>
-  /** Ends the standby by `kill -9`; `rebuild` makes it anew. */
-  killStandby(): void
   /**
    * Ends the primary, by `kill -9` of all its processes or in order, and promotes the standby. Gives the moments of the
    * end and of the promotion, by `performance.now()`.
@@ -42,6 +37,16 @@ export interface ReplicatedPair {
   /** Makes the old primary the standby of the new one, synchronous again. */
   rebuild(): Promise<void>
   close(): Promise<void>
+}
+
+/** The same by streaming replication, promoted by the test itself. */
+export interface ReplicatedPair extends FailoverPair {
+  /** Of one of them alone, as they are now. */
+  urlOf(which: 'primary' | 'standby'): string
+  /** Stops or goes on replaying what the primary writes. */
+  replay(what: 'pause' | 'resume'): Promise<void>
+  /** Ends the standby by `kill -9`; `rebuild` makes it anew. */
+  killStandby(): void
 }
 
 /** Starts both servers. */
@@ -145,7 +150,7 @@ function urlOf({ port }: Node): string {
 }
 
 /** The postmaster and all its processes. */
-function killAll({ data }: Node): void {
+export function killAll({ data }: Pick<Node, 'data'>): void {
   const { stdout } = Bun.spawnSync(['head', '-n', '1', join(data, 'postmaster.pid')])
   const postmaster = Number.parseInt(stdout.toString(), 10)
   if (!(postmaster > 1)) return
@@ -166,7 +171,7 @@ function killAll({ data }: Node): void {
  * A port that stays free while its server is down: those from 32768 up are lent to any connection that somebody opens,
  * and a port that is the end of a connection cannot be listened at.
  */
-function freePort(): number {
+export function freePort(): number {
   for (;;) {
     const port = randomInt(20_000, 32_000)
     try {
