@@ -22,7 +22,14 @@ with changed as (
     for_blocks = coalesce($6, w.for_blocks), finality = coalesce($7, w.finality),
     webhook_id = case when $8 then $9 else w.webhook_id end, name = case when $10 then $11 else w.name end,
     expires_at = case when $12 then $13 else w.expires_at end,
-    paused_for = case when $14 then 'owner' when not $14 and w.paused_for = 'owner' then null else w.paused_for end,
+    paused_for = case
+      when $14 then 'owner'
+      when not $14 and w.paused_for = 'owner' then (
+        select 'credits' from spending_limit l
+        where l.organization_id = w.organization_id and l.scope = '' and l.period = 0 and l.most <= l.spent
+      )
+      else w.paused_for
+    end,
     active_at = case
       when $7 <> w.finality or (not $14 and w.paused_for = 'owner') or ($12 and w.expires_at <= now()) then now()
       else w.active_at

@@ -267,6 +267,22 @@ describe('triggers', () => {
     expect((await ask('DELETE', `/v1/triggers/${id}`)).status).toBe(404)
   })
 
+  test('that paused for want of credits go on with credits alone, whatever their owner pauses', async () => {
+    const { account, ask } = await newAccount()
+    const { id } = (await ask('POST', '/v1/triggers', HEALTH)).body.data
+    const limit = (spent: string) =>
+      database.db.run(
+        `update spending_limit set spent = ${spent} where organization_id = $1 and scope = '' and period = 0`,
+        [account.organizationId],
+      )
+    const pause = async (paused: boolean) => (await ask('PATCH', `/v1/triggers/${id}`, { paused })).body.data.paused_for
+    await limit('most')
+    await database.db.run("update watch set paused_for = 'credits' where id = $1", [id])
+    expect([await pause(false), await pause(true), await pause(false)]).toEqual(['credits', 'owner', 'credits'])
+    await limit('0')
+    expect([await pause(true), await pause(false)]).toEqual(['owner', null])
+  })
+
   test('take what their family can watch, and say what is wrong otherwise', async () => {
     const { ask } = await newAccount()
     const wrong = async (change: object) => messageOf(await ask('POST', '/v1/triggers', { ...HEALTH, ...change }))
