@@ -64,7 +64,7 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     )
 
     const ids = () =>
-      page.locator('.position header [title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
+      page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
     await bar.getByLabel('Sort by').selectOption('value')
     const byValue = list.toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
     expect(await ids()).toEqual(byValue.map(({ token_id }) => token_id))

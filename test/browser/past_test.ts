@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
+import { until } from '../support/until.ts'
 import { audit, BROWSER, overflow } from './browser.ts'
 import { setStage } from './stage.ts'
 
@@ -108,8 +109,12 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     for (let count = 0; count < 4 * PAGE_SIZE; count++) {
       await aave.withdraw({ market: 'main', wallet: everywhere, asset: 'usdc', amount: 1_000_000n })
     }
-    const { events } = await historyOf(everywhere)
-    expect(events.length).toBe(early.length + 4 * PAGE_SIZE)
+    // The service learns of new blocks by and by.
+    let events = early
+    await until('the new events', async () => {
+      ;({ events } = await historyOf(everywhere))
+      return events.length === early.length + 4 * PAGE_SIZE
+    })
     const page = await look(`#wallet=${everywhere}&as_of=${moment}`)
     const card = cardOf(page)
     await card.scrollIntoViewIfNeeded()
