@@ -372,6 +372,13 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/names': {
+    data: {
+      name: string
+      wallet: string
+    }
+    request_id: string
+  }
   'GET /v1/portfolio/assets': {
     data: ({
       chain_id: number

@@ -8,6 +8,7 @@ import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
+import { nameRoutes } from '../portfolio/name/routes.ts'
 import { messagingRoutes } from '../trigger/routes/mod.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
 import type { Config } from './config/config.ts'
@@ -25,7 +26,13 @@ export function routesOf(
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
   const triggers = messagingRoutes(messaging, { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID })
-  const routes = [...families.flatMap((family) => family.routes(setup)), ...portfolio, ...triggers, ...usage]
+  const routes = [
+    ...families.flatMap((family) => family.routes(setup)),
+    ...portfolio,
+    ...nameRoutes({ connect }),
+    ...triggers,
+    ...usage,
+  ]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
 }

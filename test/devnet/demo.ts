@@ -11,6 +11,7 @@ import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import { chainsFileOf } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
+import { placeNames } from './names.ts'
 import { type Service, startService } from './service.ts'
 import { watchStarter } from './starter.ts'
 import { DEMO_V4_POOLS, mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
@@ -83,6 +84,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   started.push(devnet.stop)
   void devnet.exited.then((status) => end(died('The local Ethereum', status)))
   if (signal.aborted) return
+  await placeNames(devnet)
 
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
   started.unshift(() => discard(directory))

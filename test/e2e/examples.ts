@@ -7,6 +7,7 @@ import { createAccount } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { DEMO_NAME, placeNames } from '../devnet/names.ts'
 import { DEMO_V4_POOLS, mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
@@ -128,6 +129,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
   const { provider, retired } = devnet.wallets
+  await placeNames(devnet)
   // As in the demo, so that the same requests are answered there.
   const v4 = await mintEach(await devnet.uniswapV4(), { names: DEMO_V4_POOLS, owner: provider })
   const { everywhere, borrower } = aave.wallets
@@ -176,6 +178,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
     get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
     get('/v1/portfolio/snapshots', `/v1/portfolio/snapshots?wallet=${everywhere}&chain_id=1&max_snapshots=2`),
+    get('/v1/names', `/v1/names?name=${DEMO_NAME}`),
     ...triggerQuestions(borrower),
     get('/v1/usage/logs', '/v1/usage/logs?limit=1'),
   ]

@@ -444,6 +444,7 @@ const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
   '/v1/positions/orca-whirlpool/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/usage/logs': () => 1,
+  '/v1/names': () => 1,
   '/v1/lending/kamino': ({ pagination }) => 15 * pagination.total,
   '/v1/lending/kamino/batch': ({ pagination: { total } }) => (total < 100 ? 15 : 12) * total,
   '/v1/lending/kamino/position/{obligation_address}/yield': () => 8,

@@ -1,0 +1,44 @@
+import * as v from 'valibot'
+import { bytesToHex, type Hex } from 'viem'
+import { namehash, normalize, packetToBytes } from 'viem/ens'
+import { documented } from '../../http/request/input.ts'
+
+const NAME_BYTES_MAX = 255
+const EXPECTED_NAME = `expected an ENS name such as vitalik.eth, of at most ${NAME_BYTES_MAX} bytes`
+
+/** A name of ENS with at least two labels; yields its normal form (ENSIP-15), in which case is folded. */
+export const ensName = v.pipe(
+  v.string(EXPECTED_NAME),
+  v.rawTransform(({ dataset, addIssue, NEVER }): string => {
+    const name = normalName(dataset.value)
+    if (name?.includes('.') && Buffer.byteLength(name) <= NAME_BYTES_MAX) return name
+    addIssue({ message: EXPECTED_NAME })
+    return NEVER
+  }),
+  documented({
+    type: 'string',
+    maxLength: NAME_BYTES_MAX,
+    description: `ENS name of at most ${NAME_BYTES_MAX} bytes; normalized by ENSIP-15.`,
+    examples: ['vitalik.eth'],
+  }),
+)
+
+function normalName(text: string): string | undefined {
+  try {
+    return normalize(text)
+  } catch {
+    // An empty label, or characters that no name has.
+    return undefined
+  }
+}
+
+/** A normal name as DNS writes it. */
+export function dnsName(name: string): Hex {
+  return bytesToHex(packetToBytes(name))
+}
+
+/** Hashes of a normal name, of its parent and so on, without the root. */
+export function nodesOf(name: string): readonly Hex[] {
+  const labels = name.split('.')
+  return labels.map((_, index) => namehash(labels.slice(index).join('.')))
+}

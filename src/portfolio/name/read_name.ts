@@ -1,0 +1,62 @@
+import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
+import type { Block } from '../../chain/block.ts'
+import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
+import { openLensPage } from '../../chain/call/cursor.ts'
+import { type LensReading, type LensWay, readByLens } from '../../chain/call/lens.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+import { dnsName, nodesOf } from './name.ts'
+
+const CACHE_ENTRIES_MAX = 1_000
+const ABI = parseAbi(['function read(bytes name, bytes32[] nodes)'])
+
+/** Why a name leads to no address, by the number that `lens.sol` gives it; what is empty leads to one. */
+const REASONS = [
+  'nobody has registered it, or it has no resolver',
+  '',
+  'it is resolved outside the chain, and such look-ups are not followed',
+  'its resolver does not answer',
+] as const
+const NO_ADDRESS = 'it is registered, but has no Ethereum address'
+
+/** What a name stands for at a block. */
+export type NameRead = { readonly block: Block } & ({ readonly wallet: Address } | { readonly unresolved: string })
+
+/** Reads what a normal name stands for at the newest block, in one request. Throws as `ChainClient.read`. */
+export type NameReader = (name: string, signal: AbortSignal) => Promise<Fresh<NameRead>>
+
+/** Makes a reader over the chain that has ENS' registry. `ways` narrows the ways of reading. */
+export function createNameReader(options: {
+  readonly client: ChainClient
+  readonly clock: Clock
+  readonly ways?: readonly LensWay[]
+}): NameReader {
+  const { client, clock, ways } = options
+  const { chain } = client
+  const cache = createBlockCache<NameRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
+
+  return (name, signal) => {
+    const data = encodeFunctionData({ abi: ABI, functionName: 'read', args: [dnsName(name), nodesOf(name)] })
+    const reading: LensReading<NameRead> = {
+      topic: 'ens',
+      runtime: LENS_RUNTIME,
+      chainId: chain.id,
+      ways,
+      clock,
+      async read({ call, observeBlock }) {
+        const { from, block } = openLensPage(await call({ data, block: 'latest' }))
+        observeBlock(block)
+        const unresolved = REASONS[from.number(1)]
+        const wallet = from.address()
+        if (unresolved === undefined) throw new UpstreamError('Cannot decode the lens: unknown outcome')
+        if (unresolved !== '') return { block, unresolved }
+        return wallet === zeroAddress ? { block, unresolved: NO_ADDRESS } : { block, wallet }
+      },
+    }
+    const read = (shared: AbortSignal) =>
+      client.read((endpoint, within) => readByLens(endpoint, reading, within), { signal: shared })
+    return cache.reuse({ chain, key: name, read }, signal)
+  }
+}

@@ -1,0 +1,65 @@
+import * as v from 'valibot'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import { CALL, type Charge } from '../../http/route/charge.ts'
+import { type Route, route } from '../../http/route/route.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
+import { once } from '../../lib/once_each.ts'
+import { EVM_ADDRESS, text } from '../../lib/text/text_format.ts'
+import { ensName } from './name.ts'
+import { createNameReader } from './read_name.ts'
+
+/** The registry is on Ethereum alone. */
+const ENS_CHAIN_ID = 1
+const CHARGE: Charge = { credits: 1, per: CALL }
+
+/** What a name stands for. */
+export const nameOutput = v.strictObject({
+  data: v.strictObject({
+    /** In its normal form. */
+    name: v.string(),
+    /** Checksummed. */
+    wallet: text(EVM_ADDRESS),
+  }),
+})
+
+/** The route about names of wallets. */
+export function nameRoutes(options: {
+  /** What reads chains, by chain id; called when a name is first read. */
+  readonly connect: () => { readonly clients: ReadonlyMap<number, ChainClient>; readonly clock: Clock }
+}): readonly Route[] {
+  const reader = once(() => {
+    const { clients, clock } = options.connect()
+    const client = clients.get(ENS_CHAIN_ID)
+    return client === undefined ? undefined : createNameReader({ client, clock })
+  })
+  const name = route({
+    method: 'GET',
+    path: '/v1/names',
+    summary: 'Finds the wallet that an ENS name stands for now.',
+    description:
+      "Asks ENS' registry on Ethereum, and the resolver that it names. Look-ups outside the chain (ERC-3668) are not " +
+      'followed: such a name is 404, as is one without an address.',
+    input: v.object({ name: ensName }),
+    output: nameOutput,
+    errors: [404, 503],
+    charge: CHARGE,
+    async read({ name }, { signal }) {
+      const readName = reader()
+      if (readName === undefined) {
+        throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'ENS names need Ethereum, which is not configured here')
+      }
+      const read = await readName(name, signal)
+      if ('unresolved' in read) {
+        throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${read.unresolved}`)
+      }
+      return read
+    },
+    untilMs: ({ untilMs }) => untilMs,
+    present: ({ block, wallet }, { name }) => ({
+      data: { name, wallet },
+      asOf: [{ chainId: block.chainId, blockNumber: block.number }],
+    }),
+  })
+  return [name]
+}

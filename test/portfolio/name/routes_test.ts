@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Address, checksumAddress, type Hex, keccak256, slice, toHex } from 'viem'
+import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { createNameReader } from '../../../src/portfolio/name/read_name.ts'
+import { nameRoutes } from '../../../src/portfolio/name/routes.ts'
+import { chainOf } from '../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
+import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+
+const patient = new AbortController().signal
+
+let devnet: Devnet
+let rpc: FaultyRpc
+let client: FinanceClient
+
+beforeAll(async () => {
+  devnet = await startDevnet()
+  await placeNames(devnet)
+  rpc = await startFaultyRpc(devnet.rpcUrl)
+  client = createChainClient({ chain: chainOf(devnet, { rpcUrls: [rpc.url] }), clock: systemClock, log: silentLog })
+}, 60_000)
+
+afterAll(async () => {
+  await rpc?.stop()
+  await devnet?.stop()
+})
+
+function routeOver(clients: readonly FinanceClient[]) {
+  const connect = () => ({ clients: new Map(clients.map((each) => [each.chain.id, each])), clock: systemClock })
+  const [route] = nameRoutes({ connect })
+  if (route === undefined) throw new Error('There is no such route')
+  return route
+}
+
+async function ask(name: string, clients = [client]) {
+  const route = routeOver(clients)
+  try {
+    const { reply, credits, creditsMin } = await askRoute(route, { query: new URLSearchParams({ name }).toString() })
+    return { data: reply.data, credits: [creditsMin, credits], asOf: reply.asOf }
+  } catch (error) {
+    const { status, code, message } = failureOfRoute(error, route)
+    return { status, code, message }
+  }
+}
+
+/** A name as DNS writes it. */
+function dnsName(name: string): Hex {
+  return toHex(
+    Uint8Array.from([...name.split('.').flatMap((label) => [label.length, ...new TextEncoder().encode(label)]), 0]),
+  )
+}
+
+function hashedWallet(name: string): Address {
+  return checksumAddress(slice(keccak256(dnsName(name)), 12))
+}
+
+test('a name is its wallet, by the registry in one call, for one credit', async () => {
+  const seen = rpc.seen.length
+  expect(await ask(DEMO_NAME)).toEqual({
+    data: { name: DEMO_NAME, wallet: devnet.wallets.provider },
+    credits: [1, 1],
+    asOf: [{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }],
+  })
+  expect(rpc.seen.slice(seen).filter(({ method }) => method === 'eth_call').length).toBe(1)
+})
+
+test.each(['Provider.ETH', 'ＰＲＯＶＩＤＥＲ.eth'])('%s is folded to its normal form', async (name) => {
+  expect((await ask(name)).data).toEqual({ name: DEMO_NAME, wallet: devnet.wallets.provider })
+})
+
+test('letters of all scripts and emoji are names', async () => {
+  expect((await ask('GRÖSSE🦊.eth'.replace('SS', 'ß'))).data).toEqual({
+    name: 'größe🦊.eth',
+    wallet: devnet.wallets.spammed,
+  })
+})
+
+test.each(['a.wild.eth', 'a.b.wild.eth', 'wild.eth'])('%s is asked of the resolver of its parent', async (name) => {
+  expect((await ask(name)).data).toEqual({ name, wallet: hashedWallet(name) })
+})
+
+test.each([
+  ['nobody.eth', 'nobody has registered it, or it has no resolver'],
+  ['bare.eth', 'nobody has registered it, or it has no resolver'],
+  ['below.provider.eth', 'nobody has registered it, or it has no resolver'],
+  ['empty.eth', 'it is registered, but has no Ethereum address'],
+  ['none.wild.eth', 'it is registered, but has no Ethereum address'],
+  ['offchain.wild.eth', 'it is resolved outside the chain, and such look-ups are not followed'],
+  ['silent.wild.eth', 'its resolver does not answer'],
+  ['short.wild.eth', 'its resolver does not answer'],
+  ['broken.eth', 'its resolver does not answer'],
+])('%s has no wallet: %s', async (name, why) => {
+  const message = `Cannot find a wallet for "${name}": ${why}`
+  expect(await ask(name)).toMatchObject({ status: 404, code: 'NOT_FOUND', message })
+})
+
+test.each(['eth', 'a..eth', '.eth', 'a b.eth', 'a_b.et_h', 'pаypal.eth', `${'a'.repeat(252)}.eth`])(
+  '%s is no name',
+  async (name) => {
+    const message = expect.stringContaining('expected an ENS name such as vitalik.eth, of at most 255 bytes')
+    expect(await ask(name)).toMatchObject({ status: 400, code: 'INVALID_PARAMETER', message })
+  },
+)
+
+test('a name of 255 bytes in 126 labels is looked up', async () => {
+  expect(await ask(`${'a.'.repeat(125)}a.eth`)).toMatchObject({ status: 404 })
+})
+
+test('every way of running the lens finds the same', async () => {
+  for (const way of ['override', 'deployless'] as const) {
+    const read = createNameReader({ client, clock: systemClock, ways: [way] })
+    expect(await read('a.wild.eth', patient)).toMatchObject({ wallet: hashedWallet('a.wild.eth') })
+    expect(await read('offchain.wild.eth', patient)).toMatchObject({ unresolved: expect.stringContaining('outside') })
+  }
+})
+
+test('without Ethereum there are no names', async () => {
+  expect(await ask(DEMO_NAME, [])).toMatchObject({ code: 'API_ENDPOINT_NOT_CONFIGURED' })
+})
+
+test('on an Ethereum without the registry nobody has registered a name', async () => {
+  const bare = await startDevnet()
+  try {
+    const chain = chainOf(bare)
+    const other = createChainClient({ chain, clock: systemClock, log: silentLog })
+    expect(await ask(DEMO_NAME, [other])).toMatchObject({ status: 404 })
+  } finally {
+    await bare.stop()
+  }
+}, 60_000)
