@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { placeNames } from '../devnet/names.ts'
 import type { Json } from '../e2e/scenarios.ts'
 import { audit, BROWSER, overflow } from './browser.ts'
 import { setStage } from './stage.ts'
@@ -46,6 +47,39 @@ describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
     await page.getByRole('heading', { level: 1, name: spammed }).waitFor()
     expect(page.url()).toBe(`${stage.scene.url}#wallet=${spammed}`)
     expect(await page.locator('.together').count()).toBe(0)
+  }, 120_000)
+
+  test('a name of ENS opens the wallet that it stands for, and stands beside its address', async () => {
+    const { devnet, url } = stage.scene
+    const { provider, spammed } = devnet.wallets
+    await placeNames(devnet)
+    const page = await start()
+    const wallet = page.getByRole('textbox', { name: 'Wallet' })
+    for (const [name, why] of [
+      ['nobody.eth', 'nobody has registered it'],
+      ['offchain.wild.eth', 'outside the chain'],
+      ['a..eth', 'neither an EVM wallet'],
+      ['provider.sol', 'Names of Solana are not looked up'],
+    ] as const) {
+      await wallet.fill(name)
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').getByText(why).waitFor()
+    }
+    await wallet.fill('Provider.eth')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: provider }).waitFor()
+    expect(page.url()).toBe(`${url}#wallet=${provider}`)
+    expect(await page.locator('.ens-name').allTextContents()).toEqual(['provider.eth'])
+    await page.reload()
+    await page.getByText('provider.eth').waitFor()
+    expect(await overflow(page)).toEqual([0, 0])
+
+    await wallet.fill(`provider.eth größe🦊.eth ${provider}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: '2 wallets, net' }).waitFor()
+    expect(page.url()).toBe(`${url}#wallet=${provider}&wallet=${spammed}`)
+    expect(await page.locator('.ens-name').allTextContents()).toEqual(['provider.eth', 'größe🦊.eth'])
+    expect(await audit(page)).toEqual([])
   }, 120_000)
 
   test('more than five are too many, and the link opens the first five', async () => {

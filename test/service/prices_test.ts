@@ -82,6 +82,7 @@ test('one number makes the charge, the document, the tool, README and the pages'
     aave: 15,
     morpho: 15,
     morphoYield: 8,
+    name: 1,
     portfolio: 15,
     row: 2,
     days: 5,

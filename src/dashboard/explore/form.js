@@ -6,16 +6,18 @@ import { counted } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
 import { ADVICE } from '../part/notice.js'
+import { walletFor } from './asking/name.js'
 
 /**
- * Asks for the wallet, or for several.
- * @param {{ wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, onWallets: (wallets: readonly string[], asOf: string) => void }} props
+ * Asks for the wallet, or for several; of names, what they stand for is looked up.
+ * @param {{ apiKey: string, wallets: readonly string[], atTime: boolean, asOf: string, large: boolean, onWallets: (wallets: readonly string[], asOf: string) => void }} props
  */
-export function WalletForm({ wallets, atTime, asOf, large, onWallets }) {
+export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) {
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const [recent, setRecent] = useState(recentWallets())
+  const [isAsked, setAsked] = useState(false)
   const id = useId()
   useEffect(() => {
     setText(wallets.join(' '))
@@ -26,14 +28,20 @@ export function WalletForm({ wallets, atTime, asOf, large, onWallets }) {
   useEffect(() => {
     if (large) input.current?.focus()
   }, [])
-  const submit = (/** @type {Event} */ event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     const wanted = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
     const many =
       wanted.length > WALLETS_MAX ? `These are ${wanted.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
     const wrong = many ?? (wanted.length === 0 ? walletFault('') : wanted.map(walletFault).find(Boolean))
     setFault(wrong)
-    if (wrong === undefined) onWallets(wanted, moment)
+    if (wrong !== undefined || isAsked) return
+    setAsked(true)
+    const found = await Promise.all(wanted.map((each) => walletFor(each, apiKey)))
+    setAsked(false)
+    const failed = found.find((each) => 'fault' in each)
+    setFault(failed?.fault)
+    if (failed === undefined) onWallets([...new Set(found.flatMap(({ wallet = [] }) => wallet))], moment)
   }
   const forget = () => {
     forgetWallets()
@@ -42,9 +50,9 @@ export function WalletForm({ wallets, atTime, asOf, large, onWallets }) {
   return html`<form class=${classes('ask', large && 'large')} onSubmit=${submit} novalidate>
     <label for=${`${id}w`}>Wallet</label>
     <div class="ask-line">
-      <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address, or several" autocomplete="off" autocapitalize="off" spellcheck=${false}
+      <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x…, name.eth or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="main">Look</button>
+      <button type="submit" class="main" disabled=${isAsked}>Look</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
     ${

@@ -53,7 +53,7 @@ export function ExplorePage() {
       setView({ ...view, wallets, asOf, ...(wallets.join() === view.wallets.join() ? {} : { kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
-      html`<${WalletForm} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${look} />`
+      html`<${WalletForm} apiKey=${key} wallets=${view.wallets} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallets=${look} />`
     if (key === undefined)
       return html`<${Welcome} catalog=${catalog} wallets=${view.wallets}><${KeyForm} onKey=${use} /><//>`
     const known = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
@@ -96,9 +96,9 @@ function Welcome({ catalog, wallets, children }) {
 }
 
 /** What reading a wallet costs, in a sentence. @param {import('../lib/catalog.js').Catalog['credits']} credits */
-function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList }) {
+function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList, name }) {
   const worth = `${counted(portfolio, 'credit')} for what it is worth there and ${days} for its days`
-  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. Nothing found costs nothing.`
+  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing.`
 }
 
 /** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */

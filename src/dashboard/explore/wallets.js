@@ -1,5 +1,6 @@
 import { shortened } from '../lib/address.js'
 import { sumDollars } from '../lib/decimal.js'
+import { nameOf } from '../lib/session.js'
 import { counted } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
@@ -42,16 +43,18 @@ function Together({ wallets, totals, spent }) {
       <p class="total-value"><${Usd} value=${sumDollars(wallets.map((wallet) => totals[wallet]?.net ?? '0'))} /></p>
       <p class="soft">${isWhole ? '' : 'So far, '}for ${counted(spent, 'credit')}.</p>
     </div>
-    <${Facts} rows=${wallets.map((wallet) => [html`<span class="mono">${shortened(wallet)}</span>`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
+    <${Facts} rows=${wallets.map((wallet) => [html`<span class="mono">${shortened(wallet)}</span> ${nameOf(wallet)}`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
   </section>`
 }
 
 /** @param {{ wallet: string, view: import('../lib/link.js').View, onRemove?: () => void }} props */
 function Title({ wallet, view: { asOf }, onRemove }) {
   const name = html`<span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span>`
+  const ensName = nameOf(wallet)
   return html`<div class="title">
     ${onRemove ? html`<h2 class="mono">${name}</h2>` : html`<h1 class="mono">${name}</h1>`}
     <${Copy} text=${wallet} label="Copy the wallet" />
+    ${ensName && html`<span class="ens-name">${ensName}</span>`}
     ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortened(wallet)}`}>Leave out</button>` : html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`}
     ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
   </div>`

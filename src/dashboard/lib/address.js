@@ -12,18 +12,26 @@ export function walletKind(text) {
 }
 
 /**
- * What is wrong with a text that should be a wallet, in words that help.
+ * True if a text has the form of an ENS name; the service decides whether it is one.
+ * @param {string} text
+ */
+export function isEnsName(text) {
+  return /^[^.]+(\.[^.]+)+$/.test(text) && !/^0x|\.sol$/i.test(text)
+}
+
+/**
+ * What is wrong with a text that should be a wallet or its name, in words that help.
  * @param {string} text
  */
 export function walletFault(text) {
   if (text === '') return 'Paste the address of a wallet.'
-  if (walletKind(text) !== undefined) return undefined
+  if (walletKind(text) !== undefined || isEnsName(text)) return undefined
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) {
     return 'This is as long as a transaction, a market id or a private key. A wallet has 40 digits after 0x. Never paste a private key anywhere.'
   }
   if (/^0x/.test(text)) return `An EVM wallet is 0x and 40 digits from 0-9 and a-f; this has ${text.length - 2}.`
-  if (/\.(eth|sol)$/i.test(text)) return 'Names are not looked up here: paste the address that the name stands for.'
-  return 'This is neither an EVM wallet (0x and 40 hexadecimal digits) nor a Solana wallet (32 to 44 base58 characters).'
+  if (/\.sol$/i.test(text)) return 'Names of Solana are not looked up: paste the address that the name stands for.'
+  return 'This is neither an EVM wallet (0x and 40 hexadecimal digits), an ENS name (name.eth) nor a Solana wallet (32 to 44 base58 characters).'
 }
 
 /**

@@ -119,6 +119,7 @@ function creditsIn(paths) {
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
     days: creditsOf(paths['/v1/portfolio/snapshots']),
     events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
+    name: creditsOf(paths['/v1/names']),
     kaminoList: creditsOf(paths[KAMINO_LIST]),
     kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
   }

@@ -2,9 +2,11 @@
 
 const KEY = 'walletscope.key'
 const RECENT = 'walletscope.recent'
+const NAMES = 'walletscope.names'
 /** And the path of the page; the login page writes it. */
 const SESSION = 'walletscope.session:'
 const RECENT_MAX = 6
+const NAMES_MAX = 30
 export const KEY_FORM = /^ws_sk_[0-9A-Za-z]{24}$/
 
 /** @returns {string | undefined} */
@@ -31,12 +33,9 @@ export function forgetSession() {
 
 /** Wallets looked at in this tab, newest first. @returns {string[]} */
 export function recentWallets() {
-  try {
-    const list = JSON.parse(read(RECENT) ?? '[]')
-    return Array.isArray(list) ? list.filter((each) => typeof each === 'string').slice(0, RECENT_MAX) : []
-  } catch {
-    return []
-  }
+  return list(RECENT)
+    .filter((each) => typeof each === 'string')
+    .slice(0, RECENT_MAX)
 }
 
 /** @param {string} wallet */
@@ -46,6 +45,34 @@ export function rememberWallet(wallet) {
 
 export function forgetWallets() {
   write(RECENT, undefined)
+  write(NAMES, undefined)
+}
+
+/** The ENS name by which a wallet was found in this tab. @param {string} wallet @returns {string | undefined} */
+export function nameOf(wallet) {
+  const [, name] = names().find(([of]) => of === wallet) ?? []
+  return name
+}
+
+/** A name stands for one wallet: the one that it led to last. @param {string} wallet @param {string} name */
+export function rememberName(wallet, name) {
+  const others = names().filter(([of, by]) => of !== wallet && by !== name)
+  write(NAMES, JSON.stringify([[wallet, name], ...others].slice(0, NAMES_MAX)))
+}
+
+/** Wallets with their names, newest first. @returns {(readonly string[])[]} */
+function names() {
+  return list(NAMES).filter(Array.isArray)
+}
+
+/** A list that was kept. @param {string} name @returns {unknown[]} */
+function list(name) {
+  try {
+    const kept = JSON.parse(read(name) ?? '[]')
+    return Array.isArray(kept) ? kept : []
+  } catch {
+    return []
+  }
 }
 
 /** @param {string} name */

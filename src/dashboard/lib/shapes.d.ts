@@ -36,6 +36,7 @@ export type KaminoList = Answers['GET /v1/lending/kamino']
 export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_address}/yield']['data']
 export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']
 
+export type EnsName = Answers['GET /v1/names']
 export type PortfolioBalance = Answers['GET /v1/portfolio/balance']
 export type PortfolioSnapshots = Answers['GET /v1/portfolio/snapshots']
 export type PortfolioRow = Answers['GET /v1/portfolio/assets']['data'][number]

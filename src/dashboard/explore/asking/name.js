@@ -1,0 +1,19 @@
+import { isEnsName } from '../../lib/address.js'
+import { ask } from '../../lib/api.js'
+import { rememberName } from '../../lib/session.js'
+
+/**
+ * The wallet that is meant by an address, which is not looked up, or by an ENS name, which is remembered with it.
+ * @param {string} text
+ * @param {string} key
+ * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string }>}
+ */
+export async function walletFor(text, key) {
+  if (!isEnsName(text)) return { wallet: text }
+  /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').EnsName> | import('../../lib/api.js').Failure} */
+  const answer = await ask(`v1/names?name=${encodeURIComponent(text)}`, { key })
+  if (!answer.ok) return { fault: `${answer.message.replace(/\.$/, '')}.` }
+  const { name, wallet } = answer.body.data
+  rememberName(wallet, name)
+  return { wallet }
+}
