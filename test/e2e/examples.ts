@@ -29,7 +29,7 @@ export interface Question {
 }
 
 /** A question as it is sent. */
-interface Asked {
+export interface Asked {
   readonly method: string
   readonly target: string
   readonly body?: object
@@ -84,7 +84,8 @@ export async function askInTurn(
   return examples
 }
 
-function idIn(answer: unknown): string {
+/** The id of what an answer says was made. */
+export function idIn(answer: unknown): string {
   return (answer as { readonly data: { readonly id: string } }).data.id
 }
 

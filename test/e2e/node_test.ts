@@ -6,7 +6,7 @@ import { callTool, connectMcp } from '../support/mcp.ts'
 import { type SignedIn, signedInBy } from '../support/signed_in.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
-import { askInTurn, type ExampleWorld, startExampleWorld } from './examples.ts'
+import { type Asked, askInTurn, type ExampleWorld, idIn, startExampleWorld } from './examples.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { nodeProgram, type Program, type Service, startService } from './program.ts'
 
@@ -95,12 +95,24 @@ describe('on Node', () => {
     )
   }
 
+  async function askByKey({ method, target, body }: Asked) {
+    const answer = await send({ target, method, json: body, headers: { Authorization: `Bearer ${key}` } })
+    return { status: answer.status, body: JSON.parse(answer.body), text: answer.body }
+  }
+
+  /** The id of a new webhook, or of a new trigger that posts to a new webhook. */
+  async function newId(kind: 'webhooks' | 'triggers'): Promise<string> {
+    const creation = `POST /v1/${kind}`
+    const creations = kind === 'webhooks' ? [creation] : ['POST /v1/webhooks', creation]
+    const made = await askInTurn(
+      world.questions.filter(({ operation }) => creations.includes(operation)),
+      askByKey,
+    )
+    return idIn(made[creation]?.answer)
+  }
+
   test('every operation of the document answers, with all of its work to do', async () => {
-    const bearer = { Authorization: `Bearer ${key}` }
-    await askInTurn(world.questions, async ({ method, target, body }) => {
-      const answer = await send({ target, method, json: body, headers: bearer })
-      return { status: answer.status, body: JSON.parse(answer.body), text: answer.body }
-    })
+    await askInTurn(world.questions, askByKey)
     const asked = world.questions.map(({ operation }) => operation)
     for (const operation of await operationsOf('/openapi.json')) {
       const [method = '', path = ''] = operation.split(' ')
@@ -151,8 +163,14 @@ describe('on Node', () => {
       for (const operation of all.toSorted(lastOnes)) {
         const [method = '', path = ''] = operation.split(' ')
         if (path.includes('{key_id}')) made.key = await create(keys, { name: 'made' })
-        const target = path.replace('{organization_id}', made.organization).replace('{key_id}', made.key)
-        const json = method === 'GET' || method === 'DELETE' ? undefined : bodyOf(operation)
+        const id = path.includes('{id}') ? await newId(path.includes('/triggers/') ? 'triggers' : 'webhooks') : ''
+        const target = path
+          .replace('{organization_id}', made.organization)
+          .replace('{key_id}', made.key)
+          .replace('{id}', id)
+        // Some are those of callers.
+        const asked = world.questions.find((each) => each.operation === operation.replace(prefix, '/v1'))
+        const json = method === 'GET' || method === 'DELETE' ? undefined : (asked?.body ?? bodyOf(operation))
         const own = path.endsWith('/session') ? { ...session.headers, ...origin } : headers
         const { status, body } = await send({ target, method, json, headers: own })
         if (status >= 300) throw new Error(`${operation} answers ${status}: ${body}`)

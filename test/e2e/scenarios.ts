@@ -675,8 +675,17 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       answers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' },
       body: (_, answer) => {
         expect(answer.body).toContain('openapi.json')
-        expect(answer.body).toMatch(/src="assets\/[0-9a-f]{16}\/reference\.js"/)
+        expect(answer.body).toContain(`GET ${LIST}`)
       },
+      log: NOT_LOGGED,
+    },
+    {
+      name: 'its reference loads nothing but files of ours',
+      key: 'none',
+      target: '/docs/reference',
+      status: 200,
+      answers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' },
+      body: (_, answer) => expect(answer.body).toMatch(/src="\.\.\/assets\/[0-9a-f]{16}\/reference\.js"/),
       log: NOT_LOGGED,
     },
   ]
