@@ -109,12 +109,16 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     for (let count = 0; count < 4 * PAGE_SIZE; count++) {
       await aave.withdraw({ market: 'main', wallet: everywhere, asset: 'usdc', amount: 1_000_000n })
     }
-    // The service learns of new blocks by and by.
+    // What was read last may be kept until Ethereum could have its next block, 12 seconds.
     let events = early
-    await until('the new events', async () => {
-      ;({ events } = await historyOf(everywhere))
-      return events.length === early.length + 4 * PAGE_SIZE
-    })
+    await until(
+      'the new events',
+      async () => {
+        ;({ events } = await historyOf(everywhere))
+        return events.length === early.length + 4 * PAGE_SIZE
+      },
+      30_000,
+    )
     const page = await look(`#wallet=${everywhere}&as_of=${moment}`)
     const card = cardOf(page)
     await card.scrollIntoViewIfNeeded()
