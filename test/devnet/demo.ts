@@ -84,7 +84,6 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   started.push(devnet.stop)
   void devnet.exited.then((status) => end(died('The local Ethereum', status)))
   if (signal.aborted) return
-  await placeNames(devnet)
 
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
   started.unshift(() => discard(directory))
@@ -139,6 +138,8 @@ async function addRest(demo: {
     const v4 = await devnet.uniswapV4()
     await mintEach(v4, { names: DEMO_V4_POOLS, owner: devnet.wallets.provider })
     await tradeIn(v4, DEMO_V4_POOLS)
+    // Last: what it deploys would give others new addresses.
+    await placeNames(devnet)
     progress('The rest is ready')
     say(restInstructions(service, { devnet, morpho, aave }))
   } catch (error) {
