@@ -17,6 +17,7 @@ const tools = toolsOf(routes)
 test('every route that agents may call is a tool with a short name of its own', () => {
   expect([...tools.keys()].sort()).toEqual([
     ...['aave_batch', 'aave_events', 'aave_positions', 'aave_snapshots'],
+    'ens_wallet',
     ...['kamino_batch', 'kamino_positions', 'kamino_risk', 'kamino_yield'],
     ...['morpho_positions', 'morpho_yield', 'orca_position', 'orca_positions', 'portfolio_assets', 'portfolio_balance'],
     'portfolio_snapshots',

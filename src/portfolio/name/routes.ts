@@ -36,6 +36,7 @@ export function nameRoutes(options: {
   const name = route({
     method: 'GET',
     path: '/v1/names',
+    tool: 'ens_wallet',
     summary: 'Finds the wallet that an ENS name stands for now.',
     description:
       "Asks ENS' registry on Ethereum, and the resolver that it names. Look-ups outside the chain (ERC-3668) are not " +
