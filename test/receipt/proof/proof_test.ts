@@ -249,6 +249,9 @@ describe('an endpoint', () => {
   }, 240_000)
 
   test('whose hints lie costs rounds, and changes nothing', async () => {
+    // Anvil makes the whole tree of its state anew for each proof: here it is small.
+    const own = await startDevnet()
+    const lying = await startFaultyRpc(own.rpcUrl)
     const many = Object.fromEntries(
       Array.from({ length: 2_500 }, (_, at) => [toHex(at, { size: 32 }), `0x${'1'.repeat(64)}`]),
     )
@@ -263,17 +266,18 @@ describe('an endpoint', () => {
       {},
       'nonsense',
     ]) {
-      rpc.rule(({ method, params: [account] }) => {
+      lying.rule(({ method, params: [account] }) => {
         if (method === 'debug_traceCall') return { kind: 'result', result: lie }
         if (method !== 'eth_getProof' || typeof account !== 'string' || !(account in strangers)) return undefined
-        // Anvil makes the whole tree anew for each.
         strangersAsked++
         return { kind: 'result', result: { accountProof: [], storageProof: [] } }
       })
-      await proven(position, stageOver([rowOver([rpc.url])]))
+      await proven(position, stageOver([rowOver([lying.url])]))
     }
     // Those that are named first.
     expect(strangersAsked).toBe(500)
+    await lying.stop()
+    await own.stop()
   }, 120_000)
 
   test('that proves nothing, or not that block, or lies, gives no receipt, and nothing is charged', async () => {
