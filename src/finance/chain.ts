@@ -6,7 +6,7 @@ import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
 import { FEED_ROWS } from './price/table/feeds.ts'
 import { POOL_ROWS } from './price/table/pools.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
-import { WRAPPER_ROWS } from './price/table/wrappers.ts'
+import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
 import { type TokenList, tokenListOf } from './token/list/list.ts'
 
 /** A chain with what is known about the tokens on it. */
@@ -42,14 +42,6 @@ export interface Wrapper {
   /** The token inside. */
   readonly of: Address
 }
-
-/**
- * How a wrapper says what it is worth: `convertToAssets`; `stEthPerToken`; `getExchangeRate` or `exchangeRate`, scaled by
- * 1e18.
- */
-export const WRAPPER_KINDS = ['erc4626', 'stETHPerToken', 'exchangeRate'] as const
-
-export type WrapperKind = (typeof WRAPPER_KINDS)[number]
 
 /** A price feed and the longest normal time between its updates. */
 export interface UsdFeed {

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/async/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'

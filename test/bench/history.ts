@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/db/pool.ts'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import { createHistory } from '../../src/history/history.ts'
 import { parseLogs } from '../../src/history/logs/parse_logs.ts'
 import { systemClock } from '../../src/lib/clock.ts'

@@ -1,6 +1,6 @@
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import { startEmbedded } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'

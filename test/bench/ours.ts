@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { createGate } from '../../src/account/gate/gate.ts'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
 import { CALL } from '../../src/http/route/charge.ts'
 import { route } from '../../src/http/route/route.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/db/pool.ts'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { chainsFileOf } from '../devnet/chain.ts'

@@ -1,10 +1,10 @@
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll } from 'bun:test'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts'
-import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from './database.ts'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/db/pool.ts'
+import { openDatabase } from '../../src/db/connection/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from './database.ts'

@@ -1,5 +1,5 @@
+import { createCache } from '../../lib/async/cache.ts'
 import { together } from '../../lib/async/together.ts'
-import { createCache } from '../../lib/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { PinnedBlock } from '../block.ts'

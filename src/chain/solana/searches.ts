@@ -9,7 +9,7 @@ import {
   quoteLongLamports,
   readFound,
 } from './accounts.ts'
-import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token/token_account.ts'
+import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token_account.ts'
 
 /** Which of a wallet's token accounts are wanted: those that one token program keeps, or those of one mint. */
 export type TokenAccountsOf = { readonly program: string } | { readonly mint: string }

@@ -1,6 +1,6 @@
 import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
+import { CONNECTIONS_MAX } from '../../db/connection/pool.ts'
 import type { Database } from '../../db/database.ts'
-import { CONNECTIONS_MAX } from '../../db/pool.ts'
 import { query } from '../../db/query.ts'
 import { checkServable, SchemaError } from '../../db/schema.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -9,8 +9,8 @@ import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { FinanceClient } from '../chain.ts'
+import { createPriceReader } from '../price/past/price_reader.ts'
 import type { PriceAsker } from '../price/past/sources.ts'
-import { createPriceReader } from '../price/price_reader.ts'
 import { createTokenReader } from '../token/read_tokens.ts'
 import {
   LENDING_EVENT_TYPES,

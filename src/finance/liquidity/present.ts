@@ -4,10 +4,10 @@ import { percentageText, usdText } from '../figure.ts'
 import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
 import { confidenceOf } from '../price/price.ts'
-import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'
+import { type FlowPrice, type PnlToken, rawPrices } from './lives/flow_price.ts'
 import { amountsOf, type LifeFlow } from './lives/life.ts'
+import type { Profit } from './lives/profit.ts'
 import type { PricedToken } from './priced_token.ts'
-import type { Profit } from './profit.ts'
 
 /** Fields of a position that rest on the logs of its flows. */
 export const PNL_FIELDS = ['pnl', 'pnl_status'] as const

@@ -4,7 +4,7 @@ import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../li
 import { usdFigure } from '../figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../price/price.ts'
 import { chainId, evmAddress, withFull } from '../schema.ts'
-import { FLOW_PRICE_SOURCES } from './flow_price.ts'
+import { FLOW_PRICE_SOURCES } from './lives/flow_price.ts'
 
 /** A number that is never negative, in digits. */
 export const unsignedText = text(UNSIGNED_INTEGER)
@@ -102,9 +102,6 @@ export const pnl = v.strictObject({
 })
 
 const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })
-
-/** Whether a position's profit and loss is there, and if not, why. */
-export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
 
 /** One flow of a position. */
 const event = v.strictObject({

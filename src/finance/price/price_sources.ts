@@ -2,8 +2,9 @@ import { type Address, zeroAddress } from 'viem'
 import type { LensCursor } from '../../chain/call/cursor.ts'
 import { encodeBytes, encodeStruct } from '../../chain/call/words.ts'
 import { onceEach } from '../../lib/once_each.ts'
-import { type FinanceChain, WRAPPER_KINDS, type Wrapper } from '../chain.ts'
+import type { FinanceChain, Wrapper } from '../chain.ts'
 import type { UsdAnswers } from './price.ts'
+import { WRAPPER_KINDS } from './table/wrappers.ts'
 
 /** The contracts that a lens asks for prices of a chain's tokens: `price.ts` says what becomes of their answers. */
 export interface PriceSources {

@@ -7,7 +7,7 @@ import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../..
 import { scopePricesOf } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { maxOf, minOf } from '../../lib/number/fixed_point.ts'

@@ -4,7 +4,8 @@ import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
 import { address as checksummed, kaminoEntries, repeated } from '../../family/setting.ts'
-import { type FinanceChain, type UsdFeed, WRAPPER_KINDS, type Wrapper } from '../../finance/chain.ts'
+import type { FinanceChain, UsdFeed, Wrapper } from '../../finance/chain.ts'
+import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
 import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 
 /** Tokens whose pools are asked for prices. */

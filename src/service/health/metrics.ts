@@ -3,8 +3,8 @@ import midnightsSql from '../../../sql/queries/midnight_newest_list.sql' with { 
 import countLowSql from '../../../sql/queries/organization_count_low.sql' with { type: 'text' }
 import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import type { DatabasePool } from '../../db/connection/pool.ts'
 import type { Database } from '../../db/database.ts'
-import type { DatabasePool } from '../../db/pool.ts'
 import { query } from '../../db/query.ts'
 import type { Job } from '../../job/job.ts'
 import type { Clock } from '../../lib/clock.ts'

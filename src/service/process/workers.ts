@@ -1,5 +1,5 @@
+import { openDatabase } from '../../db/connection/pool.ts'
 import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/pool.ts'
 import { fired } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createMetrics } from '../../lib/metrics.ts'

@@ -10,8 +10,8 @@ import {
   suspendOrganization,
   updateOrganization,
 } from '../../../src/account/organization.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { openDatabase } from '../../../src/db/pool.ts'
 import type { Caller } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { createGate } from '../../../src/account/gate/gate.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { settlement } from '../scene.ts'

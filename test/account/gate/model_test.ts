@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { migrate } from '../../../src/db/migrate.ts'
-import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { startTestServer } from '../../support/database.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openDatabase } from '../../../src/db/pool.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'

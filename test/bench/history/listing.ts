@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createGate } from '../../../src/account/gate/gate.ts'
-import { openDatabase } from '../../../src/db/pool.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { createHistory } from '../../../src/history/history.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../../src/db/pool.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { AAVE_WALLETS } from '../../devnet/aave_v3/addresses.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeMetadata, metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import { decodeMint, transferFeeIn } from '../../../src/chain/solana/token/mint.ts'
-import { decodeTokenAccount } from '../../../src/chain/solana/token/token_account.ts'
+import { decodeTokenAccount } from '../../../src/chain/solana/token_account.ts'
 import { addressOf, served } from '../../support/kamino.ts'
 import {
   type FeeFixture,

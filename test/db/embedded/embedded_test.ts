@@ -12,10 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../../../src/db/embedded/embedded.ts'
 import { findRunningEmbedded } from '../../../src/db/embedded/running.ts'
-import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { stillRunning } from '../../devnet/processes.ts'

@@ -7,7 +7,7 @@ import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.t
 import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'
 import { readWithdrawals, WITHDRAWAL_LENS } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { createTokenJudge } from '../../../src/finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../src/finance/token/judge.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'

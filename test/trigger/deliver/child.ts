@@ -1,4 +1,4 @@
-import { openDatabase } from '../../../src/db/pool.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

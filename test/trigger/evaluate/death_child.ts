@@ -2,7 +2,7 @@
  * A process that evaluates triggers of a meter until it is killed: `death_child.ts DATABASE_URL RPC_URL START_MS`. Since
  * START_MS hours last half a second: without waiting for true ones, each charge is asked for by all who live.
  */
-import { openDatabase } from '../../../src/db/pool.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

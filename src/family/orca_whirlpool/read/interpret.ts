@@ -1,6 +1,6 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { transferFeeIn } from '../../../chain/solana/token/mint.ts'
-import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token/token_account.ts'
+import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
 import type { RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'

@@ -1,7 +1,7 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/async/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { AccountHoldingsReader } from '../../holding.ts'
 import { createCheck } from './check.ts'

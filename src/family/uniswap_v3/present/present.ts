@@ -1,4 +1,5 @@
 import { checksumAddress } from 'viem'
+import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
 import {
   millionthsOrNull,
   presentAmounts,
@@ -6,7 +7,6 @@ import {
   presentPrices,
   presentToken,
 } from '../../../finance/liquidity/present.ts'
-import type { Outcome } from '../../../finance/liquidity/profit.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { figuresOf } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'

@@ -1,5 +1,5 @@
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
-import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../finance/token/judge.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { HoldingsReader } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'

@@ -5,7 +5,7 @@ import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages
 import { SilentError } from '../../../chain/rpc/client.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
-import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
+import type { TokenJudge } from '../../../finance/token/judge.ts'
 import { inTurns, mapInTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'

@@ -1,6 +1,6 @@
 import { type Address, isAddressEqual } from 'viem'
 import { onlyPosition, unknownManager } from '../../../finance/liquidity/list/found.ts'
-import type { Outcome } from '../../../finance/liquidity/profit.ts'
+import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { type Moment, readAt } from '../../place.ts'
 import type { ChainRead, Position } from '../read/position.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { outcomeOf } from '../../../finance/liquidity/lives/profit.ts'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
-import { outcomeOf } from '../../../finance/liquidity/profit.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'

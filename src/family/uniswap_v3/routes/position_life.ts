@@ -1,5 +1,5 @@
+import type { PnlState } from '../../../finance/liquidity/lives/profit.ts'
 import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
-import type { PnlState } from '../../../finance/liquidity/profit.ts'
 import { ifDirect } from '../../../finance/price/price.ts'
 import type { Route } from '../../../http/route/route.ts'
 import { lifeRoutes } from '../../life_routes.ts'

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
+import { PNL_STATUSES } from '../../../finance/liquidity/lives/profit.ts'
 import {
   amounts,
   integerText,
   managedCounts,
-  PNL_STATUSES,
   pnl,
   positionToken,
   rangeFigures,

@@ -1,7 +1,7 @@
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
-import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../finance/token/judge.ts'
 import { mapInTurns } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { HoldingsReader } from '../../holding.ts'

@@ -5,7 +5,7 @@ import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/l
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { withPoolPrices } from '../../../finance/price/pool/read_pair_prices.ts'
-import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../finance/token/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createRecent } from '../../../lib/recent.ts'

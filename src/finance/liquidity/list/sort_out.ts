@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
-import type { JudgedToken } from '../../token/spam/judge.ts'
+import type { JudgedToken } from '../../token/judge.ts'
 import type { RawToken } from '../../token/token.ts'
 import { isKnown, type KnownToken, withoutDecimals } from '../priced_token.ts'
 

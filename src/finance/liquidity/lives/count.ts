@@ -1,7 +1,7 @@
 import { inTurns } from '../../../lib/async/turns.ts'
 import type { Both } from '../../math/pnl/flow.ts'
 import { type Ledger, replayInSteps } from '../../math/pnl/replay.ts'
-import type { MissingPrice, PnlToken } from '../flow_price.ts'
+import type { MissingPrice, PnlToken } from './flow_price.ts'
 import { countedFlows, type LifeFlow, liquidityAfter, missingPrice, pendingAfter } from './life.ts'
 
 /** What the flows of a life add up to. */

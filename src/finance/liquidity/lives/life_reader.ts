@@ -12,13 +12,13 @@ import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { Both } from '../../math/pnl/flow.ts'
 import type { PricesAhead } from '../../price/past/ahead.ts'
-import { createPriceReader } from '../../price/price_reader.ts'
-import { type PnlToken, pricedToken } from '../flow_price.ts'
-import type { CountedLife } from '../profit.ts'
+import { createPriceReader } from '../../price/past/price_reader.ts'
 import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
+import { type PnlToken, pricedToken } from './flow_price.ts'
 import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
 import type { BlockFacts, PnlSubject } from './life.ts'
 import type { PositionFlow } from './position_flow.ts'
+import type { CountedLife } from './profit.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {

@@ -1,6 +1,7 @@
 import type { Block } from '../../../chain/block.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { UnavailableError } from '../../../lib/error.ts'
+import type { Life, LifeQuestion } from './life_reader.ts'
 import {
   contradictionOf,
   type Outcome,
@@ -9,8 +10,7 @@ import {
   type Profit,
   profitOf,
   type Unpriced,
-} from '../profit.ts'
-import type { Life, LifeQuestion } from './life_reader.ts'
+} from './profit.ts'
 import type { Patience, TimedLives } from './timed_lives.ts'
 
 /** The life of a position up to the block of an answer. */

@@ -1,5 +1,12 @@
 import type { Address } from 'viem'
-import type { WrapperKind } from '../../chain.ts'
+
+/**
+ * How a wrapper says what it is worth: `convertToAssets`; `stEthPerToken`; `getExchangeRate` or `exchangeRate`, scaled by
+ * 1e18.
+ */
+export const WRAPPER_KINDS = ['erc4626', 'stETHPerToken', 'exchangeRate'] as const
+
+export type WrapperKind = (typeof WRAPPER_KINDS)[number]
 
 /** Symbol (for readers of this table only), token, how it tells its rate, and the token inside. */
 type WrapperRow = readonly [symbol: string, token: Address, kind: WrapperKind, of: Address]

@@ -9,10 +9,10 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
 import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/price.ts'
 import { priceSourcesOf } from '../../price/price_sources.ts'
+import type { TokenJudge } from '../judge.ts'
 import { packedTokens, setOfTokens } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
 import { nativeToken } from '../native_token.ts'
-import type { TokenJudge } from '../spam/judge.ts'
 import type { Token } from '../token.ts'
 import {
   type BalanceSubject,

@@ -6,7 +6,7 @@ import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
-import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../../src/finance/token/judge.ts'
 import { inTurns } from '../../../../src/lib/async/turns.ts'
 import { MULTICALL3 } from '../../../devnet/addresses.ts'
 import type { StagedSource } from './entries.ts'

@@ -5,7 +5,7 @@ import {
   type MintBracket,
   narrowed,
   nextWindow,
-} from '../../../../src/finance/liquidity/lives/mint_search.ts'
+} from '../../../../src/finance/liquidity/lives/mint/mint_search.ts'
 import { cases } from '../../../support/cases.ts'
 
 /** Looks for a mint among all mints of a chain, `blocks` at a time; a window without any doubles the next. */

@@ -1,7 +1,7 @@
 import { SilentError } from '../../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { EventsPlace } from '../../../../finance/lending/read_events.ts'
-import { createCache } from '../../../../lib/cache.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import type { LendingPlace } from '../../event/place.ts'

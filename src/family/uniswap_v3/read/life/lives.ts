@@ -2,14 +2,14 @@ import type { Address } from 'viem'
 import { lifeMsOf } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
 import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
-import { createMintFinder } from '../../../../finance/liquidity/lives/mint_block.ts'
+import { createMintFinder } from '../../../../finance/liquidity/lives/mint/mint_block.ts'
 import {
   type PositionFlow,
   positionSubject,
   readPositionFlows,
 } from '../../../../finance/liquidity/lives/position_flow.ts'
 import type { History, StreamPlace } from '../../../../history/stream.ts'
-import { createCache } from '../../../../lib/cache.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'

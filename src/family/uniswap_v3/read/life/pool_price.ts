@@ -4,7 +4,7 @@ import { wordOf } from '../../../../chain/call/words.ts'
 import { DisputeError, lifeMsOf, readByQuorum } from '../../../../chain/past/quorum.ts'
 import { type ChainClient, type Endpoint, LateError } from '../../../../chain/rpc/client.ts'
 import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
-import { createCache } from '../../../../lib/cache.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 

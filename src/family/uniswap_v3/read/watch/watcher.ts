@@ -1,7 +1,7 @@
 import { readByLens } from '../../../../chain/call/lens.ts'
 import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
-import { createTokenJudge } from '../../../../finance/token/spam/judge.ts'
+import { createTokenJudge } from '../../../../finance/token/judge.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
 import type { FamilyServices } from '../../../family.ts'
 import { readingOf } from '../../../place.ts'

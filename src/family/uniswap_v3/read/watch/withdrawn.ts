@@ -1,6 +1,6 @@
 import type { FinanceClient } from '../../../../finance/chain.ts'
+import { contradictionOf } from '../../../../finance/liquidity/lives/profit.ts'
 import type { TimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
-import { contradictionOf } from '../../../../finance/liquidity/profit.ts'
 import type { Both } from '../../../../finance/math/pnl/flow.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { createRecent } from '../../../../lib/recent.ts'

@@ -1,8 +1,8 @@
-import { untilAborted } from './async/abort.ts'
-import { askersOf, onBehalfOf } from './async/askers.ts'
-import type { Clock } from './clock.ts'
-import { AbortedError } from './error.ts'
-import { createRecent } from './recent.ts'
+import type { Clock } from '../clock.ts'
+import { AbortedError } from '../error.ts'
+import { createRecent } from '../recent.ts'
+import { untilAborted } from './abort.ts'
+import { askersOf, onBehalfOf } from './askers.ts'
 
 /** A value and how long it may be reused, in milliseconds from now; 0 or less: not at all. */
 export interface Cacheable<T> {

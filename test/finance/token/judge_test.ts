@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
-import type { RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
-import { interpret } from '../../../../src/family/uniswap_v3/read/position.ts'
-import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
-import type { RawToken } from '../../../../src/finance/token/token.ts'
-import { inTurns } from '../../../../src/lib/async/turns.ts'
-import { atOnce, DEPLOYMENT } from '../../../family/uniswap_v3/support.ts'
+import type { RawRead } from '../../../src/family/uniswap_v3/read/abi.ts'
+import { interpret } from '../../../src/family/uniswap_v3/read/position.ts'
+import type { FinanceChain } from '../../../src/finance/chain.ts'
+import { createTokenJudge } from '../../../src/finance/token/judge.ts'
+import type { RawToken } from '../../../src/finance/token/token.ts'
+import { inTurns } from '../../../src/lib/async/turns.ts'
+import { atOnce, DEPLOYMENT } from '../../family/uniswap_v3/support.ts'
 
 const CHAIN: FinanceChain = {
   id: 1,

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import fenceSql from '../../sql/queries/standby_fence.sql' with { type: 'text' }
-import progressSql from '../../sql/queries/standby_progress.sql' with { type: 'text' }
-import type { Clock } from '../lib/clock.ts'
-import { type Log, writeRepeated } from '../lib/log.ts'
-import type { Database } from './database.ts'
+import fenceSql from '../../../sql/queries/standby_fence.sql' with { type: 'text' }
+import progressSql from '../../../sql/queries/standby_progress.sql' with { type: 'text' }
+import type { Clock } from '../../lib/clock.ts'
+import { type Log, writeRepeated } from '../../lib/log.ts'
+import type { Database } from '../database.ts'
+import { query } from '../query.ts'
 import { type DatabasePool, DEADLINE_DEFAULT_MS } from './pool.ts'
-import { query } from './query.ts'
 
 const findFence = query(fenceSql, 'read')
 const findProgress = query(progressSql, 'read')

@@ -1,8 +1,8 @@
-import { onceEach } from '../../../lib/once_each.ts'
-import { createRecent } from '../../../lib/recent.ts'
-import type { FinanceChain } from '../../chain.ts'
-import { type RawToken, type Token, tokenFrom } from '../token.ts'
-import { spamReason } from './spam.ts'
+import { onceEach } from '../../lib/once_each.ts'
+import { createRecent } from '../../lib/recent.ts'
+import type { FinanceChain } from '../chain.ts'
+import { spamReason } from './spam/spam.ts'
+import { type RawToken, type Token, tokenFrom } from './token.ts'
 
 /** Most tokens that are remembered, at most about a kilobyte each, because no more of their texts is read. */
 const TOKENS_MAX = 10_000

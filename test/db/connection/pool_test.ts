@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type Server, type Socket } from 'node:net'
-import type { Database } from '../../src/db/database.ts'
-import { SqlError } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
-import { createLog, silentLog } from '../../src/lib/log.ts'
-import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../support/database.ts'
-import { settlesBefore, until } from '../support/until.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { SqlError } from '../../../src/db/database.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { createLog, silentLog } from '../../../src/lib/log.ts'
+import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../../support/database.ts'
+import { settlesBefore, until } from '../../support/until.ts'
 
 let database: TestDatabase
 const opened: Database[] = []

@@ -1,22 +1,22 @@
 import type { Address, Hex } from 'viem'
-import deleteSql from '../../../sql/queries/price_at_delete.sql' with { type: 'text' }
-import insertSql from '../../../sql/queries/price_at_insert.sql' with { type: 'text' }
-import listSql from '../../../sql/queries/price_at_list.sql' with { type: 'text' }
-import { DisputeError, lifeMsOf, QUORUM } from '../../chain/past/quorum.ts'
-import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import { fromBytes, toDigits } from '../../history/part.ts'
-import { createRecheck } from '../../history/recheck.ts'
-import { turn } from '../../lib/async/turns.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { UnavailableError } from '../../lib/error.ts'
-import { grouped } from '../../lib/grouped.ts'
-import { createRecent } from '../../lib/recent.ts'
-import type { FinanceClient } from '../chain.ts'
-import { createPricesAhead, type LearnPrices, type PricesAhead } from './past/ahead.ts'
-import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
-import type { PriceAsker } from './past/sources.ts'
-import type { DirectPrice } from './price.ts'
+import deleteSql from '../../../../sql/queries/price_at_delete.sql' with { type: 'text' }
+import insertSql from '../../../../sql/queries/price_at_insert.sql' with { type: 'text' }
+import listSql from '../../../../sql/queries/price_at_list.sql' with { type: 'text' }
+import { DisputeError, lifeMsOf, QUORUM } from '../../../chain/past/quorum.ts'
+import type { Database } from '../../../db/database.ts'
+import { query } from '../../../db/query.ts'
+import { fromBytes, toDigits } from '../../../history/part.ts'
+import { createRecheck } from '../../../history/recheck.ts'
+import { turn } from '../../../lib/async/turns.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { grouped } from '../../../lib/grouped.ts'
+import { createRecent } from '../../../lib/recent.ts'
+import type { FinanceClient } from '../../chain.ts'
+import type { DirectPrice } from '../price.ts'
+import { createPricesAhead, type LearnPrices, type PricesAhead } from './ahead.ts'
+import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
+import type { PriceAsker } from './sources.ts'
 
 const list = query(listSql, 'read')
 const insert = query(insertSql, 'read')

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { TLSSocket } from 'node:tls'
-import { parseDatabaseUrl } from '../../src/db/address.ts'
-import { SqlError } from '../../src/db/database.ts'
-import { openSession } from '../../src/db/session.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { parseDatabaseUrl } from '../../../src/db/address.ts'
+import { openSession } from '../../../src/db/connection/session.ts'
+import { SqlError } from '../../../src/db/database.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
 
-const TLS = join(import.meta.dir, 'tls')
+const TLS = join(import.meta.dir, '../tls')
 let database: TestDatabase
 const closers: (() => void)[] = []
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { askersOf, onBehalfOf } from '../../src/lib/async/askers.ts'
-import { type Cache, type Cacheable, createCache } from '../../src/lib/cache.ts'
-import { AbortedError } from '../../src/lib/error.ts'
+import { askersOf, onBehalfOf } from '../../../src/lib/async/askers.ts'
+import { type Cache, type Cacheable, createCache } from '../../../src/lib/async/cache.ts'
+import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
 

@@ -1,10 +1,9 @@
-import { type PnlFigures, pnlFigures } from '../math/pnl/figures.ts'
-import { type Both, isNothing, minus } from '../math/pnl/flow.ts'
+import { type PnlFigures, pnlFigures } from '../../math/pnl/figures.ts'
+import { type Both, isNothing, minus } from '../../math/pnl/flow.ts'
+import type { Count } from './count.ts'
 import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
-import type { Count } from './lives/count.ts'
-import { type LifeFlow, lastFlow, type PnlSubject } from './lives/life.ts'
-import { poolPriceOf } from './lives/pool_price.ts'
-import type { PNL_STATUSES } from './schema.ts'
+import { type LifeFlow, lastFlow, type PnlSubject } from './life.ts'
+import { poolPriceOf } from './pool_price.ts'
 
 /** What the chain says about a position at the block of an answer. */
 export interface PnlState {
@@ -91,6 +90,9 @@ export async function profitOf(
   })
   return { figures, isClosed, withdrawn }
 }
+
+/** Whether a position's profit and loss is there, and if not, why. */
+export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
 
 type Status = (typeof PNL_STATUSES)[number]
 

@@ -1,4 +1,4 @@
-import { bytesIn } from '../bytes.ts'
+import { bytesIn } from './bytes.ts'
 
 /** Bytes of a token account that say what is in it; extensions follow. */
 export const TOKEN_ACCOUNT_BYTES = 109

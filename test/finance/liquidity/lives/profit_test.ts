@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { createCount } from '../../../../src/finance/liquidity/lives/count.ts'
 import {
   bothPrices,
   type FlowPrice,
   type MissingPrice,
   type OwnPrice,
-} from '../../../src/finance/liquidity/flow_price.ts'
-import { createCount } from '../../../src/finance/liquidity/lives/count.ts'
+} from '../../../../src/finance/liquidity/lives/flow_price.ts'
 import {
   type BlockFacts,
   lastFlow,
@@ -13,14 +13,14 @@ import {
   missingPrice,
   type PnlSubject,
   pricedBlocks,
-} from '../../../src/finance/liquidity/lives/life.ts'
-import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../src/finance/liquidity/lives/pool_price.ts'
-import type { PositionFlow } from '../../../src/finance/liquidity/lives/position_flow.ts'
-import { contradictionOf, type PnlState, profitOf } from '../../../src/finance/liquidity/profit.ts'
-import type { Both } from '../../../src/finance/math/pnl/flow.ts'
-import { Q96 } from '../../../src/lib/number/fixed_point.ts'
-import { TOKENS } from '../../devnet/addresses.ts'
-import { atOnce } from '../../family/uniswap_v3/support.ts'
+} from '../../../../src/finance/liquidity/lives/life.ts'
+import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../../src/finance/liquidity/lives/pool_price.ts'
+import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
+import { contradictionOf, type PnlState, profitOf } from '../../../../src/finance/liquidity/lives/profit.ts'
+import type { Both } from '../../../../src/finance/math/pnl/flow.ts'
+import { Q96 } from '../../../../src/lib/number/fixed_point.ts'
+import { TOKENS } from '../../../devnet/addresses.ts'
+import { atOnce } from '../../../family/uniswap_v3/support.ts'
 
 /** Tokens of 6 and 18 decimals, in a range from far below a price of one to far above it. */
 const SUBJECT: PnlSubject = {

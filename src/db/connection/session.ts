@@ -1,9 +1,9 @@
-import { before } from '../lib/async/wait.ts'
-import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from './address.ts'
-import { encodeParam } from './codec.ts'
-import { failureFrom, isOfServer, isPoolerRefusal, unavailable } from './connection/failure.ts'
-import { createGeneration } from './connection/generation.ts'
-import { type Database, SqlError } from './database.ts'
+import { before } from '../../lib/async/wait.ts'
+import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from '../address.ts'
+import { encodeParam } from '../codec.ts'
+import { type Database, SqlError } from '../database.ts'
+import { failureFrom, isOfServer, isPoolerRefusal, unavailable } from './failure.ts'
+import { createGeneration } from './generation.ts'
 import { readAuthorities } from './pool.ts'
 
 interface SessionOptions {

@@ -1,6 +1,6 @@
 import { type Hex, toEventSelector } from 'viem'
-import type { Range } from '../../../history/logs/range.ts'
-import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
+import type { Range } from '../../../../history/logs/range.ts'
+import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
 
 /** A manager numbers its positions in the order of their mints: what that tells about where one was minted. */
 export interface MintBracket {

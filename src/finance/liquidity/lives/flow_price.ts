@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import type { Decimal } from '../../lib/number/decimal.ts'
-import { pow10 } from '../../lib/number/fixed_point.ts'
-import { type Rational, rational, ZERO } from '../../lib/number/rational.ts'
-import { significant } from '../math/liquidity.ts'
-import type { Both, Prices } from '../math/pnl/flow.ts'
-import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../price/price.ts'
+import type { Decimal } from '../../../lib/number/decimal.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
+import { significant } from '../../math/liquidity.ts'
+import type { Both, Prices } from '../../math/pnl/flow.ts'
+import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../../price/price.ts'
 
 /** Where a price of its own can be from: a source of the token itself, or, for the native token, one of its wrapper. */
 const OWN_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'wrapper'] as const

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Glob } from 'bun'
-import { readRequestLog } from '../../src/account/request_log.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { type DatabasePool, openDatabase } from '../../src/db/pool.ts'
-import { type StandbyPool, withStandby } from '../../src/db/standby.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
-import { until } from '../support/until.ts'
+import { readRequestLog } from '../../../src/account/request_log.ts'
+import { type DatabasePool, openDatabase } from '../../../src/db/connection/pool.ts'
+import { type StandbyPool, withStandby } from '../../../src/db/connection/standby.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../../support/replication.ts'
+import { until } from '../../support/until.ts'
 
-const ROOT = join(import.meta.dir, '../..')
+const ROOT = join(import.meta.dir, '../../..')
 const options = { clock: systemClock, log: silentLog }
 
 /** Statements that a standby may answer, by the files of their texts. */

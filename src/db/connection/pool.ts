@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { before } from '../lib/async/wait.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
-import { type DatabaseTls, parseDatabaseUrl } from './address.ts'
-import { encodeParam } from './codec.ts'
-import { unavailable } from './connection/failure.ts'
-import { createLane, type Lane, type LaneReport } from './connection/lane.ts'
-import type { Database, LaneName } from './database.ts'
+import { before } from '../../lib/async/wait.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { type DatabaseTls, parseDatabaseUrl } from '../address.ts'
+import { encodeParam } from '../codec.ts'
+import type { Database, LaneName } from '../database.ts'
+import { unavailable } from './failure.ts'
+import { createLane, type Lane, type LaneReport } from './lane.ts'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
