@@ -1,9 +1,9 @@
 import { midnightStore } from '../../sql/functions.ts'
 import listSql from '../../sql/queries/midnight_list.sql' with { type: 'text' }
 import listOpenSql from '../../sql/queries/midnight_list_open.sql' with { type: 'text' }
+import { readHeader } from '../chain/evm/read_block.ts'
 import { type BlockFinder, createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
 import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
-import { readHeader } from '../chain/read_block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'

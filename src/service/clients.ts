@@ -1,6 +1,6 @@
 import { createAgreeingClient } from '../chain/agreed/agreeing_client.ts'
 import type { Dissents } from '../chain/agreed/dissents.ts'
-import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../chain/evm/evm_client.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'

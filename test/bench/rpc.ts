@@ -1,5 +1,5 @@
 import type { LensWay } from '../../src/chain/call/lens.ts'
-import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { walletOf } from '../devnet/addresses.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID } from '../../src/chain/solana/client.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { KAMINO } from '../../src/family/kamino/mod.ts'

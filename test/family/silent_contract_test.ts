@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, toFunctionSelector } from 'viem'
-import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import type { Family } from '../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { toHex } from 'viem'
+import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import { DisputeError } from '../../src/chain/past/quorum.ts'
-import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import type { PriceBlock } from '../../src/finance/price/past/prices_at.ts'
 import { createMidnights, DAY_SEC, type Midnights } from '../../src/history/midnight.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'

@@ -1,5 +1,5 @@
 import { type Hex, numberToHex, toEventSelector } from 'viem'
-import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../src/finance/chain.ts'
 import { LENDING_EVENTS, type LendingEvent } from '../../src/finance/lending/lending_event.ts'
 import type { HistoryLog, Stream, StreamPlace } from '../../src/history/stream.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toHex } from 'viem'
-import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createChainReports } from '../../src/operator/report/chains.ts'

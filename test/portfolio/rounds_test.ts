@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { createHistory } from '../../src/history/history.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { createChainClient } from '../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import type { Database } from '../../src/db/database.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'

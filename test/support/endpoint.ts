@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test'
+import { createEndpoint } from '../../src/chain/evm/endpoint.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
-import { createEndpoint } from '../../src/chain/rpc/endpoint.ts'
 import { createHeads } from '../../src/chain/rpc/memory/heads.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'

@@ -3,7 +3,7 @@ import { isAtBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride } from '../call/bundle/bundle.ts'
 import { openLensPage } from '../call/cursor.ts'
 import { callDeployless } from '../call/deployless.ts'
-import { readHeader } from '../read_block.ts'
+import { readHeader } from '../evm/read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
 import type { LensQuestion, RecordedCall } from './record.ts'
 

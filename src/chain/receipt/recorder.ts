@@ -4,7 +4,7 @@ import { isAtBlock, type PinnedBlock } from '../block.ts'
 import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
-import { parseHeader } from '../read_block.ts'
+import { parseHeader } from '../evm/read_block.ts'
 import {
   type ChainClient,
   type Endpoint,

@@ -1,6 +1,6 @@
+import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { SilentError } from '../../chain/rpc/client.ts'
-import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
+import { readHeader } from '../../chain/evm/read_block.ts'
 import { depthOf } from '../../chain/past/state_depth.ts'
-import { readHeader } from '../../chain/read_block.ts'
 import { UnprovenError } from '../../chain/receipt/proof/collect.ts'
 import { hintMethodOf } from '../../chain/receipt/proof/hint.ts'
 import { provesBlock } from '../../chain/receipt/proof/reach.ts'

@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, erc20Abi } from 'viem'
 import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
+import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
-import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'

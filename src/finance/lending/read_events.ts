@@ -1,6 +1,6 @@
 import { type Address, getAddress, type Hex } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import { readBlock } from '../../chain/read_block.ts'
+import { readBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
 import type { Ensured, History, Stream, StreamPlace } from '../../history/stream.ts'

@@ -1,7 +1,7 @@
 import { type Hex, toFunctionSelector } from 'viem'
 import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
 import { uintIn } from '../../chain/call/words.ts'
-import { readLatestBlock } from '../../chain/read_block.ts'
+import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
-import { readHeader } from '../../chain/read_block.ts'
+import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { ShallowError } from '../../chain/rpc/error.ts'
 import type { Clock } from '../../lib/clock.ts'

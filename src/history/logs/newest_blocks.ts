@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import { readHeader } from '../../chain/read_block.ts'
+import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { ExpectedTip } from '../final/finality.ts'

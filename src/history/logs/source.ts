@@ -1,6 +1,6 @@
 import { type Hex, toHex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type BlockName, readHeader } from '../../chain/read_block.ts'
+import { type BlockName, readHeader } from '../../chain/evm/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
 import { BusyError } from '../../chain/rpc/error.ts'

@@ -1,4 +1,4 @@
-import type { EvmClient } from '../../chain/rpc/evm.ts'
+import type { EvmClient } from '../../chain/evm/evm_client.ts'
 import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'

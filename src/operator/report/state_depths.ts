@@ -1,5 +1,5 @@
+import type { EvmClient } from '../../chain/evm/evm_client.ts'
 import { readStateDepth } from '../../chain/past/state_depth.ts'
-import type { EvmClient } from '../../chain/rpc/evm.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createRecent } from '../../lib/recent.ts'

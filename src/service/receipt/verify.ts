@@ -1,9 +1,9 @@
 import packageJson from '../../../package.json' with { type: 'json' }
+import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { compareBlock, compareCall, type Told } from '../../chain/receipt/compare.ts'
 import { type Envelope, envelopeOf, isSignedBy, parseJson, textIn } from '../../chain/receipt/envelope.ts'
 import { checkProof } from '../../chain/receipt/proof/check.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
-import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { Family } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain } from '../../finance/chain.ts'

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { readHeader } from '../../chain/read_block.ts'
+import { readHeader } from '../../chain/evm/read_block.ts'
 import type { Happening, Watcher, WatchPlace } from '../../family/watch.ts'
 import type { readWatchedLogs } from '../../family/watch_logs.ts'
 import { inPieces } from '../../lib/async/pieces.ts'

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { readBlock, readHeader, readLatestBlock } from '../../chain/read_block.ts'
+import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { HeadName } from '../trigger.ts'

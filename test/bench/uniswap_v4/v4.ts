@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os'
 import { type Address, type Hex, toHex } from 'viem'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { createOwnedFinder } from '../../../src/family/uniswap_v4/read/owned/mod.ts'
 import { createHistory } from '../../../src/history/history.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

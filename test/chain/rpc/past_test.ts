@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Endpoint } from '../../../src/chain/rpc/client.ts'
-import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { parseQuantity } from '../../../src/chain/rpc/value.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, pad } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
-import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'

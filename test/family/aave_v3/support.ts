@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'

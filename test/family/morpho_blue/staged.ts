@@ -9,7 +9,7 @@ import {
   parseAbi,
   zeroAddress,
 } from 'viem'
-import { readLatestBlock } from '../../../src/chain/read_block.ts'
+import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
 import { interpret } from '../../../src/family/morpho_blue/read/position.ts'

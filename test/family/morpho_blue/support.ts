@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { Block } from '../../../src/chain/block.ts'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { MarketRead, Position } from '../../../src/family/morpho_blue/read/position.ts'
 import { createPositionReader } from '../../../src/family/morpho_blue/read/read.ts'
 import type { MorphoBlueDeployment } from '../../../src/family/morpho_blue/table/deployments.ts'

@@ -1,5 +1,5 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { BriefPosition, ListedPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'

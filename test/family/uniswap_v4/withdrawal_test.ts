@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters } from 'viem'
 import { readByLens } from '../../../src/chain/call/lens.ts'
-import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Withdrawal } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { readLendingEvents } from '../../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../src/history/history.ts'

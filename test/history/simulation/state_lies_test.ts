@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
 import type { PriceAsker } from '../../../src/finance/price/past/sources.ts'

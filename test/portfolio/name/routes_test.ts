@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, checksumAddress, type Hex, keccak256, slice, toHex } from 'viem'
-import { createChainClient } from '../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

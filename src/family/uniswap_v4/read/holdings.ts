@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
-import { readLatestBlock } from '../../../chain/read_block.ts'
+import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { createTokenJudge } from '../../../finance/token/judge.ts'
 import { mapInTurns } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'

@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import { readLatestBlock } from '../../../chain/read_block.ts'
+import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { BegunTip } from '../../../history/final/finality.ts'

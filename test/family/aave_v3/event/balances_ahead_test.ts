@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
 import { createBalanceReader } from '../../../../src/family/aave_v3/read/read_balances.ts'

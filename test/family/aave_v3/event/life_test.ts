@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { checkContinuity } from '../../../../src/family/aave_v3/event/continuity.ts'
 import { type Liquidation, readLog } from '../../../../src/family/aave_v3/event/log.ts'

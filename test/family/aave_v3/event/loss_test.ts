@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
-import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
 import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'

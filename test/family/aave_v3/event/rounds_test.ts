@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { LENDING_EVENT_TYPES } from '../../../../src/finance/lending/lending_event.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { readLatestBlock } from '../../../../src/chain/read_block.ts'
+import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { RawAccount, RawCategory, RawRead, RawReserve } from '../../../../src/family/aave_v3/read/abi.ts'
 import { type ChainRead, interpret } from '../../../../src/family/aave_v3/read/position.ts'

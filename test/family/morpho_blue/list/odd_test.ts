@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, maxUint256, parseAbi } from 'viem'
-import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK, TOKENS, walletOf } from '../../../devnet/addresses.ts'

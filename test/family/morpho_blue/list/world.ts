@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
 import type { listOutput } from '../../../../src/family/morpho_blue/present/schema.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroHash } from 'viem'
 import { readCalls } from '../../../../src/chain/call/many/read_calls.ts'
-import { readBlock } from '../../../../src/chain/read_block.ts'
+import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import {
   LENDING_EVENTS,
   type LendingEvent,

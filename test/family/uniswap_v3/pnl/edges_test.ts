@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { readBlock } from '../../../../src/chain/read_block.ts'
+import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createFlowCheck } from '../../../../src/family/uniswap_v3/read/life/verify.ts'
 import { positionSubject } from '../../../../src/finance/liquidity/lives/position_flow.ts'
 import type { Ensured, EnsureRequest, History, StreamPlace } from '../../../../src/history/stream.ts'

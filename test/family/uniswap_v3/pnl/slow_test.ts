@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toFunctionSelector } from 'viem'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
-import { readLatestBlock } from '../../../../src/chain/read_block.ts'
+import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { BrokenPosition, LensSubject, RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { type Ask, hasAnswer, multicall } from '../../../support/staged/multicall.ts'

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, toHex } from 'viem'
-import { readLatestBlock } from '../../../../src/chain/read_block.ts'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
+import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createOwnedFinder } from '../../../../src/family/uniswap_v4/read/owned/mod.ts'
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'
 import type { UniswapV4Deployment } from '../../../../src/family/uniswap_v4/table/deployments.ts'

@@ -1,4 +1,4 @@
-import type { EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import type { EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import {
   createUniswapV4LifeReader,
   type UniswapV4LifeQuestion,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { DisputeError } from '../../../../src/chain/past/quorum.ts'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { createPriceReader } from '../../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../../src/finance/price/past/prices_at.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'

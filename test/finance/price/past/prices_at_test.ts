@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, decodeFunctionResult, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
-import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { type PriceAtOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'

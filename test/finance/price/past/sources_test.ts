@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
-import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
+import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import type { PriceAsker } from '../../../../src/finance/price/past/sources.ts'

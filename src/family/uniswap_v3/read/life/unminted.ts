@@ -1,7 +1,7 @@
 import { toFunctionSelector, toHex } from 'viem'
 import { readCalls } from '../../../../chain/call/many/read_calls.ts'
 import { uintIn } from '../../../../chain/call/words.ts'
-import { readLatestBlock } from '../../../../chain/read_block.ts'
+import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Clock } from '../../../../lib/clock.ts'

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
-import type { PinnedBlock } from './block.ts'
-import type { Endpoint } from './rpc/client.ts'
-import { MissingBlockError } from './rpc/error.ts'
-import { lowerWord } from './rpc/value.ts'
+import type { PinnedBlock } from '../block.ts'
+import type { Endpoint } from '../rpc/client.ts'
+import { MissingBlockError } from '../rpc/error.ts'
+import { lowerWord } from '../rpc/value.ts'
 
 export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 

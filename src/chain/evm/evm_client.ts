@@ -2,7 +2,6 @@ import { withinDeadline } from '../../lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
-import { readLatestBlock } from '../read_block.ts'
 import {
   type ChainClient,
   DepthError,
@@ -12,22 +11,23 @@ import {
   type PastBlock,
   type ReadOptions,
   SilentError,
-} from './client.ts'
-import type { ClientOptions } from './connection.ts'
-import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
-import { BusyError, MissingBlockError, MissingStateError, ShallowError } from './error.ts'
-import { createDepths, type Depths } from './memory/depth.ts'
-import { createHeads } from './memory/heads.ts'
-import { createSpread } from './memory/health.ts'
+} from '../rpc/client.ts'
+import type { ClientOptions } from '../rpc/connection.ts'
+import { BusyError, MissingBlockError, MissingStateError, ShallowError } from '../rpc/error.ts'
+import { createDepths, type Depths } from '../rpc/memory/depth.ts'
+import { createHeads } from '../rpc/memory/heads.ts'
+import { createSpread } from '../rpc/memory/health.ts'
 import {
   createRotation,
   type EndpointReport,
   type Exhaustion,
   type RotationPolicy,
   type SilentEndpoint,
-} from './rotation/rotation.ts'
-import { CrowdedError } from './slots/slots.ts'
-import { LateAnswerError } from './transport.ts'
+} from '../rpc/rotation/rotation.ts'
+import { CrowdedError } from '../rpc/slots/slots.ts'
+import { LateAnswerError } from '../rpc/transport.ts'
+import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
+import { readLatestBlock } from './read_block.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500

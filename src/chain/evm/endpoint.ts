@@ -4,15 +4,22 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
-import { type BackgroundEndpoint, type BlockAt, type Endpoint, type EthCall, type Read, RevertError } from './client.ts'
-import { type ConnectionOptions, createConnection } from './connection.ts'
-import { MissingBlockError } from './error.ts'
-import { HeadError, type Heads } from './memory/heads.ts'
-import type { RpcRecorder } from './metrics.ts'
-import { createAgain } from './rotation/again.ts'
-import type { RotatingEndpoint } from './rotation/rotation.ts'
-import type { Priority } from './slots/slots.ts'
-import { parseBytes, parseQuantity } from './value.ts'
+import {
+  type BackgroundEndpoint,
+  type BlockAt,
+  type Endpoint,
+  type EthCall,
+  type Read,
+  RevertError,
+} from '../rpc/client.ts'
+import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
+import { MissingBlockError } from '../rpc/error.ts'
+import { HeadError, type Heads } from '../rpc/memory/heads.ts'
+import type { RpcRecorder } from '../rpc/metrics.ts'
+import { createAgain } from '../rpc/rotation/again.ts'
+import type { RotatingEndpoint } from '../rpc/rotation/rotation.ts'
+import type { Priority } from '../rpc/slots/slots.ts'
+import { parseBytes, parseQuantity } from '../rpc/value.ts'
 
 /** Pauses before a missing block is asked for again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
