@@ -11,9 +11,9 @@ import {
   shortText,
   wholeNumber,
 } from '../http/request/input.ts'
-import { pagination } from '../http/request/page.ts'
 import { listOf, moment } from '../http/request/schema.ts'
 import { CALL, type Charge } from '../http/route/charge.ts'
+import { pagination } from '../http/route/page.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { whole } from '../lib/text/schema.ts'

@@ -1,6 +1,5 @@
 import { isPackable, packed } from './encoding.ts'
 import type { HttpFailure } from './error.ts'
-import type { RateLimit } from './exchange/gate.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -19,6 +18,16 @@ export interface PreparedAnswer {
 /** A success that costs nothing. */
 export function answered(body: string, headers: PreparedAnswer['headers'] = {}): PreparedAnswer {
   return { status: 200, body, credits: 0, headers }
+}
+
+/** State of the organization's one-second window after this request. */
+export interface RateLimit {
+  readonly limit: number
+  readonly remaining: number
+  /** Unix second at which the oldest slot frees. */
+  readonly resetSec: number
+  /** Milliseconds from the admission until then, not rounded to seconds: what a refused caller has to wait. */
+  readonly waitMs: number
 }
 
 /** State of the caller's organization, sent with every answer to a recognised key. */

@@ -1,6 +1,5 @@
 import { brotliCompressSync } from 'node:zlib'
 import * as v from 'valibot'
-import { type App, createApp } from '../../src/http/app.ts'
 import type { Gateway } from '../../src/http/exchange/gateway.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { createReference } from '../../src/http/page/docs.ts'
@@ -19,8 +18,9 @@ import {
   targetHealthFactor,
   tokenId,
 } from '../../src/http/request/input.ts'
-import { pageOf, pagination } from '../../src/http/request/page.ts'
+import { pageOf, pagination } from '../../src/http/route/page.ts'
 import { type Route, route } from '../../src/http/route/route.ts'
+import { type App, createApp } from '../../src/http/server/app.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'

@@ -1,3 +1,4 @@
+import type { RateLimit } from '../respond.ts'
 import type { Feature } from '../route/route.ts'
 import type { Claimed, IdempotencyClaim, KeptAnswer } from './idempotency.ts'
 
@@ -57,16 +58,6 @@ export interface SessionAsked {
   readonly most: bigint | undefined
   /** True if the request begins it. */
   readonly begins: boolean
-}
-
-/** State of the organization's one-second window after this request. */
-export interface RateLimit {
-  readonly limit: number
-  readonly remaining: number
-  /** Unix second at which the oldest slot frees. */
-  readonly resetSec: number
-  /** Milliseconds from the admission until then, not rounded to seconds: what a refused caller has to wait. */
-  readonly waitMs: number
 }
 
 /** Why a recognised key was refused before its input was read. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../lib/error.ts'
+import { fieldsOf } from '../route/json_schema.ts'
 import type { Route } from '../route/route.ts'
-import { fieldsOf } from './json_schema.ts'
 
 /**
  * Codes of each status, ascending. 431 is not among them: the runtime answers it by itself, without a body, and clients

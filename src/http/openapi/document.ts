@@ -1,4 +1,5 @@
 import { priceSentence } from '../route/charge.ts'
+import { type JsonSchema, jsonSchema } from '../route/json_schema.ts'
 import { takesReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
@@ -14,7 +15,6 @@ import {
   ownHeaders,
 } from './headers.ts'
 import { introductionText } from './introduction.ts'
-import { type JsonSchema, jsonSchema } from './json_schema.ts'
 import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
 import { operationId } from './operation_id.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'

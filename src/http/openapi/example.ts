@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json_schema.ts'
+import type { JsonSchema } from '../route/json_schema.ts'
 
 /** A request and its answer, both real. */
 export interface Example {

@@ -1,7 +1,7 @@
 import type { GenericSchema } from 'valibot'
+import { closedObject, fieldsOf, type JsonSchema, jsonSchema } from '../route/json_schema.ts'
 import { braced } from '../route/route_table.ts'
 import { askedIn, type Example, exampleOf, shownExample } from './example.ts'
-import { closedObject, fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 
 /** An OpenAPI 3.1 document as text. */
 export function documentText(document: {

@@ -1,5 +1,5 @@
+import type { JsonSchema } from '../route/json_schema.ts'
 import type { Route } from '../route/route.ts'
-import type { JsonSchema } from './json_schema.ts'
 
 /** Tools of this name answer for many wallets. */
 const BATCH = 'batch'

@@ -1,5 +1,5 @@
+import { closedObject, type JsonSchema } from '../route/json_schema.ts'
 import { headerRefs } from './headers.ts'
-import { closedObject, type JsonSchema } from './json_schema.ts'
 import { type Failing, failureRef } from './responses.ts'
 
 const REQUEST_ID = { type: 'string' }

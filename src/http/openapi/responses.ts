@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '../../lib/error.ts'
+import { closedObject } from '../route/json_schema.ts'
 import { ACCOUNT_HEADERS, headerRefs } from './headers.ts'
-import { closedObject } from './json_schema.ts'
 
 /** A failure: its status, and the codes that its body may have. Without codes it has no body. */
 export interface Failing {

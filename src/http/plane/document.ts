@@ -1,6 +1,6 @@
-import { jsonSchema } from '../openapi/json_schema.ts'
 import { askedOf, documentText, pathsOf, withRequestId } from '../openapi/operation.ts'
 import { ERROR_SCHEMA } from '../openapi/responses.ts'
+import { jsonSchema } from '../route/json_schema.ts'
 import type { FreeRoute } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'

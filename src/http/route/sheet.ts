@@ -1,5 +1,5 @@
 import { CodedError } from '../../lib/error.ts'
-import { type JsonSchema, jsonSchema } from '../openapi/json_schema.ts'
+import { type JsonSchema, jsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
 
 /** Parameter by which a list is asked for as CSV, besides the header `Accept: text/csv`. */

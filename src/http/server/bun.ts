@@ -1,5 +1,5 @@
 import type { AdapterRequestContext } from '@hattip/core'
-import type { App } from '../app.ts'
+import type { App } from './app.ts'
 import { isAltered, segmentPatterns } from './bun_target.ts'
 import { type ListeningServer, urlOf } from './listening.ts'
 

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
-import type { App } from '../app.ts'
 import { isPlainPath } from '../request/target.ts'
+import type { App } from './app.ts'
 import { type ListeningServer, urlOf } from './listening.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */

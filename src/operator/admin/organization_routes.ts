@@ -11,8 +11,8 @@ import {
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { pagination } from '../../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
+import { pagination } from '../../http/route/page.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { asOf, isNow, untilNext } from '../../family/place.ts'
 import { choice, flag, limit, momentRule, page } from '../../http/request/input.ts'
-import { pageOf, pagination } from '../../http/request/page.ts'
+import { pageOf, pagination } from '../../http/route/page.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { presentRow } from '../present.ts'
 import { assetsOutput } from '../schema.ts'

@@ -10,8 +10,8 @@ import {
   solanaAddress,
   wholeNumber,
 } from '../../http/request/input.ts'
-import { pagination } from '../../http/request/page.ts'
 import { id, label, wholeFrom } from '../../http/request/schema.ts'
+import { pagination } from '../../http/route/page.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { listDeliveries } from '../deliveries.ts'
 import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES, updateTrigger } from '../stored.ts'

@@ -12,7 +12,7 @@ import {
   page,
   targetHealthFactor,
 } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/request/page.ts'
+import { pageOf, pagination } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'

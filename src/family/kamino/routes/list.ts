@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/request/page.ts'
+import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { listOutput, presentCoverage, presentWallet } from '../present/list.ts'
 import { LIST_BUDGET_MS } from '../read/read.ts'

@@ -9,7 +9,7 @@ import {
   page,
   targetHealthFactor,
 } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/request/page.ts'
+import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { together } from '../../../lib/async/together.ts'
 import { CodedError } from '../../../lib/error.ts'

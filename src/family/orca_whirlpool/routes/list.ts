@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
-import { pagination } from '../../../http/request/page.ts'
+import { pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { inactiveStatus, isFull } from '../../position_parameters.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../json_schema.ts'
+import type { JsonSchema } from '../../route/json_schema.ts'
 import { blockText, fieldText, nameText, typeText } from './type_text.ts'
 import { WRAPPER_TEXT } from './wrapper.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../json_schema.ts'
+import type { JsonSchema } from '../../route/json_schema.ts'
 
 const INDENT = '  '
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/

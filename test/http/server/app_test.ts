@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { AbortedError, PendingError, UnavailableError, UpstreamError } from '../../src/lib/error.ts'
-import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
-import { createFixture, type Fixture, WALLET } from './fixture.ts'
+import { AbortedError, PendingError, UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
+import { type Answer, type ClientRequest, createClient } from '../../support/client.ts'
+import { createFixture, type Fixture, WALLET } from '../fixture.ts'
 
 const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
 const ITEM = '/v1/positions/uniswap-v3/5'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { pageOf, pagination } from '../../../src/http/request/page.ts'
+import { pageOf, pagination } from '../../../src/http/route/page.ts'
 
 const url = new URL('https://api.example/x/v1/list?wallet=0xabc&page=2&limit=10&note=a%20b')
 

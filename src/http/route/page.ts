@@ -1,4 +1,4 @@
-import type { Pagination } from '../route/route.ts'
+import type { Pagination } from './route.ts'
 
 /** Which page of how many items each. */
 interface PageRequest {
