@@ -13,23 +13,32 @@ export interface KeptRecords {
 export function keepRecords(answer: Hex): KeptRecords {
   let records: { place: number; readonly length: number }[] = []
   let length = 0
+  // Functions keep what they name: after `join` that is the records alone.
   let text: string = answer
+  let cursor: LensCursor | undefined
   return {
     keep(start, end, read) {
       const record = { place: start, length: end - start }
       records.push(record)
       length += record.length
-      return () => read(createLensCursor(text, record.place))
+      return () => {
+        if (cursor === undefined) throw new Error('Cannot decode records that are not joined')
+        cursor.goTo(record.place)
+        return read(cursor)
+      }
     },
     join() {
-      if (length < answer.length / 2) {
-        text = records.map(({ place, length }) => answer.slice(place, place + length)).join('')
+      const digits = text.slice(2)
+      if (length < digits.length / 4) {
+        text = `0x${records.map(({ place, length }) => digits.slice(2 * place, 2 * (place + length))).join('')}`
         let place = 0
         for (const record of records) {
           record.place = place
           place += record.length
         }
       }
+      cursor = createLensCursor(text as Hex)
+      text = ''
       records = []
     },
   }
