@@ -6,7 +6,7 @@ import type { Life, LifeQuestion, LifeReader } from '../finance/liquidity/lives/
 import type { Outcome, PnlState } from '../finance/liquidity/lives/profit.ts'
 import type { Patience, TimedLives } from '../finance/liquidity/lives/timed_lives.ts'
 import { type ToldLife, timedOutcomes } from '../finance/liquidity/lives/told_life.ts'
-import type { BegunTip } from '../history/final/finality.ts'
+import type { BegunTip } from '../history/tip.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 import type { PastPlaces } from './past.ts'
 import { type FamilyPlace, type Moment, readAt } from './place.ts'

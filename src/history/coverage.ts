@@ -12,8 +12,8 @@ import progressSql from '../../sql/queries/history_progress_list.sql' with { typ
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { gathered } from '../lib/async/gather.ts'
-import type { Range } from './logs/range.ts'
 import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
+import type { Range } from './range.ts'
 
 const find = query(findSql, 'read')
 const move = query(moveSql, 'read')

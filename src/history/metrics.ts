@@ -1,5 +1,7 @@
 import type { Metrics } from '../lib/metrics.ts'
-import type { LogsOutcome } from './logs/reader.ts'
+
+/** How a request for logs ended, for the metrics. */
+export type LogsOutcome = 'useful' | 'refused' | 'failed'
 
 export interface HistoryRecorder {
   requested(chainId: number, outcome: LogsOutcome): void

@@ -3,8 +3,8 @@ import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { UpstreamError } from '../lib/error.ts'
-import type { BegunTip } from './final/finality.ts'
-import type { Range } from './logs/range.ts'
+import type { Range } from './range.ts'
+import type { BegunTip } from './tip.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
 export interface HistoryLog {

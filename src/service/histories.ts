@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts'
 import type { FollowedHistory } from '../family/family.ts'
-import { createHistory, type HistoryService } from '../history/history.ts'
+import { createHistory, type HistoryService } from '../history/mod.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createClients } from './clients.ts'

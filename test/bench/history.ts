@@ -1,6 +1,6 @@
 import { openDatabase } from '../../src/db/connection/pool.ts'
-import { createHistory } from '../../src/history/history.ts'
 import { parseLogs } from '../../src/history/logs/parse_logs.ts'
+import { createHistory } from '../../src/history/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'

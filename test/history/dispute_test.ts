@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
-import { createHistory, type HistoryService } from '../../src/history/history.ts'
+import { createHistory, type HistoryService } from '../../src/history/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'

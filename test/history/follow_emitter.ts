@@ -1,7 +1,7 @@
 // Follows the emitter in a process of its own, for tests that kill it: asks for the histories of wallets, one after the
 // other, and ends with status 0 once all are complete.
 import { openDatabase } from '../../src/db/connection/pool.ts'
-import { createHistory } from '../../src/history/history.ts'
+import { createHistory } from '../../src/history/mod.ts'
 import { pause } from '../../src/lib/async/abort.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
-import { createHistory } from '../../src/history/history.ts'
+import { createHistory } from '../../src/history/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { walletOf } from '../devnet/addresses.ts'

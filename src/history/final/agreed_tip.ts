@@ -8,6 +8,7 @@ import { timeLimit } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { minOf } from '../../lib/number/fixed_point.ts'
+import type { Grandparent, TipInSight } from '../tip.ts'
 
 /** The newest block of a chain, and the newest that is final, as one endpoint and those beside it say. */
 export interface AgreedTip {
@@ -21,19 +22,6 @@ export interface AgreedTip {
   readonly holders: readonly number[]
   /** True if another endpoint has another final block, and nobody can say which is right. */
   readonly isDisputed: boolean
-}
-
-/** The newest block, and which one will be final if the others have it too. */
-export interface TipInSight {
-  readonly block: PinnedBlock
-  readonly finalNumber: bigint
-  readonly grandparent: Grandparent | undefined
-}
-
-/** The hash of the parent of the newest block's parent, and the endpoint that says so, by its index. */
-export interface Grandparent {
-  readonly hash: Hex
-  readonly holder: number
 }
 
 /** Nodes behind one address differ by a few blocks; a range of blocks that all of them have cannot come back empty. */

@@ -7,46 +7,15 @@ import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Anchor, Coverage, FinalMark, Ground } from '../coverage.ts'
-import { type AgreedTip, readAgreedTip, type TipInSight } from './agreed_tip.ts'
+import type { BegunTip, Expect, ExpectedTip, Tip, TipInSight } from '../tip.ts'
+import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
 import { checkMark } from './anchor_check.ts'
-
-/** The newest block of a chain, and the newest that history will be built on if the endpoints agree. */
-export interface ExpectedTip extends Pick<TipInSight, 'block' | 'grandparent'> {
-  readonly finalized: Pick<PinnedBlock, 'number'>
-}
-
-/** The newest block of a chain, and the newest that history may be built on. */
-export interface Tip extends ExpectedTip {
-  readonly finalized: PinnedBlock
-  /** The endpoints that gave the final block just now, by their indexes. */
-  readonly holders: readonly number[]
-  /** Counts how often the chain's history was taken back. */
-  readonly epoch: number
-}
-
-/** The tip of a chain while it is read, for whoever will need it. */
-export interface BegunTip {
-  /**
-   * Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks, or if the chain's
-   * history is stopped because a block was replaced that had been final. `expect` is told the tip that the endpoints will
-   * probably agree on: reads for it may be begun, and must be dropped if the tip is another.
-   */
-  tip(expect?: Expect): Promise<Tip>
-}
 
 /** Which blocks are final, and that they stay what they were. */
 export interface Finality {
   /** Begins to read the tip of a chain, once per block. */
   beginTip(client: ChainClient, signal: AbortSignal): BegunTip
 }
-
-/** True if both have the same newest block, and final blocks of one number. */
-export function isSameTip(a: ExpectedTip, b: ExpectedTip): boolean {
-  return a.block.hash === b.block.hash && a.finalized.number === b.finalized.number
-}
-
-/** Told what the tip will probably be, maybe more than once. */
-type Expect = (tip: ExpectedTip) => void
 
 /** The chain's history was built on a block that the chain does not have any more. */
 export class HistoryStoppedError extends UnavailableError {}

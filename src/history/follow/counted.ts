@@ -1,7 +1,7 @@
 import type { Covered } from '../coverage.ts'
-import { missingOf, type Range } from '../logs/range.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import { rankedSources } from '../proof/proof.ts'
+import { missingOf, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** What counts as stored: one endpoint's word does only as long as there is no second that could be asked. */

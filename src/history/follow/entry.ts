@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { UnavailableError } from '../../lib/error.ts'
-import { blocksIn, type Range } from '../logs/range.ts'
+import { blocksIn, type Range } from '../range.ts'
 import type { IncompleteError } from '../stream.ts'
 import { createPace, type Pace } from './pace.ts'
 

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { grouped } from '../../lib/grouped.ts'
-import { blocksIn, type Range } from '../logs/range.ts'
 import type { LearnedSource } from '../logs/reader.ts'
+import { blocksIn, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */

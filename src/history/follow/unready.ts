@@ -3,7 +3,7 @@ import { finalAgeMaxSec } from '../../chain/block_age.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
-import type { Tip } from '../final/finality.ts'
+import type { Tip } from '../tip.ts'
 import type { Pace } from './pace.ts'
 
 const OFF_RETRY_SEC = 60

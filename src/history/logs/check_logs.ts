@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import { compareLogs, isSameLog } from '../proof/witness.ts'
+import type { Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import type { Range } from './range.ts'
+import { compareLogs, isSameLog } from './witness.ts'
 
 /** What was asked: a range of blocks, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { Range } from './range.ts'
+import type { Range } from '../range.ts'
 import type { LogsRequest } from './reader.ts'
 import type { Reaction } from './refusal.ts'
 import { answered, longer, refused, startWindow, type Window, withCap } from './window.ts'

@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import type { ExpectedTip } from '../final/finality.ts'
+import type { ExpectedTip } from '../tip.ts'
 import type { LogRange } from './check_logs.ts'
 
 /** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */

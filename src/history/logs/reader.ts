@@ -4,10 +4,11 @@ import { BusyError } from '../../chain/rpc/error.ts'
 import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import type { LogsOutcome } from '../metrics.ts'
+import { cutNewest, lengthOf, piecesOf, type Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { FalseLogsError, merged } from './check_logs.ts'
 import { createLimits } from './limits.ts'
-import { cutNewest, lengthOf, piecesOf, type Range } from './range.ts'
 import { LogsRefusedError, type Reaction } from './refusal.ts'
 import { createRests } from './rests.ts'
 import type { LogSource } from './source.ts'
@@ -70,9 +71,6 @@ export class FilterError extends UpstreamError {}
 export class NarrowError extends Error {
   override readonly name = 'NarrowError'
 }
-
-/** How a request for logs ended, for the metrics. */
-export type LogsOutcome = 'useful' | 'refused' | 'failed'
 
 const RETRIES = 4
 const AGAIN_MS = 200

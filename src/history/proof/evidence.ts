@@ -2,11 +2,11 @@ import type { Hex } from 'viem'
 import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import type { BlockLogs } from '../logs/block_logs.ts'
 import type { Receipt } from '../logs/parse_logs.ts'
 import type { LogSource } from '../logs/source.ts'
+import { isHeld, isSameList } from '../logs/witness.ts'
 import type { HistoryLog } from '../stream.ts'
-import type { BlockLogs } from './block_logs.ts'
-import { isHeld, isSameList } from './witness.ts'
 
 /** One endpoint, asked about single transactions and blocks. */
 export interface Witness {

@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import type { Range } from '../logs/range.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
+import { type Comparison, compareReads, withAgreedTimes } from '../logs/witness.ts'
+import type { Range } from '../range.ts'
 import { type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
-import { type Comparison, compareReads, withAgreedTimes } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
 export interface ProvenLogs {

@@ -1,5 +1,5 @@
 import type { StoredProgress } from '../../history/coverage.ts'
-import type { HistoryService } from '../../history/history.ts'
+import type { HistoryService } from '../../history/mod.ts'
 import type { HistoryProgress } from '../../http/page/probes.ts'
 import { grouped } from '../../lib/grouped.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createGate } from '../../../src/account/gate/gate.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
-import { createHistory } from '../../../src/history/history.ts'
+import { createHistory } from '../../../src/history/mod.ts'
 import { createApp } from '../../../src/http/server/app.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

@@ -1,5 +1,5 @@
 import type { Database } from '../../../src/db/database.ts'
-import { createHistory } from '../../../src/history/history.ts'
+import { createHistory } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTestClient, EMITTED, placeOf, walletOf } from '../../history/scene.ts'

@@ -5,7 +5,7 @@ import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership
 import { listRoute } from '../../../src/family/uniswap_v4/routes/list.ts'
 import { positionRoute } from '../../../src/family/uniswap_v4/routes/position.ts'
 import { createUniswapV4Lives } from '../../../src/family/uniswap_v4/routes/position_life.ts'
-import { createHistory } from '../../../src/history/history.ts'
+import { createHistory } from '../../../src/history/mod.ts'
 import type { History } from '../../../src/history/stream.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError } from '../../../src/lib/error.ts'

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { BusyError } from '../../../src/chain/rpc/error.ts'
-import { lengthOf, type Range } from '../../../src/history/logs/range.ts'
-import { createLearnedSource, type LogsOutcome, NarrowError } from '../../../src/history/logs/reader.ts'
+import { createLearnedSource, NarrowError } from '../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type Reaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
+import type { LogsOutcome } from '../../../src/history/metrics.ts'
+import { lengthOf, type Range } from '../../../src/history/range.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { piecesOf } from '../../../src/history/logs/range.ts'
 import { answered, longer, refused, startWindow } from '../../../src/history/logs/window.ts'
+import { piecesOf } from '../../../src/history/range.ts'
 
 test('a window grows while answers are sparse, and aims at 2,000 logs', () => {
   const start = startWindow(10_000, undefined)

@@ -1,6 +1,6 @@
 import { type Hex, numberToHex } from 'viem'
 import { type BackgroundEndpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { compareLogs } from '../../../src/history/proof/witness.ts'
+import { compareLogs } from '../../../src/history/logs/witness.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf } from '../scene.ts'

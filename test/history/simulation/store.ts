@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
 import type { Coverage, Covered } from '../../../src/history/coverage.ts'
-import { missingOf, type Range } from '../../../src/history/logs/range.ts'
+import { missingOf, type Range } from '../../../src/history/range.ts'
 import type { Stream } from '../../../src/history/stream.ts'
 import { EMITTED } from '../scene.ts'
 

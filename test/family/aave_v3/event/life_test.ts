@@ -9,7 +9,7 @@ import { createMarketReader } from '../../../../src/family/aave_v3/read/read_mar
 import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { RAY } from '../../../../src/finance/math/rate.ts'
-import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'

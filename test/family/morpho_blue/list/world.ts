@@ -4,7 +4,7 @@ import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
 import type { listOutput } from '../../../../src/family/morpho_blue/present/schema.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import type { Reply, Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'

@@ -5,7 +5,7 @@ import { createOwnedFinder } from '../../../../src/family/uniswap_v4/read/owned/
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'
 import type { UniswapV4Deployment } from '../../../../src/family/uniswap_v4/table/deployments.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { chainOf } from '../../../devnet/chain.ts'

@@ -8,7 +8,7 @@ import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position
 import { createUniswapV4Lives, positionLifeRoutes } from '../../../../src/family/uniswap_v4/routes/position_life.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import type { Life } from '../../../../src/finance/liquidity/lives/life_reader.ts'
-import { createHistory } from '../../../../src/history/history.ts'
+import { createHistory } from '../../../../src/history/mod.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'

@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import { DisputeError, isLasting, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
-import type { Range } from '../../../../history/logs/range.ts'
 import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
+import type { Range } from '../../../../history/range.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from './mint_search.ts'
 
 /** Where a position may be looked for. */

@@ -1,5 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
-import type { Range } from '../../../../history/logs/range.ts'
+import type { Range } from '../../../../history/range.ts'
 import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
 
 /** A manager numbers its positions in the order of their mints: what that tells about where one was minted. */

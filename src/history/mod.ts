@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, isBegun, type StoredProgress } from './coverage.ts'
-import { createFinality, type ExpectedTip, isSameTip, type Tip } from './final/finality.ts'
+import { createFinality } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createSwitch } from './follow/switch.ts'
 import { createTroubles } from './follow/troubles.ts'
@@ -16,8 +16,9 @@ import { checkEnd, endMissing, notBegun, notYet, switchedOff } from './follow/un
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
+import { createTails, type Tail } from './proof/tail.ts'
 import type { Ensured, EnsureRequest, History, HistoryReader, PlacedRequest, Stream, StreamPlace } from './stream.ts'
-import { createTails, type Tail } from './tail.ts'
+import { type ExpectedTip, isSameTip, type Tip } from './tip.ts'
 
 export interface HistoryService extends History, HistoryReader {
   /** What is stored, from the database. */

@@ -1,5 +1,5 @@
-import type { Receipt } from '../logs/parse_logs.ts'
 import type { HistoryLog } from '../stream.ts'
+import type { Receipt } from './parse_logs.ts'
 
 /** What several reads of one range of blocks say together. */
 export interface Comparison {

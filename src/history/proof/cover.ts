@@ -1,10 +1,9 @@
 import type { Hex } from 'viem'
-import type { Database } from '../db/database.ts'
-import { untilAborted } from '../lib/async/abort.ts'
-import { turnBefore } from '../lib/async/turns.ts'
-import type { Range } from './logs/range.ts'
-import type { LearnedSource } from './logs/reader.ts'
-import { createProof, type Proof, type ProvenLogs, rankedSources } from './proof/proof.ts'
+import type { Database } from '../../db/database.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
+import { turnBefore } from '../../lib/async/turns.ts'
+import type { LearnedSource } from '../logs/reader.ts'
+import type { Range } from '../range.ts'
 import {
   type Decoded,
   type HistoryLog,
@@ -13,7 +12,8 @@ import {
   type StreamPlace,
   UNSETTLED,
   verdictOf,
-} from './stream.ts'
+} from '../stream.ts'
+import { createProof, type Proof, type ProvenLogs, rankedSources } from './proof.ts'
 
 interface CoverRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
