@@ -2,18 +2,18 @@ import type { KitSettings } from './settings.ts'
 
 /** A compose file that starts PostgreSQL, migrates it and serves; only the service is reached from outside. */
 export function composeFile(settings: KitSettings, password: () => string): string {
-  const { port, operatorPort, drainSec, stopSec, variables } = settings
+  const { port, operatorPort, drainSec, stopSec, variables, endpoints } = settings
   const secret = password()
   const plain = Object.entries(variables).map(([name, value]) => `    ${name}: '${value}'`)
-  return `# Keep it private: it holds a password. The image: docker build -t walletscope .
-# Endpoints go into walletscope.env beside it: RPC_URL_1=https://…
-name: walletscope
+  // Without a value here: what .env or the shell says, and if they say nothing the variable is not set.
+  const given = [...endpoints, 'ADMIN_TOKEN'].map((name) => `    ${name}:`)
+  return `# Keep it, and keep it private: it holds the password of the database that its first start makes.
+#   docker build -t walletscope .   # in the repository
+#   echo 'RPC_URL_1=https://…' >> .env && docker compose up -d
+#   docker compose exec walletscope walletscope org create Shop --credits 1000 --key
 
 x-walletscope: &walletscope
   image: walletscope
-  env_file:
-    - path: walletscope.env
-      required: false
   environment: &environment
     DATABASE_URL: 'postgres://walletscope:${secret}@postgres/walletscope'
     # The network below has no way out.
@@ -21,7 +21,7 @@ x-walletscope: &walletscope
     PORT: '${port}'
     OPERATOR_PORT: '${operatorPort}'
     DRAIN_SECONDS: '${drainSec}'
-${plain.join('\n')}
+${[...plain, ...given].join('\n')}
   read_only: true
   cap_drop: [ALL]
   security_opt: ['no-new-privileges:true']
@@ -57,11 +57,12 @@ services:
     networks: [database]
     shm_size: 256mb
     healthcheck:
-      test: [CMD, pg_isready, --username=walletscope, --host=127.0.0.1]
+      test: pg_isready --username=walletscope --host=127.0.0.1
       interval: 2s
       retries: 30
 
 networks:
+  default:
   database:
     internal: true
 

@@ -11,6 +11,8 @@ export interface KitSettings {
   readonly stopSec: number
   /** Plain variables that are set and are no secrets, by name. */
   readonly variables: Readonly<Record<string, string>>
+  /** Variables that hold the endpoints of its chains. */
+  readonly endpoints: readonly string[]
 }
 
 const OPERATOR_PORT = 8081
@@ -28,7 +30,8 @@ export function kitSettings({
   solana,
   workers,
 }: Config): KitSettings {
-  const ids = [...chains.map(({ id }) => id), ...(solana.rpcUrls.length > 0 ? [SOLANA_CHAIN_ID] : [])]
+  const ids = chains.map(({ id }) => id)
+  const hasSolana = solana.rpcUrls.length > 0
   // A balancer that asks every five seconds, as those of Kubernetes and compose do, has noticed by then.
   const drainSec = Math.max(10, Math.ceil(drainMs / 1_000))
   return {
@@ -37,10 +40,12 @@ export function kitSettings({
     drainSec,
     stopSec: drainSec + STOP_SEC,
     variables: {
-      CHAINS: ids.join(','),
+      CHAINS: [...ids, ...(hasSolana ? [SOLANA_CHAIN_ID] : [])].join(','),
       ...(workers === 1 ? {} : { WORKERS: String(workers) }),
-      ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl }),
+      // Which these two marks would end or expand in one file or the other.
+      ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl.replaceAll("'", '%27').replaceAll('$', '%24') }),
       ...(allowedHosts.length === 0 ? {} : { ALLOWED_HOSTS: allowedHosts.join(',') }),
     },
+    endpoints: [...ids.map((id) => `RPC_URL_${id}`), ...(hasSolana ? ['SOLANA_RPC_URL'] : [])],
   }
 }
