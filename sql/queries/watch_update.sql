@@ -1,6 +1,7 @@
 -- Changes a trigger, and arms it anew if asked to, or if it had expired: what was found for it before counts no more. One
 -- that goes on, or is moved to another line, is to be evaluated from now on: it is not blind at once if nothing was
--- evaluated there for long, and what happened meanwhile does not concern it.
+-- evaluated there for long, and what happened meanwhile does not concern it. Its state is locked first, as by whoever
+-- commits a block and may then pause the trigger.
 -- $1 organization_id text
 -- $2 id text
 -- $3 clause jsonb | null
@@ -16,7 +17,10 @@
 -- $13 expires_at timestamptz | null
 -- $14 pauses boolean | null, false lets it go on, unless its organization cannot pay
 -- $15 arms boolean
-with changed as (
+with locked as (
+  select s.organization_id, s.id from watch_state s where s.organization_id = $1 and s.id = $2 for no key update
+),
+changed as (
   update watch w
   set clause = coalesce($3, w.clause), clear = case when $4 then $5 else w.clear end,
     for_blocks = coalesce($6, w.for_blocks), finality = coalesce($7, w.finality),
@@ -34,7 +38,8 @@ with changed as (
       when $7 <> w.finality or (not $14 and w.paused_for = 'owner') or ($12 and w.expires_at <= now()) then now()
       else w.active_at
     end
-  where w.organization_id = $1 and w.id = $2
+  from locked l
+  where w.organization_id = l.organization_id and w.id = l.id
   returning w.organization_id, w.id, w.active_at = now() as begins
 ),
 armed as (

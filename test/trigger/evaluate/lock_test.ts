@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openSession } from '../../../src/db/connection/session.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { commitBlock, type Line, type TriggerChange, takeLine } from '../../../src/trigger/evaluate/line.ts'
+import { deleteTrigger, findTrigger, updateTrigger } from '../../../src/trigger/stored.ts'
+import type { Trigger } from '../../../src/trigger/trigger.ts'
+import { createAccount } from '../../account/scene.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { ARMED, createTrigger } from '../scene.ts'
+
+let database: TestDatabase
+// Sessions: a pool would send the victim of a deadlock again.
+let committer: Database
+let owner: Database
+let holder: Database
+
+beforeAll(async () => {
+  database = await testDatabase()
+  const open = () => openSession({ url: database.url, applicationName: 'session' })
+  ;[committer, owner, holder] = await Promise.all([open(), open(), open()])
+}, 60_000)
+afterAll(async () => {
+  await Promise.all([committer.close(), owner.close(), holder.close()])
+  await database.close()
+}, 60_000)
+
+/** How many statements of this database wait for a lock. */
+async function waiting(): Promise<number> {
+  const [row] = await database.db.run<{ n: number }>(
+    `select count(*)::integer as n from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+    [],
+  )
+  return row?.n ?? 0
+}
+
+function fired(trigger: Trigger): TriggerChange {
+  const body = { type: 'trigger.fired' as const, timestamp: 'now', text: 'It fired.', data: {} }
+  return {
+    trigger,
+    before: ARMED,
+    after: { ...ARMED, phase: 'fired', changes: 1, value: '1.04', since: 10n },
+    messages: [{ change: 1, body }],
+    told: [{ change: 1, block: 10n, name: 'fired' }],
+    reverted: [],
+  }
+}
+
+/** Lets a trigger fire, and its owner do something with it once the commit has begun. */
+async function meet(
+  chainId: number,
+  credits: number,
+  act: (trigger: Trigger) => Promise<void>,
+): Promise<{ readonly trigger: Trigger; readonly failed: readonly TriggerChange[] | undefined }> {
+  const { db } = database
+  const { organizationId, apiKeyId } = await createAccount(db, { credits })
+  const line: Line = { chainId, chainName: 'Test', finality: 'latest', shard: 0, blindAfterSec: 60, leaseSec: 60 }
+  const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId })
+  const tenure = await takeLine(db, line, 'me')
+  if (tenure === undefined) throw new Error('Expected the line')
+  await holder.run('begin', [])
+  await holder.run(`select from spending_limit where organization_id = $1 for update`, [organizationId])
+  const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
+  const at = { line, tenure, block, fork: null, final: 0n, families: ['aave-v3'], nowMs: Date.now() }
+  const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
+  await until('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
+  const acted = act(trigger)
+  await until('its owner to wait for the commit', async () => (await waiting()) === 2)
+  await holder.run('commit', [])
+  const [failed] = await Promise.all([committed, acted])
+  return { trigger, failed }
+}
+
+test('a trigger that fires while it is deleted is told, and then deleted', async () => {
+  const { trigger, failed } = await meet(1, 100, (each) => deleteTrigger(owner, each))
+  expect(failed).toEqual([])
+  await expect(findTrigger(database.db, trigger)).rejects.toThrow('Cannot find trigger')
+})
+
+test('a trigger that cannot be paid for is paused, and then changed as its owner asked meanwhile', async () => {
+  const change = { clause: { figure: 'health_factor', below: '1.2' }, name: 'lower' }
+  const { trigger, failed } = await meet(2, 1, (each) => updateTrigger(owner, each, change))
+  expect(failed).toHaveLength(1)
+  expect(await findTrigger(database.db, trigger)).toMatchObject({ ...change, pausedFor: 'credits', changes: 0 })
+})
+
+test('a trigger that fires while it is changed is told, and then armed anew', async () => {
+  const change = { clause: { figure: 'health_factor', below: '1.2' } }
+  const { trigger, failed } = await meet(3, 100, (each) => updateTrigger(owner, each, change))
+  expect(failed).toEqual([])
+  expect(await findTrigger(database.db, trigger)).toMatchObject({
+    ...change,
+    state: 'armed',
+    changes: 1,
+    value: '1.04',
+  })
+})
