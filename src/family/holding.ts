@@ -20,7 +20,7 @@ export interface Holding {
   /** By the family's own oracle if it has one to be trusted, else by the chain's sources of prices; or why there is none. */
   readonly price: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can say. */
-  readonly refused?: Refused
+  readonly refused?: Refused | undefined
 }
 
 /** A token as a row shows it; undefined decimals make it unpriced. */

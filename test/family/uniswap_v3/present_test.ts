@@ -43,6 +43,7 @@ function position(overrides: Partial<Position> = {}): Position {
     insideLast: NONE,
     owed: { amount0: 2_000_000n, amount1: 3n * 10n ** 18n },
     outside: { lower: NONE, upper: NONE },
+    spam: undefined,
     ...overrides,
   }
 }

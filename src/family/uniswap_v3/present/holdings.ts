@@ -1,39 +1,41 @@
 import { checksumAddress } from 'viem'
 import { type PricedToken, priceOutcomeOf } from '../../../finance/liquidity/priced_token.ts'
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import type { Holding } from '../../holding.ts'
+import type { Holding, Refused } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 
-/** A position as rows of a portfolio: what is left of four, principal and what can be collected of both tokens. */
-export function holdingsOf(position: Position): Holding[] {
-  const { token0, token1 } = position
-  const { principal, owed } = heldIn(position)
-  return [
-    ...row(position, { token: token0, amount: principal.amount0, part: 'principal' }),
-    ...row(position, { token: token1, amount: principal.amount1, part: 'principal' }),
-    ...row(position, { token: token0, amount: owed.amount0, part: 'fees' }),
-    ...row(position, { token: token1, amount: owed.amount1, part: 'fees' }),
-  ]
+/** Positions as rows of a portfolio: what is left of four each, principal and what can be collected of both tokens. */
+export function holdingsOf(positions: readonly Position[]): Holding[] {
+  const rows: Holding[] = []
+  for (const position of positions) {
+    const { principal, owed } = heldIn(position)
+    addRows(rows, position, { amounts: principal, part: 'principal' })
+    addRows(rows, position, { amounts: owed, part: 'fees' })
+  }
+  return rows
 }
 
-function row(
-  { deployment, tokenId, spam }: Position,
-  held: { readonly token: PricedToken; readonly amount: bigint; readonly part: 'principal' | 'fees' },
-): Holding[] {
-  const { token, amount, part } = held
-  if (amount === 0n) return []
-  return [
-    {
-      kind: 'liquidity',
-      token,
-      amount,
-      position: { family: 'uniswap-v3', manager_address: addressOf(deployment), token_id: String(tokenId), part },
-      price: priceOutcomeOf(token),
-      ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
-    },
-  ]
+function addRows(
+  rows: Holding[],
+  { deployment, tokenId, token0, token1, spam }: Position,
+  { amounts: { amount0, amount1 }, part }: { readonly amounts: TokenAmounts; readonly part: 'principal' | 'fees' },
+): void {
+  if (amount0 === 0n && amount1 === 0n) return
+  const position = {
+    family: 'uniswap-v3',
+    manager_address: addressOf(deployment),
+    token_id: String(tokenId),
+    part,
+  }
+  const refused: Refused | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
+  const add = (token: PricedToken, amount: bigint) => {
+    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, position, price: priceOutcomeOf(token), refused })
+  }
+  add(token0, amount0)
+  add(token1, amount1)
 }
 
 const addressOf = onceEach(({ manager }: UniswapV3Deployment) => checksumAddress(manager))

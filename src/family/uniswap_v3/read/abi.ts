@@ -220,7 +220,7 @@ function readBroken(from: LensCursor) {
 }
 
 function readPosition(from: LensCursor, open: boolean) {
-  const position = {
+  return {
     manager: from.number(1),
     tokenId: from.uint(32),
     owner: from.address(),
@@ -229,10 +229,10 @@ function readPosition(from: LensCursor, open: boolean) {
     tickUpper: tickOf(from),
     insideLast: readGrowth(from),
     owed: { amount0: from.uint(16), amount1: from.uint(16) },
+    liquidity: open ? from.uint(16) : 0n,
+    /** Counters at both ends of its range; without liquidity it earns nothing. */
+    outside: open ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined,
   }
-  const liquidity = open ? from.uint(16) : 0n
-  // Counters at both ends of its range; without liquidity it earns nothing.
-  return { ...position, liquidity, outside: open ? { lower: readGrowth(from), upper: readGrowth(from) } : undefined }
 }
 
 /** What a list needs of the same record; the rest is passed over. */

@@ -31,7 +31,7 @@ export function createHoldingsReader(options: {
         const { positions, unreadable } = read
         return {
           block: read.block,
-          rows: positions.flatMap(holdingsOf),
+          rows: holdingsOf(positions),
           positions: count,
           ownTokens: [],
           notRead: unreadable.map(({ manager, tokenId, because }) => `position ${tokenId} of ${manager}: ${because}`),

@@ -1,4 +1,4 @@
-import { type Address, zeroAddress } from 'viem'
+import { type Address, type Hex, zeroAddress } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
@@ -6,7 +6,7 @@ import { SilentError } from '../../../chain/rpc/client.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/judge.ts'
-import { inTurns, mapInTurns } from '../../../lib/async/turns.ts'
+import { inTurns, type Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -44,9 +44,6 @@ const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
-/** Positions that are decoded in one step. */
-const STEP_POSITIONS = 200
-
 /** A wallet has more positions on one chain than a list may hold. */
 export class ListTooLongError extends Error {
   override readonly name = 'ListTooLongError'
@@ -87,7 +84,7 @@ export function walletQuestion(
   return {
     key: `wallet:${wallet.toLowerCase()}:${asked.isPriced}`,
     async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked)
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeList }, asked)
       return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
     },
   }
@@ -102,12 +99,10 @@ export function heldQuestion(
   return {
     key: `held:${wallet.toLowerCase()}`,
     async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked)
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeLens }, asked)
       const count = countOf(raw.managers)
-      const listed = count > wholeMax ? [] : raw.positions
-      const read = await inTurns(interpretList({ ...raw, positions: listed }, optionsOf(asked, 'included')))
-      const positions = await mapInTurns(read.positions, STEP_POSITIONS, (each) => each.whole())
-      return { count, read: { ...read, positions } }
+      const positions = count > wholeMax ? [] : raw.positions
+      return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
     },
   }
 }
@@ -117,24 +112,25 @@ export function heldQuestion(
  * block. Of a list of more than `wholeMax` entries only the first page is read, and `taken` shows it. `countOf` gives the
  * length of the list, or throws if it is too long, before further pages are read.
  */
-async function readWhole(
+async function readWhole<Page extends RawList | RawRead>(
   { way, call, ...paging }: LensAccess,
   request: {
     readonly wallet: Address
     readonly wholeMax: number
     readonly countOf: (managers: RawRead['managers']) => number
+    readonly decode: (answer: Hex) => Steps<Page>
   },
   asked: Asked,
-): Promise<RawList> {
-  const { wallet, wholeMax, countOf } = request
+): Promise<Page> {
+  const { wallet, wholeMax, countOf, decode } = request
   const subject = subjectOf(asked)
-  const pages = await readPages<RawList>({
+  const pages = await readPages<Page>({
     ...paging,
     pageSize: PAGE_SIZES[way],
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
       // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
-      return await inTurns(decodeList(await call({ data, block, isLight: start === 0 })))
+      return await inTurns(decode(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {
       const count = countOf(managers)
