@@ -80,6 +80,7 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   BriefPosition: OF_EACH_FAMILY,
   BrokenPart: OF_EACH_FAMILY,
   ChainRead: OF_EACH_FAMILY,
+  Figurable: OF_EACH_FAMILY,
   Known: OF_EACH_FAMILY,
   ListedPosition: OF_EACH_FAMILY,
   Position: OF_EACH_FAMILY,

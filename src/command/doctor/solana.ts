@@ -1,7 +1,7 @@
 import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/layout.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 import { base58Bytes } from '../../lib/text/base58.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, erc20Abi, getContract, hexToString, parseAbi, trim } from 'viem'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
-import { createHoldingsReader } from '../../../src/family/aave_v3/read/holdings.ts'
+import { createHoldingsReader } from '../../../src/family/aave_v3/holdings.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'

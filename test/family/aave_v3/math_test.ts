@@ -14,7 +14,7 @@ import {
   totalsOf,
   yieldLegs,
 } from '../../../src/family/aave_v3/math/account.ts'
-import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/read/abi.ts'
+import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/math/state.ts'
 import { safeWithdrawUsd } from '../../../src/finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../src/finance/math/rate.ts'
 import {

@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { stringToHex } from 'viem'
-import type {
-  BrokenPart,
-  RawAccount,
-  RawCategory,
-  RawHolding,
-  RawRead,
-  RawReserve,
-} from '../../../src/family/aave_v3/read/abi.ts'
+import type { RawCategory, RawHolding } from '../../../src/family/aave_v3/math/state.ts'
+import type { BrokenPart, RawAccount, RawRead, RawReserve } from '../../../src/family/aave_v3/read/abi.ts'
 import { interpret } from '../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'

@@ -13,7 +13,7 @@ import {
   supply,
   utilization,
 } from '../../../src/family/kamino/math/accrual.ts'
-import { decodeReserve, type Reserve } from '../../../src/family/kamino/read/layout.ts'
+import { decodeReserve, type Reserve } from '../../../src/family/kamino/read/accounts/layout.ts'
 import { addressOf, type ReserveFixture, reserveBytes } from '../../support/kamino.ts'
 
 const CURVE = [

@@ -5,7 +5,7 @@ import {
   decodeReserve,
   isAccount,
   lastUpdateSlotOf,
-} from '../../../src/family/kamino/read/layout.ts'
+} from '../../../src/family/kamino/read/accounts/layout.ts'
 import { addressOf, marketBytes, obligationBytes, reserveBytes, SF } from '../../support/kamino.ts'
 
 const MARKET = addressOf('market')

@@ -6,7 +6,7 @@ import {
   positionOf,
   type Snapshot,
 } from '../../../src/family/kamino/math/position.ts'
-import { decodeMarket, decodeObligation, decodeReserve } from '../../../src/family/kamino/read/layout.ts'
+import { decodeMarket, decodeObligation, decodeReserve } from '../../../src/family/kamino/read/accounts/layout.ts'
 import {
   borrowUtilization,
   currentLtv,

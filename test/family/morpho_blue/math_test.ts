@@ -9,8 +9,8 @@ import {
   RATE_WAD_MAX,
   supplyApyRay,
   valuationOf,
-} from '../../../src/family/morpho_blue/math.ts'
-import type { MarketState } from '../../../src/family/morpho_blue/read/state.ts'
+} from '../../../src/family/morpho_blue/math/market.ts'
+import type { MarketState } from '../../../src/family/morpho_blue/math/state.ts'
 import {
   currentLtv,
   dailyInterest,

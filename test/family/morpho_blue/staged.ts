@@ -11,8 +11,6 @@ import {
 } from 'viem'
 import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
-import { interpret } from '../../../src/family/morpho_blue/read/position.ts'
 import type {
   AccruedByContract,
   MarketParams,
@@ -20,7 +18,9 @@ import type {
   RawEntry,
   RawMarket,
   RawRead,
-} from '../../../src/family/morpho_blue/read/state.ts'
+} from '../../../src/family/morpho_blue/math/state.ts'
+import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
+import { interpret } from '../../../src/family/morpho_blue/read/position.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
 import type { RawToken } from '../../../src/finance/token/token.ts'

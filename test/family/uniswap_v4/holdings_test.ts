@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { createHoldingsReader } from '../../../src/family/uniswap_v4/holdings.ts'
 import { heldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
-import { createHoldingsReader } from '../../../src/family/uniswap_v4/read/holdings.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'

@@ -2,7 +2,7 @@ import { type LendingTotals, safeBorrowUsd, type YieldLeg, type YieldLegs } from
 import { APR_RAY_MAX, apyFromApr } from '../../../finance/math/rate.ts'
 import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
-import type { AccountData, Features, RawCategory, RawHolding } from '../read/abi.ts'
+import type { AccountData, Features, RawCategory, RawHolding } from './state.ts'
 
 const BPS = 10_000n
 /** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */

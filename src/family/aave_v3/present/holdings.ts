@@ -3,7 +3,8 @@ import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
 import { isInCategory, limitsFrom } from '../math/account.ts'
-import type { RawCategory, RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
+import type { RawCategory } from '../math/state.ts'
+import type { RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
 /** Digits of the powers of ten that a market may count one US dollar in. */

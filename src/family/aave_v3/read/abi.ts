@@ -4,6 +4,7 @@ import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
+import type { AccountData, Features, RawCategory, RawHolding } from '../math/state.ts'
 
 const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
 const READ_NAMED = toFunctionSelector('readNamed(address[] providers, address[] wallets, uint256 bytesMax)')
@@ -49,23 +50,11 @@ export type BrokenAccount = ReturnType<typeof readBroken>
 /** One market, in the order in which it was asked for. */
 export type RawMarket = ReturnType<typeof readMarket>
 
-/** What a version of the contracts can do. */
-export type Features = RawMarket['features']
-
 /** A reserve that at least one of the wallets holds or has switched on. */
 export type RawReserve = ReturnType<typeof readReserve>
 
 /** The tokens of a reserve, and what its asset calls itself. */
 export type RawReserveTokens = ReturnType<typeof readTokens>
-
-/** An eMode category that at least one of the wallets is in. */
-export type RawCategory = ReturnType<typeof readCategory>
-
-/** What `Pool.getUserAccountData` answers; money in market units, percentages in hundredths of a percent. */
-export type AccountData = ReturnType<typeof readAccountData>
-
-/** What a wallet has of one reserve, token units. */
-export type RawHolding = ReturnType<typeof readHolding>
 
 /** What one wallet has in one market; `wallet` and `market` are indexes into what was asked. */
 export type RawAccount = Readonly<ReturnType<typeof readAccount>>
@@ -124,12 +113,9 @@ function readMarket(from: LensCursor) {
   /** Units of one US dollar in prices and account figures. */
   const unit = from.uint(16)
   const flags = from.number(1)
-  const features = {
-    /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
+  const features: Features = {
     liquidEModes: (flags & 1) !== 0,
-    /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside eMode the reserve's own LTV counts. */
     zeroLtvEModes: (flags & 2) !== 0,
-    /** 3.7 and later: isolated eModes replace isolation mode. */
     isolatedEModes: (flags & 4) !== 0,
   }
   return { answered, unit, features }
@@ -161,7 +147,7 @@ function readReserve(from: LensCursor) {
   }
 }
 
-function readCategory(from: LensCursor) {
+function readCategory(from: LensCursor): RawCategory {
   return {
     market: from.number(1),
     id: from.number(1),
@@ -171,7 +157,6 @@ function readCategory(from: LensCursor) {
     collateralBitmap: from.uint(16),
     zeroLtvBitmap: from.uint(16),
     isolated: from.number(1) === 1,
-    /** Market units for a whole token of every asset in it, 0 if each has its own price. Only before 3.2. */
     price: from.uint(32),
   }
 }
@@ -184,29 +169,26 @@ function readAccount(from: LensCursor) {
   return { wallet, market, category, data, holdings }
 }
 
-function readAccountData(from: LensCursor) {
+function readAccountData(from: LensCursor): AccountData {
   return {
     totalCollateral: from.uint(32),
     totalDebt: from.uint(32),
     availableBorrows: from.uint(32),
     liquidationThresholdBps: from.uint(32),
     ltvBps: from.uint(32),
-    /** 10^18 is 1; 2^256 − 1 without debt. */
     healthFactorWad: from.uint(32),
   }
 }
 
-function readHolding(from: LensCursor) {
+function readHolding(from: LensCursor): RawHolding {
   const reserve = from.number(2)
   const flags = from.number(1)
   return {
     reserve,
-    /** True if the wallet uses it as collateral. */
     isCollateral: (flags & 1) !== 0,
     supplied: (flags & 2) === 0 ? 0n : from.uint(32),
     variableDebt: (flags & 4) === 0 ? 0n : from.uint(32),
     stableDebt: (flags & 8) === 0 ? 0n : from.uint(32),
-    /** The wallet's own rate, 0 without stable debt. */
     stableRateRay: (flags & 8) === 0 ? 0n : from.uint(16),
   }
 }

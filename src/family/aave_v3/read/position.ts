@@ -3,8 +3,9 @@ import type { Block } from '../../../chain/block.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from '../math/account.ts'
+import type { RawCategory } from '../math/state.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
-import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './abi.ts'
+import type { RawAccount, RawMarket, RawRead, RawReserve } from './abi.ts'
 
 export interface NamedReserve extends Reserve {
   readonly asset: Address

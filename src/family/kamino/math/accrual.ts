@@ -1,6 +1,6 @@
 import { SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { minOf } from '../../../lib/number/fixed_point.ts'
-import type { CurvePoint, Market, Reserve } from '../read/layout.ts'
+import type { CurvePoint, Market, Reserve } from '../read/accounts/layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */
 export const SF = 1n << 60n

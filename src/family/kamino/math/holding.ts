@@ -1,4 +1,4 @@
-import type { Market, Obligation, Reserve } from '../read/layout.ts'
+import type { Market, Obligation, Reserve } from '../read/accounts/layout.ts'
 import { accrue, liquidityOf, owed, SF } from './accrual.ts'
 
 /** What an obligation has or owes of one reserve, in base units of its token. */

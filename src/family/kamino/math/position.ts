@@ -2,7 +2,7 @@ import type { LendingPosition, YieldLeg } from '../../../finance/math/lending.ts
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../../finance/math/rate.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { leastCommonMultiple, type Rational, rational } from '../../../lib/number/rational.ts'
-import type { ElevationGroup, Market, Obligation, Reserve } from '../read/layout.ts'
+import type { ElevationGroup, Market, Obligation, Reserve } from '../read/accounts/layout.ts'
 import {
   accrue,
   borrowRate,

@@ -3,8 +3,8 @@ import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solan
 import type { AccountHolding, AccountHoldings, HoldingsSearch, Refused } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
+import type { ObligationTarget } from '../read/accounts/known.ts'
 import type { FoundBy } from '../read/find/found.ts'
-import type { ObligationTarget } from '../read/known.ts'
 
 /** What an obligation has or owes of one reserve, with what a row says of it. */
 export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<Asset, 'reserve'> {

@@ -9,11 +9,12 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { legsOf } from '../math/holding.ts'
 import { type HeldLeg, holdingsOf } from '../present/holdings.ts'
+import type { AnswerCheck } from './accounts/check.ts'
+import { type Known, type ObligationTarget, reservesIn } from './accounts/known.ts'
+import type { Reserve } from './accounts/layout.ts'
 import type { Finder } from './find/find.ts'
 import type { FoundObligations } from './find/found.ts'
-import { type Known, type ObligationTarget, reservesIn } from './known.ts'
-import type { Reserve } from './layout.ts'
-import type { AnswerCheck, Snapshots } from './snapshot.ts'
+import type { Snapshots } from './snapshot.ts'
 
 /** An obligation and then its reserves: nothing else must be known before all can be asked for. */
 const FIRSTS_MAX = 2

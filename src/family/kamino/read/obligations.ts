@@ -3,8 +3,9 @@ import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { mapInTurns } from '../../../lib/async/turns.ts'
 import { maxOf, minOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
-import type { Known, MarketObligation, ObligationTarget } from './known.ts'
-import type { AnswerCheck, Snapshots } from './snapshot.ts'
+import type { AnswerCheck } from './accounts/check.ts'
+import type { Known, MarketObligation, ObligationTarget } from './accounts/known.ts'
+import type { Snapshots } from './snapshot.ts'
 
 /** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
 const READS_MAX = 3

@@ -1,15 +1,13 @@
-import type { SolanaAccounts } from '../../../chain/solana/accounts.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { entriesIn, scopeFeedOf } from '../../../finance/price/scope/layout.ts'
 import { priceOf } from '../../../finance/price/scope/price.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
-import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { ObligationState } from '../math/holding.ts'
 import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from '../math/position.ts'
-import { decoded, reservesIn } from './known.ts'
-import { isAccount, isCut, lastUpdateSlotOf, type Obligation, type Reserve } from './layout.ts'
+import { decoded, reservesIn } from './accounts/known.ts'
+import type { Obligation, Reserve } from './accounts/layout.ts'
 
 /** An obligation whose figures its accounts cannot give, at least not those that were read; follows "Cannot read: ". */
 interface Problem {
@@ -88,24 +86,6 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
 
 /** Reads accounts, all of one slot. */
 export type Snapshots = ReturnType<typeof createSnapshots>
-
-/** Throws `UpstreamError` if an answer cannot be right: it then counts as the endpoint's failure. */
-export type AnswerCheck = (answer: Pick<SolanaAccounts, 'slot' | 'accounts'>) => void
-
-/** Checks what the program never writes: accounts of another size, and a refresh after the slot of the answer. */
-export function createCheck({ programId }: Pick<KaminoProgram, 'programId'>): AnswerCheck {
-  return ({ slot, accounts }) => {
-    for (const account of accounts) {
-      if (account?.owner !== programId) continue
-      const { data } = account
-      if (isCut(data)) throw new UpstreamError('The endpoint shows an account that is cut')
-      const isDated = isAccount('obligation', data) || isAccount('reserve', data)
-      if (isDated && lastUpdateSlotOf(data) > slot) {
-        throw new UpstreamError('The endpoint answered from a slot before one that it shows')
-      }
-    }
-  }
-}
 
 function problem(text: string): Problem {
   return { problem: text }

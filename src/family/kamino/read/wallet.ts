@@ -2,9 +2,9 @@ import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { minOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
+import type { Known, ObligationTarget } from './accounts/known.ts'
 import type { Finder } from './find/find.ts'
 import type { FoundBy } from './find/found.ts'
-import type { Known, ObligationTarget } from './known.ts'
 import type { ObligationRead, ObligationsRead, ObligationsReader } from './obligations.ts'
 
 /** So often a wallet is read again because what was found and what was read are of slots far apart. */

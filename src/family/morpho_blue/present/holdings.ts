@@ -1,6 +1,6 @@
 import { spamReason } from '../../../finance/token/spam/spam.ts'
 import type { Holding, Refused } from '../../holding.ts'
-import { idleOf } from '../math.ts'
+import { idleOf } from '../math/market.ts'
 import type { Held, MarketToken } from '../read/position.ts'
 
 /**

@@ -9,7 +9,7 @@ import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import { healthFactor, safeBorrow, safeWithdraw } from '../math.ts'
+import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
 import type { Held, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { lendingText, lendingValue, NOTHING_LENT } from '../../../finance/lending/watched.ts'
 import type { Confirmed } from '../../watch.ts'
-import type { MarketMemo } from '../math.ts'
+import type { MarketMemo } from '../math/market.ts'
 import type { HeldRead } from '../read/position.ts'
 import { healthOf } from './list.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../../finance/price/price_sources.ts'
 import { readToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { AccruedByContract, MarketState, RawEntry, RawMarket, RawRead, StoredPosition } from './state.ts'
+import type { AccruedByContract, MarketState, RawEntry, RawMarket, RawRead, StoredPosition } from '../math/state.ts'
 
 const READ = toFunctionSelector(`read(address morpho, address wallet, bytes32[] ids, ${PRICE_SOURCES_ARGUMENT})`)
 /** Records of the lens, by their first byte. */

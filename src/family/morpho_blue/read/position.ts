@@ -9,9 +9,9 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { createRecent } from '../../../lib/recent.ts'
-import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math.ts'
+import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math/market.ts'
+import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from '../math/state.ts'
 import type { MarketsQuestion } from './abi.ts'
-import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from './state.ts'
 
 /** A token of a market with its price by the chain's sources, or why there is none. */
 export interface MarketToken extends Token {

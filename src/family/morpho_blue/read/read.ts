@@ -11,11 +11,11 @@ import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import type { RawRead } from '../math/state.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
 import { decodeLens, encodeRead, type MarketsQuestion } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type MarketRead } from './position.ts'
-import type { RawRead } from './state.ts'
 
 /** Time for one wallet over all pages and tries. */
 const BUDGET_MS = 4_000

@@ -1,7 +1,7 @@
 import { missing } from '../../../finance/price/price.ts'
 import type { AccountHolding } from '../../holding.ts'
 import { type Figurable, figuresOf, received } from '../math/figures.ts'
-import type { Figured, OrcaPosition, OrcaToken } from '../read/position.ts'
+import type { Figured, OrcaPosition, OrcaToken } from '../math/position.ts'
 
 /** What of a position a row is. */
 type Part = 'principal' | 'fees' | 'rewards'

@@ -4,6 +4,7 @@ import { associatedAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token/p
 import { turn } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createRecent } from '../../../lib/recent.ts'
+import type { OrcaPosition } from '../math/position.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
 import { heldIn } from './interpret.ts'
@@ -11,7 +12,6 @@ import type { Item, PositionToken } from './item.ts'
 import type { ItemsReader } from './items.ts'
 import { type Accounts, decoded, type Known } from './known.ts'
 import type { Depth } from './plan.ts'
-import type { OrcaPosition } from './position.ts'
 
 const TRIES_MAX = 3
 const REMEMBERED_MAX = 50_000

@@ -3,11 +3,11 @@ import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
 import { minOf } from '../../../lib/number/fixed_point.ts'
 import { createRecent } from '../../../lib/recent.ts'
+import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
 import { type Item, inOrder } from './item.ts'
 import type { ItemRead, ItemsRead, ItemsReader } from './items.ts'
 import type { Known } from './known.ts'
 import type { Namer } from './naming.ts'
-import type { OrcaPosition, OrcaSpam } from './position.ts'
 
 /** So often a list is read again because something changed meanwhile. */
 const TRIES_MAX = 3

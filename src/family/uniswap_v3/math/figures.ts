@@ -1,5 +1,7 @@
+import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
 import { worthIn } from '../../../finance/liquidity/worth.ts'
 import {
+  type FeeGrowth,
   feeGrowthInside,
   isInRange,
   principal,
@@ -9,11 +11,25 @@ import {
 } from '../../../finance/math/liquidity.ts'
 import type { Both } from '../../../finance/math/pnl/flow.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
-import type { Position } from '../read/position.ts'
 import { collectable, splitOwed } from './fees.ts'
 
+/** What a position's figures depend on, at one block. */
+export interface Figurable {
+  readonly pool: { readonly sqrtPriceX96: bigint; readonly tick: number; readonly global: FeeGrowth }
+  readonly token0: PricedToken
+  readonly token1: PricedToken
+  readonly liquidity: bigint
+  readonly tickLower: number
+  readonly tickUpper: number
+  /** What the manager keeps as owed, and the growth of fees inside the range up to which it does. */
+  readonly owed: TokenAmounts
+  readonly insideLast: FeeGrowth
+  /** Counters at both ends of the range; undefined without liquidity, which then earns nothing. */
+  readonly outside: { readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
+}
+
 /** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
-export function figuresOf(position: Position, withdrawn?: Both<bigint>) {
+export function figuresOf(position: Figurable, withdrawn?: Both<bigint>) {
   const { pool, tickLower, tickUpper } = position
   const { principal: amounts, owed } = heldIn(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
@@ -37,19 +53,19 @@ export function figuresOf(position: Position, withdrawn?: Both<bigint>) {
 }
 
 /** What withdrawing all liquidity would pay, and what collecting would pay without that. */
-export function heldIn(position: Position): { readonly principal: TokenAmounts; readonly owed: TokenAmounts } {
+export function heldIn(position: Figurable): { readonly principal: TokenAmounts; readonly owed: TokenAmounts } {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
   return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), owed: owedOf(position) }
 }
 
 /** Both together. */
-export function allHeldIn(position: Position): TokenAmounts {
+export function allHeldIn(position: Figurable): TokenAmounts {
   const { principal, owed } = heldIn(position)
   return { amount0: principal.amount0 + owed.amount0, amount1: principal.amount1 + owed.amount1 }
 }
 
-function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Position): TokenAmounts {
+function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Figurable): TokenAmounts {
   if (outside === undefined) return owed
   const { lower: outsideLower, upper: outsideUpper } = outside
   const { tick, global } = pool
@@ -58,7 +74,7 @@ function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpp
 }
 
 function usdOf(
-  position: Position,
+  position: Figurable,
   held: {
     readonly amounts: TokenAmounts
     readonly owed: TokenAmounts

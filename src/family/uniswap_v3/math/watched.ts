@@ -4,13 +4,12 @@ import type { Both } from '../../../finance/math/pnl/flow.ts'
 import { exactSum } from '../../../finance/price/price.ts'
 import { minOf, pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import type { Position } from '../read/position.ts'
 import { splitOwed } from './fees.ts'
-import { heldIn } from './figures.ts'
+import { type Figurable, heldIn } from './figures.ts'
 
 /** A position, and what of what it is owed was withdrawn from it, if that is known. */
-export interface WatchedPosition {
-  readonly position: Position
+export interface WatchedPosition<Of extends Figurable = Figurable> {
+  readonly position: Of
   readonly withdrawn: Both<bigint> | undefined
 }
 
@@ -55,14 +54,14 @@ export function distanceToEdge({
   pool,
   tickLower,
   tickUpper,
-}: Pick<Position, 'pool' | 'tickLower' | 'tickUpper'>): Rational {
+}: Pick<Figurable, 'pool' | 'tickLower' | 'tickUpper'>): Rational {
   const square = (root: bigint): bigint => root * root
   const price = square(pool.sqrtPriceX96)
   const [lower, upper] = [square(sqrtPriceAtTickX96(tickLower)), square(sqrtPriceAtTickX96(tickUpper))]
   return rational(minOf(price - lower, upper - price) * 100n, price)
 }
 
-function usdOf(position: Position, amounts: readonly TokenAmounts[]): Rational | undefined {
+function usdOf(position: Figurable, amounts: readonly TokenAmounts[]): Rational | undefined {
   const worth = worthIn(position)
   if (worth === undefined) return undefined
   const { units, scale } = exactSum(amounts.flatMap(worth))

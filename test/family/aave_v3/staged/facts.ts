@@ -1,6 +1,7 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
-import type { RawCategory, RawReserve } from '../../../../src/family/aave_v3/read/abi.ts'
+import type { RawCategory } from '../../../../src/family/aave_v3/math/state.ts'
+import type { RawReserve } from '../../../../src/family/aave_v3/read/abi.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
 import { type CallResult, hasAnswer, textAnswer } from '../../../support/staged/multicall.ts'
 import type { StagedMarket, StagedReserve } from './markets.ts'

@@ -1,12 +1,7 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
-import type {
-  AccountData,
-  BrokenAccount,
-  BrokenPart,
-  RawAccount,
-  RawHolding,
-} from '../../../../src/family/aave_v3/read/abi.ts'
+import type { AccountData, RawHolding } from '../../../../src/family/aave_v3/math/state.ts'
+import type { BrokenAccount, BrokenPart, RawAccount } from '../../../../src/family/aave_v3/read/abi.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
 import { hasAnswer } from '../../../support/staged/multicall.ts'
 import type { StagedMarket, StagedReserve } from './markets.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, parseAbi } from 'viem'
+import { createHoldingsReader } from '../../../../src/family/morpho_blue/holdings.ts'
 import { createEnteredReader } from '../../../../src/family/morpho_blue/read/entered.ts'
-import { createHoldingsReader } from '../../../../src/family/morpho_blue/read/holdings.ts'
 import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'

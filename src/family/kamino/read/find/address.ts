@@ -1,7 +1,7 @@
 import { derivedAddress } from '../../../../chain/solana/address/derived.ts'
 import { mapInTurns } from '../../../../lib/async/turns.ts'
 import { base58Bytes } from '../../../../lib/text/base58.ts'
-import type { KnownMarket } from '../known.ts'
+import type { KnownMarket } from '../accounts/known.ts'
 
 /** Addresses that are derived in one turn of the event loop, at 0.1 ms each. */
 const ADDRESSES_IN_TURN = 20

@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { base58Bytes } from '../../../../lib/text/base58.ts'
-import { decoded, type Known } from '../known.ts'
-import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../layout.ts'
+import { decoded, type Known } from '../accounts/known.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../accounts/layout.ts'
 import type { FoundObligations } from './found.ts'
 
 const { size, discriminator } = ACCOUNT_KINDS.obligation

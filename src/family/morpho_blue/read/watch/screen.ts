@@ -7,11 +7,11 @@ import { pow10 } from '../../../../lib/number/fixed_point.ts'
 import { rational } from '../../../../lib/number/rational.ts'
 import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
 import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
-import { foreseen, type MarketNow } from '../../math.ts'
+import { foreseen, type MarketNow } from '../../math/market.ts'
+import type { RawMarket, RawRead } from '../../math/state.ts'
 import type { WatchedMemo } from '../../present/watched.ts'
 import type { MorphoBlueDeployment } from '../../table/deployments.ts'
 import type { PositionReader } from '../read.ts'
-import type { RawMarket, RawRead } from '../state.ts'
 
 /** Foresees figures of positions by the books, oracles and loan tokens of their markets. */
 export function createScreen(options: {

@@ -14,9 +14,9 @@ import type { Clock } from '../../../../lib/clock.ts'
 import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import { createFlowStream } from '../stream.ts'
 import { type Birth, type BirthQuestion, readBirth } from './birth.ts'
 import { createPoolPrices } from './pool_price.ts'
+import { createFlowStream } from './stream.ts'
 import { isUnminted } from './unminted.ts'
 
 /** Whose life is read. */

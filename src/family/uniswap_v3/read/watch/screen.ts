@@ -33,7 +33,7 @@ export function createScreen(options: {
   return {
     async share(memos, place, signal) {
       const samples = new Map<Address, Position>()
-      for (const memo of memos as Iterable<WatchedPosition | undefined>) {
+      for (const memo of memos as Iterable<WatchedPosition<Position> | undefined>) {
         if (memo !== undefined) samples.set(memo.position.pool.address, memo.position)
       }
       const { positions } = await read([...samples.values()], place, signal)
@@ -53,7 +53,7 @@ export function createScreen(options: {
 function foresightOf(pools: ReadonlyMap<Address, PoolNow>): FigureForesight {
   return {
     estimate(memo, figure) {
-      const watched = memo as WatchedPosition | undefined
+      const watched = memo as WatchedPosition<Position> | undefined
       const now = watched === undefined ? undefined : pools.get(watched.position.pool.address)
       return watched === undefined || now === undefined ? undefined : foreseen(watched, now, figure)
     },
@@ -61,7 +61,7 @@ function foresightOf(pools: ReadonlyMap<Address, PoolNow>): FigureForesight {
 }
 
 /** The figure of a position that nobody touched, with its pool as it is now. */
-function foreseen({ position, withdrawn }: WatchedPosition, now: PoolNow, figure: string): FigureValue {
+function foreseen({ position, withdrawn }: WatchedPosition<Position>, now: PoolNow, figure: string): FigureValue {
   if (!BY_PRICE.has(figure) && !isComparable(position, now)) return undefined
   const moved = { ...position, pool: now.pool, token0: now.token0, token1: now.token1 }
   return positionValue({ position: moved, withdrawn }, figure)

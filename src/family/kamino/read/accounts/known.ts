@@ -1,8 +1,8 @@
-import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { scopeFeedOf } from '../../../finance/price/scope/layout.ts'
-import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
-import { onceEach } from '../../../lib/once_each.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
+import { scopeFeedOf } from '../../../../finance/price/scope/layout.ts'
+import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
+import { onceEach } from '../../../../lib/once_each.ts'
+import { createRecent } from '../../../../lib/recent.ts'
 import { decodeMarket, decodeObligation, decodeReserve, isAccount, type Obligation, type Reserve } from './layout.ts'
 
 /** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */

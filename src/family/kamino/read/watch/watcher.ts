@@ -1,7 +1,7 @@
-import type { SolanaClient } from '../../../chain/solana/client.ts'
-import type { AccountWatcher } from '../../watch.ts'
-import { watchedObligation } from '../present/watched.ts'
-import type { KaminoReader } from './read.ts'
+import type { SolanaClient } from '../../../../chain/solana/client.ts'
+import type { AccountWatcher } from '../../../watch.ts'
+import { watchedObligation } from '../../present/watched.ts'
+import type { KaminoReader } from '../read.ts'
 
 /** Obligations of one reading: each request holds a dozen or two. */
 const SUBJECTS_MAX = 500

@@ -4,11 +4,11 @@ import {
   type LendingPosition,
   safeBorrowUsd,
   safeWithdrawUsd,
-} from '../../finance/math/lending.ts'
-import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/math/rate.ts'
-import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
-import { addRational, compareRational, type Rational, rational } from '../../lib/number/rational.ts'
-import type { MarketState, StoredPosition } from './read/state.ts'
+} from '../../../finance/math/lending.ts'
+import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
+import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { addRational, compareRational, type Rational, rational } from '../../../lib/number/rational.ts'
+import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
 const ORACLE_SCALE = pow10(36)

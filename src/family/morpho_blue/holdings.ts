@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
-import type { HoldingsReader, HoldingsRequest } from '../../holding.ts'
-import { holdingsOf } from '../present/holdings.ts'
-import type { BegunMarkets, EnteredReader } from './entered.ts'
-import type { PositionReader } from './read.ts'
+import type { HoldingsReader, HoldingsRequest } from '../holding.ts'
+import { holdingsOf } from './present/holdings.ts'
+import type { BegunMarkets, EnteredReader } from './read/entered.ts'
+import type { PositionReader } from './read/read.ts'
 
 /**
  * Reads all that a wallet has in markets as rows of a portfolio. At the newest block those that are stored are read

@@ -1,7 +1,12 @@
 import { base58 } from '@scure/base'
-import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
-import { type AccountKind, decodePricedReserve, isOfKind, RESERVE_KIND } from '../../../finance/price/scope/layout.ts'
-import { shownText } from '../../../finance/token/text.ts'
+import { beginsWith, bytesIn } from '../../../../chain/solana/bytes.ts'
+import {
+  type AccountKind,
+  decodePricedReserve,
+  isOfKind,
+  RESERVE_KIND,
+} from '../../../../finance/price/scope/layout.ts'
+import { shownText } from '../../../../finance/token/text.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of

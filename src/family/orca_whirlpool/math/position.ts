@@ -3,7 +3,7 @@ import type { TransferFee } from '../../../finance/math/transfer.ts'
 import type { NoPrice } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
-import type { RangeTicks, Whirlpool, WhirlpoolPosition } from '../math/state.ts'
+import type { RangeTicks, Whirlpool, WhirlpoolPosition } from './state.ts'
 
 /** A token at the slot of a reading. */
 export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'name' | 'decimals'> {

@@ -1,11 +1,11 @@
-import { type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
-import { SilentError } from '../../../chain/rpc/client.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import type { HoldingsReader } from '../../holding.ts'
-import { holdingsOf, ownTokensOf } from '../present/holdings.ts'
-import { decodeNamed, encodeNamed } from './abi.ts'
-import { LENS_RUNTIME } from './lens_artifact.ts'
-import { checkMarkets, type LendingReader, providerOf } from './read.ts'
+import { type LensReading, type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { SilentError } from '../../chain/rpc/client.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { HoldingsReader } from '../holding.ts'
+import { holdingsOf, ownTokensOf } from './present/holdings.ts'
+import { decodeNamed, encodeNamed } from './read/abi.ts'
+import { LENS_RUNTIME } from './read/lens_artifact.ts'
+import { checkMarkets, type LendingReader, providerOf } from './read/read.ts'
 
 /** Reads all that a wallet supplies and owes as rows of a portfolio. */
 export function createHoldingsReader(options: {

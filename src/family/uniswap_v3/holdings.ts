@@ -1,10 +1,10 @@
-import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
-import { createTokenJudge } from '../../../finance/token/judge.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import type { HoldingsReader } from '../../holding.ts'
-import { holdingsOf } from '../present/holdings.ts'
-import { heldQuestion, LENS } from './questions.ts'
-import type { PositionReader } from './read.ts'
+import { type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { createTokenJudge } from '../../finance/token/judge.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { HoldingsReader } from '../holding.ts'
+import { holdingsOf } from './present/holdings.ts'
+import { heldQuestion, LENS } from './read/questions.ts'
+import type { PositionReader } from './read/read.ts'
 
 /** Reads all positions of a wallet as rows of a portfolio. */
 export function createHoldingsReader(options: {

@@ -1,8 +1,8 @@
-import { POSITION_FLOWS, type PositionFlow } from '../../../finance/liquidity/lives/position_flow.ts'
-import type { Stream } from '../../../history/stream.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { FLOW_KINDS, flowsOf } from '../event/log.ts'
-import { createFlowCheck } from './life/verify.ts'
+import { POSITION_FLOWS, type PositionFlow } from '../../../../finance/liquidity/lives/position_flow.ts'
+import type { Stream } from '../../../../history/stream.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { FLOW_KINDS, flowsOf } from '../../event/log.ts'
+import { createFlowCheck } from './verify.ts'
 
 const NAME = 'uniswap_v3_flow'
 const TOPICS = [...FLOW_KINDS.keys()]

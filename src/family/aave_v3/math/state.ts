@@ -1,0 +1,48 @@
+/** What a version of the contracts can do. */
+export interface Features {
+  /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
+  readonly liquidEModes: boolean
+  /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside eMode the reserve's own LTV counts. */
+  readonly zeroLtvEModes: boolean
+  /** 3.7 and later: isolated eModes replace isolation mode. */
+  readonly isolatedEModes: boolean
+}
+
+/** An eMode category that at least one of the wallets is in. */
+export interface RawCategory {
+  /** Index into the markets that were asked for. */
+  readonly market: number
+  readonly id: number
+  readonly answered: boolean
+  readonly ltvBps: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly collateralBitmap: bigint
+  readonly zeroLtvBitmap: bigint
+  readonly isolated: boolean
+  /** Market units for a whole token of every asset in it, 0 if each has its own price. Only before 3.2. */
+  readonly price: bigint
+}
+
+/** What `Pool.getUserAccountData` answers; money in market units, percentages in hundredths of a percent. */
+export interface AccountData {
+  readonly totalCollateral: bigint
+  readonly totalDebt: bigint
+  readonly availableBorrows: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly ltvBps: bigint
+  /** 10^18 is 1; 2^256 − 1 without debt. */
+  readonly healthFactorWad: bigint
+}
+
+/** What a wallet has of one reserve, token units. */
+export interface RawHolding {
+  /** Its index in the pool, which bitmaps use. */
+  readonly reserve: number
+  /** True if the wallet uses it as collateral. */
+  readonly isCollateral: boolean
+  readonly supplied: bigint
+  readonly variableDebt: bigint
+  readonly stableDebt: bigint
+  /** The wallet's own rate, 0 without stable debt. */
+  readonly stableRateRay: bigint
+}
