@@ -6,7 +6,7 @@ import { serveNode } from './http/server/node.ts'
 import { readConfig } from './service/config/config.ts'
 import { readTextFile } from './service/config/read_file.ts'
 import { nodeFork } from './service/process/fork_node.ts'
-import { serve } from './service/process/serve.ts'
+import { serve } from './service/serve/serve.ts'
 
 /**
  * The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. Of the other commands

@@ -1,10 +1,10 @@
 import { clientText } from '../http/openapi/client/client.ts'
 import { documentAt } from '../http/openapi/document.ts'
 import { urlOf } from '../http/server/listening.ts'
-import { reachable } from '../service/address/login_url.ts'
 import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
+import { reachable } from '../service/serve/login_url.ts'
 import { type Command, UsageError } from './command.ts'
 
 /** `openapi`: the document that `/openapi.json` serves, or a client made of it. */

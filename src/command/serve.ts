@@ -1,7 +1,7 @@
 import { serveBun } from '../http/server/bun.ts'
 import { variablesText } from '../service/config/variables.ts'
 import { bunFork } from '../service/process/fork_bun.ts'
-import { serve } from '../service/process/serve.ts'
+import { serve } from '../service/serve/serve.ts'
 import type { Command } from './command.ts'
 
 /** `serve`: also the default. */

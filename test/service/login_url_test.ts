@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { loginUrl } from '../../src/service/address/login_url.ts'
+import { loginUrl } from '../../src/service/serve/login_url.ts'
 
 const BASE = { host: '127.0.0.1', port: 8080, operatorPort: undefined, publicUrl: undefined }
 

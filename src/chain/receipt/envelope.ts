@@ -61,6 +61,15 @@ export function signerOf(pkcs8: Buffer | string): Signer {
   return { key, keyId: keyIdOf(createPublicKey(key)) }
 }
 
+/** True if a text is a key that can sign. */
+export function isSigningKey(pem: string): boolean {
+  try {
+    return signerOf(pem).keyId !== ''
+  } catch {
+    return false
+  }
+}
+
 /** The first digits of the SHA-256 of the 32 bytes of a public key. */
 export function keyIdOf(key: KeyObject): string {
   const { x = '' } = key.export({ format: 'jwk' })

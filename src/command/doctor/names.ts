@@ -1,8 +1,8 @@
 import { ANY_HOST } from '../../http/request/host.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import { hostNames } from '../../service/address/host_names.ts'
 import type { Config } from '../../service/config/config.ts'
+import { hostNames } from '../../service/config/host_names.ts'
 
 const CHECK = 'names'
 

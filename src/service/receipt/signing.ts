@@ -91,15 +91,6 @@ export async function rotateKey(db: Database, { pem, by }: { readonly pem: strin
   return { keyId: signer.keyId, replaced: active?.id ?? null }
 }
 
-/** True if a text is a key that can sign. */
-export function isSigningKey(pem: string): boolean {
-  try {
-    return signerOf(pem).keyId !== ''
-  } catch {
-    return false
-  }
-}
-
 /**
  * From the last key of the file. Of several the first signs, so whoever puts a new key before the old one keeps the
  * secrets of webhooks.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
-import { hostNames } from '../../../src/service/address/host_names.ts'
 import { type Config, ConfigError, readConfig } from '../../../src/service/config/config.ts'
+import { hostNames } from '../../../src/service/config/host_names.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'

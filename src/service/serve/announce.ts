@@ -1,10 +1,10 @@
 import { LINK_SEC } from '../../account/session.ts'
 import { urlOf } from '../../http/server/listening.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import { loginUrl } from '../address/login_url.ts'
 import type { Config } from '../config/config.ts'
 import type { First } from '../own_database.ts'
-import type { Ports } from './channel.ts'
+import type { Ports } from '../process/channel.ts'
+import { loginUrl } from './login_url.ts'
 import type { BeginOptions } from './options.ts'
 
 /** Shows what a first start has made. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Config } from '../config/config.ts'
+import type { Config } from './config.ts'
 
 /** Names under which the service answers, besides addresses and `localhost`. */
 export function hostNames({
