@@ -42,6 +42,7 @@ import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with {
 import liquidityChangeStore from './functions/liquidity_change_store.sql' with { type: 'text' }
 import messageAdd from './functions/message_add.sql' with { type: 'text' }
 import messageClaim from './functions/message_claim.sql' with { type: 'text' }
+import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
 import messageTest from './functions/message_test.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
@@ -117,6 +118,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'liquidity_change_store', text: liquidityChangeStore },
   { name: 'message_add', text: messageAdd },
   { name: 'message_claim', text: messageClaim },
+  { name: 'message_id_floor', text: messageIdFloor },
   { name: 'message_mark', text: messageMark },
   { name: 'message_test', text: messageTest },
   { name: 'midnight_store', text: midnightStore },

@@ -10,6 +10,8 @@ begin
   if (
     select count(*) from message m
     where m.organization_id = p_organization and m.type = 'webhook.test' and m.created_at > now() - interval '1 hour'
+      -- So that none older is read.
+      and m.id >= message_id_floor(now() - interval '1 hour')
   ) >= p_most then
     return '';
   end if;

@@ -1,4 +1,5 @@
--- Lets messages of a webhook be due again whose tries are over: those with these ids, or of this time, oldest first.
+-- Lets messages of a webhook be due again whose tries are over: those with these ids, or of this time, oldest first. They
+-- are found by their ids, which begin with the time at which they were made, so that no others are read.
 -- $1 organization_id text
 -- $2 webhook_id text
 -- $3 ids text[] | null
@@ -7,11 +8,21 @@
 -- $6 max bigint
 -- redelivered not null
 with chosen as (
-  select m.no from message m
-  where m.organization_id = $1 and m.webhook_id = $2 and m.due_at is null
-    and ($3::text[] is null or m.id = any ($3::text[]::uuid[]))
-    and ($4::timestamptz is null or m.created_at >= $4) and ($5::timestamptz is null or m.created_at < $5)
-  order by m.no limit $6
+  select m.no
+  from unnest($3::text[]) u (id)
+  cross join lateral (
+    select x.* from message x where x.organization_id = $1 and x.id = u.id::uuid offset 0
+  ) m
+  where m.webhook_id = $2 and m.due_at is null
+  union
+  (
+    select m.no from message m
+    where m.organization_id = $1 and m.webhook_id = $2 and m.due_at is null
+      and m.id >= message_id_floor($4::timestamptz) and m.created_at >= $4
+      -- Made within the statement that added it.
+      and m.id < message_id_floor($5::timestamptz + interval '1 hour') and m.created_at < $5
+    order by m.id limit $6
+  )
 ),
 due as (
   update message m set due_at = now(), tries = 0, lease_until = null, done_at = null, outcome = null
