@@ -7,7 +7,10 @@ const ROOT = join(import.meta.dir, '..')
 /** Rooms that may import from every room. */
 const TOP = ['main', 'node', 'service', 'command']
 
-/** Which other rooms a room of `src` may import from. A room that is not listed may import from none. */
+/**
+ * Which other rooms a room of `src` may import from. A room that is not listed may import from none. Inside a room, too,
+ * folders import each other in one direction, types included; a folder's `mod.ts` stands above the folder and what it holds.
+ */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['http', 'family', 'account'],
   trigger: ['family', 'job', 'chain', 'db', 'http', 'lib', 'sql'],
@@ -70,6 +73,11 @@ function runtimeNames(list: string): string[] {
 function room(file: string): string {
   const [top = '', next = ''] = file.split('/')
   return top === 'src' ? next.replace(/\.ts$/, '') : top
+}
+
+/** The folder of a file; `mod.ts` is above its own. */
+function folderOf(file: string): string {
+  return basename(file) === 'mod.ts' ? file : dirname(file)
 }
 
 /** Name of the family's folder and of the file in it, if the file belongs to one family. */
@@ -137,6 +145,18 @@ test('files never import each other in a circle', () => {
   expect(files.filter((file) => reached(file).has(file))).toEqual([])
 })
 
+test('folders never import each other in a circle', () => {
+  const next = new Map<string, Set<string>>()
+  for (const { from, to } of IMPORTS)
+    next.set(folderOf(from), (next.get(folderOf(from)) ?? new Set()).add(folderOf(to)))
+  const reaches = (folder: string, wanted: string, seen = new Set<string>()): boolean =>
+    folder === wanted ||
+    [...(next.get(folder) ?? [])].some((each) => !seen.has(each) && reaches(each, wanted, seen.add(each)))
+  expect(
+    violations(({ from, to }) => folderOf(from) !== folderOf(to) && reaches(folderOf(to), folderOf(from))),
+  ).toEqual([])
+})
+
 test('mathematics of finance reaches only lib', () => {
   const inside = /^src\/finance\/math\//
   expect(violations(({ from, to }) => inside.test(from) && !inside.test(to) && room(to) !== 'lib')).toEqual([])
@@ -157,7 +177,7 @@ test('rooms above the families name none of them', () => {
 })
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, holdings, and events if it has a past', () => {
-  const shape = /^(table\/.*|read\/.*|math(\/.*)?|present(\/.*)?|routes(\/.*)?|event\/.*|holdings|mod)$/
+  const shape = /^((table|read|math|present|routes|event)\/.*|holdings|mod)$/
   const files = ['src/family/*/', MADE_UP[0]]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
     .map((path) => familyFile(path.replace(...MADE_UP))?.name ?? path)

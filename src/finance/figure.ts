@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { formatFixed } from '../lib/number/decimal.ts'
 import { formatRational, type Rational } from '../lib/number/rational.ts'
 import { fixedDecimal, text } from '../lib/text/text_format.ts'
 import type { BoundlessRatio } from './math/lending.ts'
@@ -25,6 +26,11 @@ export const healthFactorFigure = v.pipe(
 /** Six digits, half away from zero. */
 export function usdText(value: Rational): string {
   return formatRational(value, { digits: USD_DIGITS })
+}
+
+/** US dollars in an answer, from millionths of one. */
+export function millionthsText(unitsE6: bigint): string {
+  return formatFixed(unitsE6, { scale: USD_DIGITS, digits: USD_DIGITS })
 }
 
 /** Eight digits, half away from zero. */

@@ -1,9 +1,9 @@
 import { checksumAddress, isHex } from 'viem'
+import { millionthsText } from '../finance/figure.ts'
 import { confidenceOf } from '../finance/price/price.ts'
 import { formatExact, formatFixed } from '../lib/number/decimal.ts'
-import type { AssetsRead } from './read/assets.ts'
 import type { DaySnapshot } from './snapshot/snapshots.ts'
-import type { Row } from './sum/row.ts'
+import type { AssetsRead, Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
 
 /** What an answer says about how it came about. */
@@ -42,10 +42,10 @@ export function presentBalance(
       ...presentKinds(total),
     })),
     by_confidence: {
-      oracle_usd: usdText(confidencesE6.oracle),
-      derived_usd: usdText(confidencesE6.derived),
-      assumed_usd: usdText(confidencesE6.assumed),
-      market_usd: usdText(confidencesE6.market),
+      oracle_usd: millionthsText(confidencesE6.oracle),
+      derived_usd: millionthsText(confidencesE6.derived),
+      assumed_usd: millionthsText(confidencesE6.assumed),
+      market_usd: millionthsText(confidencesE6.market),
     },
     rows: { counted, unpriced, spam, other_reasons: others },
     complete: unread.length === 0,
@@ -110,19 +110,18 @@ function addressText(address: string): string {
 }
 
 function presentNet({ netE6, assetsE6, debtE6 }: Pick<Total, 'netE6' | 'assetsE6' | 'debtE6'>) {
-  return { net_worth_usd: usdText(netE6), assets_usd: usdText(assetsE6), debt_usd: usdText(debtE6) }
+  return {
+    net_worth_usd: millionthsText(netE6),
+    assets_usd: millionthsText(assetsE6),
+    debt_usd: millionthsText(debtE6),
+  }
 }
 
 function presentKinds({ kindsE6: { wallet, liquidity, supplied, borrowed } }: Total) {
   return {
-    wallet_usd: usdText(wallet),
-    liquidity_usd: usdText(liquidity),
-    supplied_usd: usdText(supplied),
-    borrowed_usd: usdText(borrowed),
+    wallet_usd: millionthsText(wallet),
+    liquidity_usd: millionthsText(liquidity),
+    supplied_usd: millionthsText(supplied),
+    borrowed_usd: millionthsText(borrowed),
   }
-}
-
-/** Millionths of a US dollar in an answer. */
-export function usdText(unitsE6: bigint): string {
-  return formatFixed(unitsE6, { scale: 6, digits: 6 })
 }

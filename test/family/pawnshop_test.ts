@@ -301,6 +301,6 @@ test('a family with a past is a folder, a migration and one line: nothing else k
   )
   expect(texts).toEqual([])
   expect(readdirSync(join(import.meta.dir, 'pawnshop')).sort()).toEqual([
-    ...['event', 'math.ts', 'migration.sql', 'mod.ts', 'present.ts', 'read', 'routes.ts', 'table'],
+    ...['event', 'math', 'migration.sql', 'mod.ts', 'present', 'read', 'routes', 'table'],
   ])
 })

@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
-import { percentageText, usdText } from '../figure.ts'
+import { millionthsText, percentageText, usdText } from '../figure.ts'
 import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
 import { confidenceOf } from '../price/price.ts'
@@ -20,20 +20,20 @@ export function presentPnl(
   return {
     token_id: tokenId.toString(),
     chain_id: chainId,
-    pnl_usd_value: millionths(figures.pnlE6),
+    pnl_usd_value: millionthsText(figures.pnlE6),
     pnl_percentage: percentageText(figures.pnlRatio),
-    time_weighted_average_capital: millionths(figures.averageCapitalE6),
-    hodl_gross_benchmark_usd_value: millionths(figures.hodlGrossE6),
-    alpha_vs_hodl_gross_usd_value: millionths(figures.alphaE6),
+    time_weighted_average_capital: millionthsText(figures.averageCapitalE6),
+    hodl_gross_benchmark_usd_value: millionthsText(figures.hodlGrossE6),
+    alpha_vs_hodl_gross_usd_value: millionthsText(figures.alphaE6),
     alpha_vs_hodl_gross_percentage: percentageText(figures.alphaRatio),
-    net_impermanent_loss: millionths(figures.netImpermanentLossE6),
+    net_impermanent_loss: millionthsText(figures.netImpermanentLossE6),
     net_impermanent_loss_percentage: percentageText(figures.netImpermanentLossRatio),
-    pure_impermanent_loss: millionths(figures.pureImpermanentLossE6),
+    pure_impermanent_loss: millionthsText(figures.pureImpermanentLossE6),
     pure_impermanent_loss_percentage: percentageText(figures.pureImpermanentLossRatio),
-    market_pnl_usd_value: millionths(figures.marketE6),
-    lp_divergence_pnl_usd_value: millionths(figures.divergenceE6),
-    realized_usd_value: millionths(figures.realizedE6),
-    unrealized_usd_value: millionths(figures.unrealizedE6),
+    market_pnl_usd_value: millionthsText(figures.marketE6),
+    lp_divergence_pnl_usd_value: millionthsText(figures.divergenceE6),
+    realized_usd_value: millionthsText(figures.realizedE6),
+    unrealized_usd_value: millionthsText(figures.unrealizedE6),
     is_closed: isClosed,
   }
 }
@@ -96,9 +96,5 @@ export function usdOrNull(price: Decimal | undefined): string | null {
 
 /** US dollars in an answer; null if they are not known. */
 export function millionthsOrNull(unitsE6: bigint | undefined): string | null {
-  return unitsE6 === undefined ? null : millionths(unitsE6)
-}
-
-function millionths(unitsE6: bigint): string {
-  return formatFixed(unitsE6, { scale: 6, digits: 6 })
+  return unitsE6 === undefined ? null : millionthsText(unitsE6)
 }

@@ -1,6 +1,5 @@
 import { type Address, zeroAddress } from 'viem'
-import type { Block } from '../../chain/block.ts'
-import type { Holding, Holdings, HoldingsSearch } from '../../family/holding.ts'
+import type { Holding, Holdings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'
@@ -10,20 +9,6 @@ import type { HeldAsset, Pricing } from '../sum/row.ts'
 
 /** Contracts and positions that an answer names as not read; the others are a number. */
 const NAMED_MAX = 5
-
-/** All that a wallet has and owes on one chain, at one block or slot. */
-export interface AssetsRead {
-  readonly block: Pick<Block, 'chainId' | 'number'>
-  readonly assets: readonly HeldAsset[]
-  /** How many tokens were asked for a balance, the native one apart. */
-  readonly tokensAsked: number
-  /** What is missing, in words for a list. */
-  readonly notRead: readonly string[]
-  /** How many tokens of one unit without decimals it has, which are no assets; absent if nobody looked. */
-  readonly nfts?: number
-  /** How families found positions, if there may be others. */
-  readonly searches?: readonly (HoldingsSearch & { readonly family: string })[]
-}
 
 /** What one endpoint answered about a wallet, all at one block. */
 export interface Answers {

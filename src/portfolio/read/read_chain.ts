@@ -11,7 +11,8 @@ import { createTokenJudge, type TokenJudge } from '../../finance/token/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
-import { type Answers, type AssetsRead, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
+import type { AssetsRead } from '../sum/row.ts'
+import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
 
 /** Time for one chain over all its calls and tries. */
 const BUDGET_MS = 4_500

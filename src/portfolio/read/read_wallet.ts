@@ -9,7 +9,7 @@ import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { AccountAssetReader } from '../solana/read_accounts.ts'
-import type { AssetsRead } from './assets.ts'
+import type { AssetsRead } from '../sum/row.ts'
 import type { AssetReader } from './read_chain.ts'
 
 /** Whose portfolio is asked for, where and when. */

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
+import { millionthsText } from '../../finance/figure.ts'
 import type { PortfolioFigures, PortfolioPlace } from '../../finance/series/portfolio.ts'
 import { onceEach } from '../../lib/once_each.ts'
-import { usdText } from '../present.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { judgeAssets } from '../sum/judge.ts'
 import { balanceOf } from '../sum/total.ts'
@@ -51,12 +51,12 @@ function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): Por
   const rows = judgeAssets(assets, { includeUnlisted })
   const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = balanceOf(rows)
   return {
-    netWorthUsd: usdText(netE6),
-    assetsUsd: usdText(assetsE6),
-    debtUsd: usdText(debtE6),
-    walletUsd: usdText(kindsE6.wallet),
-    liquidityUsd: usdText(kindsE6.liquidity),
-    suppliedUsd: usdText(kindsE6.supplied),
+    netWorthUsd: millionthsText(netE6),
+    assetsUsd: millionthsText(assetsE6),
+    debtUsd: millionthsText(debtE6),
+    walletUsd: millionthsText(kindsE6.wallet),
+    liquidityUsd: millionthsText(kindsE6.liquidity),
+    suppliedUsd: millionthsText(kindsE6.supplied),
     unpriced: counts.unpriced,
     rows: rows.length,
   }

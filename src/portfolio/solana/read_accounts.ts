@@ -12,8 +12,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { maxOf, minOf } from '../../lib/number/fixed_point.ts'
 import { createRecent } from '../../lib/recent.ts'
-import type { AssetsRead } from '../read/assets.ts'
-import type { HeldAsset } from '../sum/row.ts'
+import type { AssetsRead, HeldAsset } from '../sum/row.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 
 /** Time for one answer over all its steps and tries. */

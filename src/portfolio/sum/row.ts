@@ -1,4 +1,5 @@
-import type { AccountToken, HeldToken, Holding, Refused } from '../../family/holding.ts'
+import type { Block } from '../../chain/block.ts'
+import type { AccountToken, HeldToken, Holding, HoldingsSearch, Refused } from '../../family/holding.ts'
 import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
@@ -38,6 +39,20 @@ export interface HeldAsset {
   readonly frozen?: true
   /** Its own, if assets of one answer are of several slots of Solana. */
   readonly slot?: bigint
+}
+
+/** All that a wallet has and owes on one chain, at one block or slot. */
+export interface AssetsRead {
+  readonly block: Pick<Block, 'chainId' | 'number'>
+  readonly assets: readonly HeldAsset[]
+  /** How many tokens were asked for a balance, the native one apart. */
+  readonly tokensAsked: number
+  /** What is missing, in words for a list. */
+  readonly notRead: readonly string[]
+  /** How many tokens of one unit without decimals it has, which are no assets; absent if nobody looked. */
+  readonly nfts?: number
+  /** How families found positions, if there may be others. */
+  readonly searches?: readonly (HoldingsSearch & { readonly family: string })[]
 }
 
 /** A price, or why there is none. */

@@ -3,7 +3,7 @@ import https from 'node:https'
 import { before, DEADLINE } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { systemCode } from '../../lib/error.ts'
-import { AddressError, type AddressRules, reachableTarget, type WebhookTarget } from '../address.ts'
+import { AddressError, type AddressRules, reachableTarget, type WebhookTarget } from './address.ts'
 
 /** Why there was no answer. */
 export type PostFailure = 'dns' | 'address' | 'connect' | 'tls' | 'timeout' | 'closed' | 'protocol'

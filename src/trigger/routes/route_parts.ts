@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { CALL, type Charge } from '../../http/route/charge.ts'
-import type { AddressRules } from '../address.ts'
+import type { AddressRules } from '../deliver/address.ts'
 import type { SigningKeys } from '../deliver/sign.ts'
 import type { Feed } from '../feed.ts'
 

@@ -5,7 +5,7 @@ import { instantFrom, instantTo } from '../../http/request/input.ts'
 import { id, label, wholeFrom } from '../../http/request/schema.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import { AddressError, reachableTarget } from '../address.ts'
+import { AddressError, reachableTarget } from '../deliver/address.ts'
 import { webhookPublicKey, webhookSecret } from '../deliver/sign.ts'
 import {
   createWebhook,

@@ -6,7 +6,7 @@ import { CodedError } from '../../../src/lib/error.ts'
 import { once } from '../../../src/lib/once_each.ts'
 import { APPRAISALS, readAppraisals } from './read/appraisals.ts'
 import { createLoanStream, placeOf } from './read/loans.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes } from './routes/routes.ts'
 import type { PawnshopDeployment } from './table/deployments.ts'
 
 /** A lending protocol that does not exist: this folder, its migration, and a line in the list of families. */

@@ -9,7 +9,7 @@ import {
 import { IncompleteError, type Stream, type StreamPlace } from '../../../../src/history/stream.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { loanFilters, loansOf } from '../event/decode.ts'
-import { debtsOf } from '../math.ts'
+import { debtsOf } from '../math/loan.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 
 const ABI = parseAbi(['function owed(address wallet, bytes32 counter, address asset) view returns (uint256)'])

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ip from 'ipaddr.js'
-import { isIn, type Network, parseNetwork } from '../lib/text/network.ts'
+import { isIn, type Network, parseNetwork } from '../../lib/text/network.ts'
 
 /*
  * Where a webhook may be. Whoever makes one names an address that this machine connects to, so it must lead to nothing

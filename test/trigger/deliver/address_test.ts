@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { AddressError, createNameResolver, reachableTarget } from '../../src/trigger/address.ts'
-import { startNameServer } from '../support/name_server.ts'
-import { networks } from '../support/networks.ts'
+import { AddressError, createNameResolver, reachableTarget } from '../../../src/trigger/deliver/address.ts'
+import { startNameServer } from '../../support/name_server.ts'
+import { networks } from '../../support/networks.ts'
 
 const PUBLIC = '93.184.216.34'
 

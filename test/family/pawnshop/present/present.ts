@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { whole } from '../../../src/lib/text/schema.ts'
-import type { Appraisal } from './event/decode.ts'
+import { whole } from '../../../../src/lib/text/schema.ts'
+import type { Appraisal } from '../event/decode.ts'
 
 /** Success body of the appraisals, without `request_id`. */
 export const appraisalsOutput = v.strictObject({
