@@ -16,10 +16,10 @@ const POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as co
 describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () => {
   const stage = setStage({ lending: false, startMs: START_MS, answerMs: ANSWER_MS })
 
-  async function look(): Promise<Page> {
+  async function look(wallet = OWNER): Promise<Page> {
     const page = await stage.open()
     await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-    await page.goto(`${stage.scene.url}#wallet=${OWNER}`)
+    await page.goto(`${stage.scene.url}#wallet=${wallet}`)
     await page.locator('.position').first().waitFor()
     return page
   }
@@ -80,6 +80,30 @@ describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () =>
     expect(summary).not.toContain('without a price')
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
+
+  test('is sorted among those of V3, and no card asks again', async () => {
+    const { provider } = stage.scene.devnet.wallets
+    await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
+    const page = await look(provider)
+    await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+    const targets = ['uniswap-v3', 'uniswap-v4'].map((name) => `v1/positions/${name}?wallet=${provider}&full=true`)
+    const [v3, v4] = await Promise.all(targets.map(async (target) => (await call(`${target}&chain_id=1`)).data))
+    const ids = () =>
+      page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
+    const idsOf = (list: readonly Json[]) => list.map(({ token_id: id }) => id)
+    expect(await ids()).toEqual(idsOf([...v3, ...v4]))
+    await page.locator('.life').first().scrollIntoViewIfNeeded()
+    await page.locator('.life .facts').first().waitFor()
+    const asked = () => stage.requests.filter((each) => each.includes('/events?')).length
+    const before = asked()
+    await page.getByLabel('Sort by').selectOption('value')
+    const byValue = [...v3, ...v4].toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
+    expect(await ids()).toEqual(idsOf(byValue))
+    expect(await page.locator('.position header').last().innerText()).toContain('Uniswap V4 on Ethereum · ')
+    await page.getByLabel('Sort by').selectOption('listed')
+    expect(await ids()).toEqual(idsOf([...v3, ...v4]))
+    expect([before > 0, asked()]).toEqual([true, before])
   }, 90_000)
 
   test('has profit and loss, and is shown after it was closed if asked for', async () => {

@@ -11,7 +11,7 @@ import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
 import { LiquidityBar } from './liquidity/bar.js'
 import { AS_LISTED } from './liquidity/order.js'
-import { LiquidityPart } from './liquidity/part.js'
+import { LiquidityParts } from './liquidity/part.js'
 import { Portfolio } from './portfolio/portfolio.js'
 import { Nowhere, Section } from './section.js'
 import { Summary, totalOf } from './summary.js'
@@ -38,11 +38,12 @@ export function Result({ context, setView, spent, onTotal }) {
   const add = (/** @type {import('./asking/plan.js').Place} */ place) => () =>
     setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
   /** What a part offers more of: the last page the next one, and closed positions if none is shown. */
-  const offers = (part) => {
+  const offersOf = (/** @type {AskedPart} */ part) => {
     if (of(part.family).findLast((each) => nameOf(each) === nameOf(part))?.path !== part.path) return {}
-    const closed = { ...part, family: 'closed' }
-    const none = part.family === 'liquidity' && pages(closed) === 0
-    return { onMore: add(part), ...(none && { onClosed: add(closed) }) }
+    const { family, protocol, chainId } = /** @type {import('./asking/plan.js').Place} */ (part)
+    const closed = /** @type {const} */ ({ family: 'closed', protocol, chainId })
+    const none = family === 'liquidity' && pages(closed) === 0
+    return { onMore: add({ family, protocol, chainId }), ...(none && { onClosed: add(closed) }) }
   }
   const evm = walletKind(view.wallet) === 'evm'
   // Endpoints of Solana keep no past.
@@ -60,31 +61,33 @@ export function Result({ context, setView, spent, onTotal }) {
     !isSettled || codes.has(code) || (status >= 500 && causes.chains.length === parts.length)
   const target = html`<${Target} context=${context} setView=${setView} />`
   const liquidity = [...of('liquidity'), ...of('closed')]
-  /** Every family by its title: its parts, and how one of them is drawn. */
+  const each = (/** @type {(part: AskedPart) => unknown} */ draw) => (/** @type {readonly AskedPart[]} */ found) =>
+    found.map(draw)
+  /** Every family by its title: its parts, and how those that have something are drawn. */
   const families = [
     {
       title: 'Liquidity',
       parts: liquidity,
       lead: html`<${LiquidityBar} parts=${liquidity} order=${order} onOrder=${setOrder} />`,
-      draw: (part) =>
-        html`<${LiquidityPart} key=${part.path} part=${part} context=${context} order=${order} ...${offers(part)} />`,
+      draw: (found) =>
+        html`<${LiquidityParts} parts=${found} context=${context} order=${order} offersOf=${offersOf} />`,
     },
     {
       title: 'Aave V3',
       parts: of('aave'),
       aside: target,
-      draw: (part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`,
+      draw: each((part) => html`<${AavePart} key=${part.path} part=${part} context=${context} />`),
     },
     {
       title: 'Morpho Blue',
       parts: of('morpho'),
-      draw: (part) => html`<${MorphoPart} key=${part.path} part=${part} context=${context} />`,
+      draw: each((part) => html`<${MorphoPart} key=${part.path} part=${part} context=${context} />`),
     },
     {
       title: 'Kamino',
       parts: of('kamino'),
       aside: target,
-      draw: (part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`,
+      draw: each((part) => html`<${KaminoPart} key=${part.path} part=${part} context=${context} />`),
     },
   ]
   return html`

@@ -24,8 +24,8 @@ function hasSomething(parts) {
 
 /**
  * A family: what was found and what is waited for, and where nothing was; nothing at all if nothing was found. Its child
- * draws a part.
- * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, lead?: unknown, children: (part: AskedPart) => unknown }} props
+ * draws the parts that have something.
+ * @param {{ title: string, label: string, parts: readonly AskedPart[], catalog: import('../lib/catalog.js').Catalog, aside?: unknown, lead?: unknown, children: (found: readonly AskedPart[]) => unknown }} props
  */
 export function Section({ title, label, parts, catalog, aside, lead, children }) {
   if (!hasSomething(parts)) return null
@@ -36,7 +36,7 @@ export function Section({ title, label, parts, catalog, aside, lead, children })
     <div class="family-head"><h2>${title}</h2>${aside}</div>
     ${lead}
     ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${Preparing} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
-    ${found.map(children)}
+    ${found.length > 0 && children(found)}
     ${asked.length > 0 && found.length === 0 && html`<${Skeleton}>Asking ${asked.map((part) => partName(catalog, part)).join(', ')}<//>`}
     ${empty.length > 0 && html`<${Nothing} title=${`Nothing on ${named(empty, catalog)}`} parts=${empty} catalog=${catalog} />`}
   </section>`

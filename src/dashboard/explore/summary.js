@@ -119,7 +119,7 @@ function Progress({ parts, waited, catalog, answered }) {
     ${families.map(
       (family) => html`<p class="chips">
         <span class="chips-name">${FAMILY_NAMES[family]}</span>
-        <${Chips} parts=${parts.filter((part) => part.family === family)} waited=${waited} catalog=${catalog} />
+        <span><${Chips} parts=${parts.filter((part) => part.family === family)} waited=${waited} catalog=${catalog} /></span>
       </p>`,
     )}
   </div>`

@@ -39,8 +39,10 @@ export function LiquidityBar({ parts, order, onOrder }) {
   const hidden = positions.length - ordered(positions, order).length
   const set = (/** @type {keyof typeof order} */ name) => (/** @type {string} */ chosen) =>
     onOrder(/** @type {import('./order.js').Order} */ ({ ...order, [name]: chosen }))
-  const partly = (/** @type {{ of: number }} */ { of }) =>
-    of < open && html` <span class="soft">of ${of} of ${open}</span>`
+  const sum = (/** @type {typeof Change} */ Figure, /** @type {{ usd: string, of: number }} */ { usd, of }) =>
+    of === 0 && open > 0
+      ? html`<span class="absent">unknown</span>`
+      : html`<${Figure} value=${usd} />${of < open && html` <span class="soft">of ${of} of ${open}</span>`}`
   return html`<div class="card liquidity-bar" role="group" aria-label="All liquidity positions">
     <${Facts} rows=${[
       ['Open', counted(open, 'position')],
@@ -48,9 +50,9 @@ export function LiquidityBar({ parts, order, onOrder }) {
       ['Out of range', String(outOfRange)],
     ]} />
     <${Facts} rows=${[
-      ['Value', html`<${Usd} value=${value.usd} />${partly(value)}`],
-      ['Uncollected fees', html`<${Usd} value=${fees.usd} />${partly(fees)}`],
-      ['Profit and loss', html`<${Change} value=${pnl.usd} />${partly(pnl)}`],
+      ['Value', sum(Usd, value)],
+      ['Uncollected fees', sum(Usd, fees)],
+      ['Profit and loss', sum(Change, pnl)],
     ]} />
     <div class="choices">
       <${Choice} label="Sort by" value=${order.by} options=${BY} onValue=${set('by')} />

@@ -1,4 +1,5 @@
 import { shortened, walletKind } from '../../lib/address.js'
+import { chainName } from '../../lib/catalog.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
@@ -29,29 +30,57 @@ const PROTOCOLS = {
   orca_whirlpool: 'Orca',
 }
 
+/** @typedef {import('../../lib/shapes.d.ts').Position} Position */
+/** @typedef {import('../../lib/shapes.d.ts').PositionList} List */
+/** @typedef {import('../asking/asking.js').AskedPart} AskedPart */
+/** @typedef {{ onMore?: () => void, onClosed?: () => void }} Offers what a part has besides */
+
 /**
- * The positions of one answer, whatever it left out, and where it comes from.
- * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context, order: import('./order.js').Order, onMore?: () => void, onClosed?: () => void }} props
+ * The positions of all answers: as listed each below the heading of its chain, else sorted over all of them. They are
+ * siblings either way, so that a card keeps what it has read.
+ * @param {{ parts: readonly AskedPart[], context: import('../page.js').Context, order: import('./order.js').Order, offersOf: (part: AskedPart) => Offers }} props
  */
-export function LiquidityPart({ part, context, order, onMore, onClosed }) {
-  const { answer, protocol } = part
-  if (answer === undefined || answer.ok === false) return null
-  const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
+export function LiquidityParts({ parts, context, order, offersOf }) {
+  const isListed = order.by === 'listed'
+  const served = (/** @type {AskedPart} */ { protocol }) =>
+    context.catalog.liquidity.find((each) => each.protocol === protocol)
+  const answers = parts.flatMap((part) => {
+    const of = served(part)
+    return part.answer?.ok && of ? [{ part, of, list: /** @type {List} */ (part.answer.body) }] : []
+  })
+  const answerOf = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
+  const cards = (/** @type {readonly Position[]} */ positions) =>
+    ordered(positions, order).map((position) => {
+      const { part, of } = /** @type {typeof answers[number]} */ (answerOf.get(position))
+      const key = `${part.path} ${position.manager_address}:${position.token_id}`
+      return html`<${PositionCard} key=${key} position=${position} served=${of} context=${context} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
+    })
+  const drawn = answers.flatMap(({ part, of, list }) => [
+    html`<div class="across" key=${`${part.path} head`}><${PartHead} part=${part} context=${context}>${part.family === 'closed' && ', closed'}${list.pagination.page > 1 && html` <span class="soft">page ${list.pagination.page}</span>`}<//></div>`,
+    ...(isListed ? cards(list.data) : []),
+    html`<${PartFoot} key=${`${part.path} foot`} part=${part} list=${list} served=${of} context=${context} ...${offersOf(part)} />`,
+  ])
+  const sorted = () => [
+    html`<div class="across part-head" key="sorted"><h3>All chains</h3></div>`,
+    ...cards([...answerOf.keys()]),
+  ]
+  return html`<div class="cards">${isListed ? drawn : [...sorted(), ...drawn]}</div>`
+}
+
+/**
+ * Whatever an answer left out, what else there is, and where it comes from.
+ * @param {{ part: AskedPart, list: List, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context } & Offers} props
+ */
+function PartFoot({ part: { answer }, list: { counts, pagination }, served: { credits }, context, onMore, onClosed }) {
+  const { key, catalog } = context
   const left = pagination.total - pagination.page * PAGE_SIZE
-  const served = context.catalog.liquidity.find((each) => each.protocol === protocol)
-  if (served === undefined) return null
-  const { credits } = served
-  return html`<div class="part">
-    <${PartHead} part=${part} context=${context}>${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}<//>
-    <div class="cards">
-      ${ordered(data, order).map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} served=${served} context=${context} />`)}
-    </div>
+  return html`<div class="across part">
     <${LeftOut} counts=${counts} />
     <p class="more">
       ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.open, 'credit')} each</i></button>`}
       ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
     </p>
-    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>
+    ${answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog}><${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>`}
   </div>`
 }
 
@@ -69,8 +98,8 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
-/** @param {{ position: import('../../lib/shapes.d.ts').Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props */
-function PositionCard({ position, served, context }) {
+/** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, chain?: string }} props `chain`: its name, if no heading says it */
+function PositionCard({ position, served, context, chain }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
   // The side on which the price is above one reads better.
@@ -82,7 +111,7 @@ function PositionCard({ position, served, context }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
     ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}

@@ -106,13 +106,13 @@ function NotCounted({ number, context, query }) {
 
 /** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Rows({ rows, catalog }) {
-  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', 'Chain', 'As', words('Because')]}>
+  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', ...['Chain', 'As', 'Because'].map(words)]}>
     ${rows.map(
       ({ token, amount, chain_id, kind, reason, detail }) => html`<tr>
         <th scope="row">${token.symbol === '' ? 'no name' : token.symbol}</th>
         <td>${amount.amount === null ? amount.raw : html`<${Amount} value=${amount.amount} symbol=${token.symbol} />`}</td>
-        <td>${chainName(catalog, chain_id)}</td>
-        <td>${kind}</td>
+        <td class="words">${chainName(catalog, chain_id)}</td>
+        <td class="words">${kind}</td>
         <td class="words"><b>${(reason ?? '').replaceAll('_', ' ')}</b> ${detail}</td>
       </tr>`,
     )}
