@@ -56,8 +56,7 @@ export function createCitingClient<Row extends Chain>({
       index: endpoint.index,
       priority: endpoint.priority,
       together: endpoint.together,
-      // Those who leave together are known by what they have learned, which therefore is a copy.
-      learned: new Map(endpoint.learned),
+      learned: endpoint.learned,
       async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
         const question = questionOf(request)
         if (question === undefined) return await endpoint.call(request, signal)
@@ -66,6 +65,10 @@ export function createCitingClient<Row extends Chain>({
         draft.push({ question, at: request.block, answer })
         if (way === 'deployless') throw new RevertError(sealDeployless(answer))
         return answer
+      },
+      heard(request, answer) {
+        const question = questionOf(request)
+        if (question !== undefined) draft.push({ question, at: request.block, answer })
       },
       request: (asked, signal) => endpoint.request(asked, signal),
       observeBlock: (block) => endpoint.observeBlock(block),

@@ -21,6 +21,8 @@ export interface Endpoint {
    * there may be nodes that differ by a block.
    */
   call(request: EthCall, signal: AbortSignal): Promise<Hex>
+  /** Told what a call of a lens got that was sent within another one, together with others. */
+  heard?(request: EthCall, answer: Hex): void
   /** Any other read; `parse` must check the shape and throw on nonsense. */
   request<T>(request: Read<T>, signal: AbortSignal): Promise<T>
   /**

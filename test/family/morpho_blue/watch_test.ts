@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, type Hex, zeroHash } from 'viem'
+import { type Cited, createCitingClient } from '../../../src/chain/receipt/citing.ts'
 import type { Watched } from '../../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { createWatcher } from '../../../src/family/morpho_blue/read/watch/watcher.ts'
@@ -70,6 +71,21 @@ interface Shown {
 }
 
 describe('confirm()', () => {
+  test('cites what is read of wallets together as if each was read alone', async () => {
+    const place = { block: await newestBlock(devnet.rpc, devnet.chainId) }
+    const citedOf = async (wallets: readonly Address[]) => {
+      const citing = createCitingClient(client())
+      await watcherOver().confirm(subjectsOf(wallets), { client: citing.client, ...place }, patient)
+      return citing.cited()
+    }
+    const wallets = everybody().slice(0, 5)
+    const alone: Cited[] = []
+    for (const wallet of wallets) alone.push(...(await citedOf([wallet])))
+    const named = (some: readonly Cited[]) => some.map(({ lens, call, answer }) => `${lens} ${call} ${answer}`).sort()
+    expect(named(await citedOf(wallets))).toEqual(named(alone))
+    expect(alone.length).toBe(wallets.length)
+  })
+
   test('tells the figures of the list at the same block, digit by digit, null if the list says so', async () => {
     const [list] = familyRoutes(MORPHO_BLUE, { rows: rows(), clients: [client()] })
     if (list === undefined) throw new Error('Cannot find the list')

@@ -64,8 +64,11 @@ const slow = createRecent<true>({ entriesMax: SLOW_MAX })
  * arguments and answer. Throws `RpcRefusedError` if the endpoint does not override, `RevertError` as the lens does.
  */
 export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  const { runtime, ...asked } = call
-  return answered(await endpoint.call({ to: LENS_ADDRESS, code: runtime, ...asked }, signal))
+  return answered(await endpoint.call(requestOf(call), signal))
+}
+
+function requestOf({ runtime, ...asked }: LensCall): EthCall {
+  return { to: LENS_ADDRESS, code: runtime, ...asked }
 }
 
 /** Throws `RpcRefusedError` for the answer of an address without code: a lens always answers some bytes. */
@@ -169,8 +172,10 @@ async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
     for (const [index, waiting] of bundle.entries()) {
       const answer = answers[index]
       if (answer === undefined) void sendAlone(desk, waiting)
-      else if (answer.ok) waiting.resolve(answer.data)
-      else waiting.reject(new RevertError(answer.data))
+      else if (answer.ok) {
+        waiting.endpoint.heard?.(requestOf(waiting.call), answer.data)
+        waiting.resolve(answer.data)
+      } else waiting.reject(new RevertError(answer.data))
     }
   } catch (error) {
     if (error instanceof RpcRefusedError || error instanceof RevertError) {
