@@ -6,7 +6,8 @@
 -- * p_families: those that were evaluated.
 -- * p_organizations to p_since: each state that changes once. It must have its edition and p_numbers changes, and then
 --   gets the rest: p_values '' for none, p_since -1 for none. p_dues: what its messages cost.
--- * p_message_states to p_bodies: messages about changes, with the number of the state.
+-- * p_bodies to p_message_changes: messages about changes, with the number of the state. Bodies are JSON, one a line: as
+--   an array they would be escaped here and there.
 -- * p_told_states to p_told_names: changes that are told and may still be replaced. One with '' for its name is reverted;
 --   one that is known gets its new block.
 -- `failed` has the numbers of states to which nothing happened: others changed them, or credits do not pay for them. The
@@ -18,7 +19,7 @@ create or replace function trigger_commit(
   p_fork bigint, p_final bigint, p_families text[], p_now_ms bigint,
   p_organizations text[], p_ids text[], p_editions integer[], p_numbers bigint[], p_phases text[], p_held integer[],
   p_changes bigint[], p_values text[], p_since bigint[], p_dues integer[],
-  p_message_states integer[], p_message_changes bigint[], p_types text[], p_bodies text[],
+  p_bodies text, p_types text[], p_message_states integer[], p_message_changes bigint[],
   p_told_states integer[], p_told_changes bigint[], p_told_blocks bigint[], p_told_names text[]
 ) returns table (done boolean, failed integer[]) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
@@ -130,7 +131,7 @@ begin
     perform message_add(
       (select array_agg(p_organizations[m.no]) from unnest(p_message_states) m (no)),
       (select array_agg(p_ids[m.no]) from unnest(p_message_states) m (no)),
-      p_message_changes, p_types, p_bodies,
+      p_message_changes, p_types, string_to_array(p_bodies, E'\n'),
       (select array_agg(v_webhooks[m.no]) from unnest(p_message_states) m (no)));
   end if;
   return next;

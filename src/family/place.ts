@@ -13,13 +13,17 @@ export interface FamilyPlace<Deployment> {
   readonly block?: PinnedBlock
   /** @default {'caller'} */
   readonly priority?: 'background'
+  /** True if light questions may leave with those of other readings. */
+  readonly together?: true
 }
 
 /** What a place says about the reading itself. */
-export function readingOf({ block, priority }: FamilyPlace<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
+export function readingOf(place: FamilyPlace<unknown>): Pick<ReadOptions, 'past' | 'priority' | 'together'> {
+  const { block, priority, together } = place
   return {
     ...(block === undefined ? {} : { past: block }),
     ...(priority === undefined ? {} : { priority }),
+    ...(together === undefined ? {} : { together }),
   }
 }
 

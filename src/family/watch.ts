@@ -49,10 +49,10 @@ export interface Screen {
    * that may leave together with those of other families. The result foresees figures at this block.
    */
   share(memos: Iterable<unknown>, place: WatchPlace, signal: AbortSignal): Promise<FigureForesight>
-  /** What finds every log of a block that may change what one of these subjects holds. */
-  filters(subjects: readonly WatchSubject[], chainId: number): readonly LogFilter[]
-  /** Those of these subjects that the logs may have changed. */
-  touched(logs: readonly HistoryLog[], subjects: readonly WatchSubject[], chainId: number): readonly WatchSubject[]
+  /** What finds every log of a block that may change what a subject holds. */
+  filters(chainId: number): readonly LogFilter[]
+  /** Tells of a subject whether the logs may have changed it. */
+  touched(logs: readonly HistoryLog[], chainId: number): (subject: WatchSubject) => boolean
 }
 
 export interface FigureForesight {
@@ -81,7 +81,7 @@ export interface Watcher {
 
 /** Tells what happened to subjects from the logs of a block. */
 export interface WatchedEvents {
-  filters(subjects: readonly WatchSubject[], chainId: number): readonly LogFilter[]
+  filters(chainId: number): readonly LogFilter[]
   /**
    * What happened to these subjects, in the order of the logs, of which others may be among them. Now and then it reads
    * which contracts are the family's, so that nobody else's log is believed. Throws `UnavailableError`.

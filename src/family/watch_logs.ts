@@ -3,6 +3,10 @@ import { type LogRange, merged } from '../history/logs/check_logs.ts'
 import { createLogSource } from '../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../history/stream.ts'
 
+export type WatchedLogs = readonly HistoryLog[]
+/** A block by its hash, or several by their numbers. */
+export type WatchedRange = LogRange
+
 /** Time for the logs of a block, over all endpoints. */
 const BUDGET_MS = 10_000
 
@@ -12,9 +16,9 @@ const BUDGET_MS = 10_000
  */
 export async function readWatchedLogs(
   client: FinanceClient,
-  { filters, range }: { readonly filters: readonly LogFilter[]; readonly range: LogRange },
+  { filters, range }: { readonly filters: readonly LogFilter[]; readonly range: WatchedRange },
   signal: AbortSignal,
-): Promise<readonly HistoryLog[]> {
+): Promise<WatchedLogs> {
   // Without an address a filter would want all contracts: none is known yet.
   const asked = unionOf(filters.filter(({ addresses }) => addresses === null || addresses.length > 0))
   if (asked.length === 0) return []

@@ -52,10 +52,16 @@ export interface Rule {
   /** True if the figure is so far back that the trigger is armed again. */
   clears(value: FigureValue): boolean
   /**
-   * True if the trigger might change in this phase if the figure is this, give or take a hundredth; 1 is true, 0 false.
-   * It only chooses whom to read, so that floats will do. For NaN it is true.
+   * Where the figure changes nothing in this phase, even if it is a hundredth more or less; 1 is true, 0 false. It only
+   * chooses whom to read, so that floats will do.
    */
-  mayChange(phase: TriggerState['phase'], about: number): boolean
+  quiet(phase: TriggerState['phase']): Bounds
+}
+
+/** What is above one number and below the other, both of which may be infinite. */
+export interface Bounds {
+  readonly above: number
+  readonly below: number
 }
 
 /** Something that happened at a block. */
@@ -67,18 +73,20 @@ export interface NamedHappening {
 }
 
 const NEAR = 0.01
+const EVERYWHERE: Bounds = { above: Number.NEGATIVE_INFINITY, below: Number.POSITIVE_INFINITY }
 const ARMED: Standing = { phase: 'armed', heldBlocks: 0, since: null }
 
 /** The rule of a trigger. One that waits for events never holds. */
 export function ruleOf({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'clear' | 'forBlocks'>): Rule {
-  if ('event' in clause) return { forBlocks, holds: never, clears: never, mayChange: never }
+  if ('event' in clause) return { forBlocks, holds: never, clears: never, quiet: () => EVERYWHERE }
   if ('is' in clause) {
     const { is } = clause
+    const [no, yes] = [below(0.5), above(0.5)]
     return {
       forBlocks,
       holds: (value) => value === is,
       clears: (value) => value === !is,
-      mayChange: (phase, about) => (about === Number(is)) !== (phase === 'fired'),
+      quiet: (phase) => (is === (phase === 'fired') ? yes : no),
     }
   }
   const isBelow = 'below' in clause
@@ -86,19 +94,27 @@ export function ruleOf({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'c
   const clearsAt = clear ?? firesAt
   const [threshold, level] = [exactOf(firesAt), exactOf(clearsAt)]
   const sideOf = (value: FigureValue, of: Rational) => (isBelow ? compare(value, of) : -compare(value, of))
-  const [least, most] = [1 - NEAR, 1 + NEAR]
-  const nearFiring = Number(firesAt) * (isBelow ? most : least)
-  const nearClearing = Number(clearsAt) * (isBelow ? least : most)
+  const [back, on] = isBelow ? ([above, below] as const) : ([below, above] as const)
+  const armed = back(beyond(Number(firesAt), isBelow ? NEAR : -NEAR))
+  const fired = on(beyond(Number(clearsAt), isBelow ? -NEAR : NEAR))
   return {
     forBlocks,
     holds: (value) => sideOf(value, threshold) < 0,
     clears: (value) => sideOf(value, level) >= 0,
-    mayChange(phase, about) {
-      const isFired = phase === 'fired'
-      const bound = isFired ? nearClearing : nearFiring
-      return isBelow === isFired ? !(about < bound) : !(about > bound)
-    },
+    quiet: (phase) => (phase === 'fired' ? fired : armed),
   }
+}
+
+function above(bound: number): Bounds {
+  return { ...EVERYWHERE, above: bound }
+}
+
+function below(bound: number): Bounds {
+  return { ...EVERYWHERE, below: bound }
+}
+
+function beyond(level: number, share: number): number {
+  return level + share * Math.abs(level)
 }
 
 function never(): boolean {

@@ -74,3 +74,10 @@ function decimalOf(text: string) {
   const [whole = '', fraction = ''] = text.split('.')
   return { units: BigInt(whole + fraction), scale: fraction.length }
 }
+
+/** A block that was evaluated. The hash is empty on Solana, where slots are read that are never taken back. */
+export interface BlockMark {
+  readonly number: bigint
+  readonly hash: string
+  readonly timestampSec: bigint
+}

@@ -51,14 +51,14 @@ export function createScreened(options: {
   async function isNamed(place: WatchPlace): Promise<boolean[]> {
     const known = memos.flatMap((memo) => (memo === undefined || memo === 'gone' ? [] : [memo.memo]))
     const foresight = await screen?.share(known, place, patient)
-    const filters = screen?.filters(subjects, chainId) ?? []
+    const filters = screen?.filters(chainId) ?? []
     const logs = await logsOf(rpc, { filters, block: place.block, after: last })
     last = place.block.number
     const kept = logs.filter((log) => !dropsLog(log))
-    const touched = new Set(screen?.touched(kept, subjects, chainId))
+    const isTouched = screen?.touched(kept, chainId)
     return clauses.map(({ subject, figure, below }, index) => {
       const memo = memos[index]
-      if (memo === undefined || touched.has(subject)) return true
+      if (memo === undefined || isTouched?.(subject) === true) return true
       if (memo === 'gone') return false
       const estimate = foresight?.estimate(memo.memo, figure)
       if (estimate === undefined || isNear(estimate, below)) return true

@@ -140,9 +140,9 @@ export function meterWatcher(
       return { estimate: (memo) => levelOf(memo as bigint, price) }
     },
     filters,
-    touched(logs, subjects) {
+    touched(logs) {
       const keys = new Set(logs.map(({ topics: [key] }) => key))
-      return subjects.filter(({ account = '' }) => keys.has(keyOf(account)))
+      return ({ account = '' }) => keys.has(keyOf(account))
     },
   }
   return {

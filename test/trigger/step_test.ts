@@ -184,18 +184,52 @@ test('step compares before rounding, and at the very threshold', () => {
   ])
 })
 
-test('mayChange() is false only where a hundredth more or less changes nothing in this phase', () => {
-  const mayChange = (clause: Clause, clear: string | null) => {
+test('quiet() leaves out where a hundredth more or less changes something in this phase', () => {
+  const isLoud = (clause: Clause, clear: string | null) => {
     const rule = ruleOf({ clause, clear, forBlocks: 1 })
-    return (phase: 'armed' | 'fired', abouts: readonly number[]) => abouts.map((about) => rule.mayChange(phase, about))
+    return (phase: 'armed' | 'fired', abouts: readonly number[]) => {
+      const { above, below } = rule.quiet(phase)
+      return abouts.map((about) => !(about > above && about < below))
+    }
   }
-  const below = mayChange({ figure: 'f', below: '1.05' }, '1.071')
-  expect(below('armed', [-1, 0, 1.06, 1.0606, Infinity, Number.NaN])).toEqual([true, true, true, false, false, true])
-  expect(below('fired', [-1, 1.06, 1.0603, 2, Infinity, Number.NaN])).toEqual([false, false, true, true, true, true])
-  const above = mayChange({ figure: 'f', above: '3' }, '2.94')
-  expect(above('armed', [0, 2.96, 2.971, 9, Infinity, Number.NaN])).toEqual([false, false, true, true, true, true])
-  expect(above('fired', [-1, 2.96, 2.97, 9, Infinity, Number.NaN])).toEqual([true, true, false, false, false, true])
-  const out = mayChange({ figure: 'f', is: false }, null)
+  const below = isLoud({ figure: 'f', below: '1.05' }, '1.071')
+  expect(below('armed', [-1, 0, 1.06, 1.0606, Number.MAX_VALUE, Number.NaN])).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+    true,
+  ])
+  expect(below('fired', [-1, 1.06, 1.0603, 2, Number.MAX_VALUE, Number.NaN])).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+    true,
+  ])
+  const above = isLoud({ figure: 'f', above: '3' }, '2.94')
+  expect(above('armed', [0, 2.96, 2.971, 9, Number.MAX_VALUE, Number.NaN])).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+    true,
+  ])
+  expect(above('fired', [-1, 2.96, 2.97, 9, Number.MAX_VALUE, Number.NaN])).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    true,
+  ])
+  const owing = isLoud({ figure: 'f', below: '-100' }, '-98')
+  expect(owing('armed', [-101, -99.5, -98.9])).toEqual([true, true, false])
+  expect(owing('fired', [-101, -99.5, -98.9])).toEqual([false, false, true])
+  const out = isLoud({ figure: 'f', is: false }, null)
   expect([out('armed', [0, 1]), out('fired', [0, 1])]).toEqual([
     [true, false],
     [false, true],

@@ -1,3 +1,5 @@
+import type { Clock } from '../clock.ts'
+
 /** Long work in steps: it yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>
 
@@ -30,6 +32,30 @@ export function turn(): Promise<void> {
 function next(): void {
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(next)
+}
+
+/** Lets the event loop turn between the steps of a pass whenever they have worked for some time. */
+export interface Breaks {
+  /** True if it is time for one. */
+  isDue(): boolean
+  take(): Promise<void>
+}
+
+/** How long steps work between two breaks, and how many of them pass before it is looked again. */
+const WORK_MS = 1
+const STEPS = 8
+
+/** The breaks of a pass that begins now. Each step should take a tenth of a millisecond at most. */
+export function createBreaks({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Breaks {
+  let beganMs = monotonicMs()
+  let steps = 0
+  return {
+    isDue: () => ++steps % STEPS === 0 && monotonicMs() - beganMs >= WORK_MS,
+    async take() {
+      await turn()
+      beganMs = monotonicMs()
+    },
+  }
 }
 
 /** What `work` makes of each item, in their order, so many in a turn; at once if they are fewer. */

@@ -2,8 +2,9 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import type { Cited } from '../../chain/receipt/citing.ts'
 import type { Confirmed, Happening } from '../../family/watch.ts'
 import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
+import { aboutOf, mayChange } from './choose.ts'
 import type { ToldBlock } from './tell.ts'
-import type { Entry } from './watchlist.ts'
+import type { Entry, WatchedSubject } from './watchlist.ts'
 
 /** A subject as it was confirmed, and what that was read from. */
 export interface ConfirmedRead {
@@ -18,25 +19,43 @@ export type Apply = (
   of: { readonly block: ToldBlock; readonly cited: () => readonly Cited[] },
 ) => void
 
-/** Steps a trigger by what was confirmed. */
-export function stepFigure(
-  entry: Entry,
-  of: {
-    readonly found: ConfirmedRead
-    readonly previous: Confirmed | 'gone' | undefined
-    readonly block: PinnedBlock
-    readonly apply: Apply
-  },
-): void {
+/** A subject as it is confirmed now, and as it was before. */
+interface SubjectStep {
+  readonly found: ConfirmedRead
+  readonly previous: Confirmed | 'gone' | undefined
+  readonly block: PinnedBlock
+  readonly apply: Apply
+}
+
+/** Steps the triggers of a subject by what was confirmed, but for those that it cannot change. */
+export function stepRead({ entries }: WatchedSubject, of: SubjectStep): void {
+  const { confirmed } = of.found
+  // Many triggers of a subject watch the same figure.
+  let figure: string | undefined
+  let about = Number.NaN
+  for (const entry of entries) {
+    const { clause } = entry.trigger
+    if ('event' in clause) continue
+    if (clause.figure !== figure) {
+      figure = clause.figure
+      about = confirmed === 'gone' ? Number.NaN : aboutOf(confirmed.value(figure))
+    }
+    if (mayChange(entry, about)) stepFigure(entry, of)
+  }
+}
+
+function stepFigure(entry: Entry, of: SubjectStep): void {
   const { found, previous, block, apply } = of
   const { clause } = entry.trigger
   if ('event' in clause) return
   const { confirmed, cited } = found
   const value = confirmed === 'gone' ? undefined : confirmed.value(clause.figure)
   const stepped = step(entry.rule, entry.life, { block: block.number, value, text: textOf(confirmed, clause.figure) })
-  // As it was at the block before, which says more than what was told last.
-  const before = previous === undefined ? null : textOf(previous, clause.figure)
-  const news = stepped.news.map((each) => ({ ...each, previous: before ?? each.previous }))
+  const news = stepped.news.map((each) => {
+    // As it was confirmed before, which says more than what was told last.
+    const before = previous === undefined ? null : textOf(previous, clause.figure)
+    return { ...each, previous: before ?? each.previous }
+  })
   apply(entry, { life: stepped.life, news }, { block, cited })
 }
 

@@ -1,51 +1,74 @@
 import type { FigureForesight, FigureValue } from '../../family/watch.ts'
-import type { WatchedSubject } from './watchlist.ts'
+import type { Bounds } from '../step.ts'
+import { type Entry, SWEEP_BLOCKS, type Waits, type WatchedSubject } from './watchlist.ts'
 
-/** Blocks after which a subject is confirmed whatever a screen says, spread between the two. */
-const SWEEP_MIN = 200
-const SWEEP_MAX = 300
-
-/** True if a subject must be confirmed at a block. Without a foresight everybody must. */
-export function isDue(
-  subject: WatchedSubject,
-  { foresight, block }: { readonly foresight: FigureForesight | undefined; readonly block: bigint },
-): boolean {
-  const { confirmed, confirmedAt, phase } = subject
-  if (!waitsForFigures(subject)) return false
-  if (subject.isDue || confirmed === undefined || foresight === undefined) return true
-  if (block - confirmedAt >= BigInt(SWEEP_MIN + (phase % (SWEEP_MAX - SWEEP_MIN)))) return true
-  // What does not exist can only begin to by an event.
-  if (confirmed === 'gone') return false
-  return mayChange(subject, foresight, confirmed.memo)
+/** What the triggers of a subject wait for. */
+export function waitsOf(subject: WatchedSubject): Waits {
+  subject.waits ??= findWaits(subject.entries)
+  return subject.waits
 }
 
-function waitsForFigures({ entries }: WatchedSubject): boolean {
-  for (const { trigger } of entries) if ('figure' in trigger.clause) return true
-  return false
-}
-
-/** True if a foreseen figure, which may be a little off, is where something changes or near it. */
-function mayChange({ entries }: WatchedSubject, foresight: FigureForesight, memo: unknown): boolean {
-  // Many triggers of a subject watch the same figure.
-  let figure: string | undefined
-  let about: number | undefined
+function findWaits(entries: Iterable<Entry>): Waits {
+  const figures = new Map<string, Bounds>()
+  let hasEvents = false
+  let isOpen = false
   for (const { trigger, rule, life } of entries) {
     const { clause } = trigger
-    if (!('figure' in clause)) continue
-    const { state, unsure } = life
-    if (state.phase === 'pending' || unsure.length > 0) return true
-    if (clause.figure !== figure) {
-      figure = clause.figure
-      about = aboutOf(foresight.estimate(memo, figure))
+    if ('event' in clause) {
+      hasEvents = true
+      continue
     }
-    if (about === undefined || rule.mayChange(state.phase, about)) return true
+    isOpen ||= isUnsettled(life)
+    const own = rule.quiet(life.state.phase)
+    const known = figures.get(clause.figure)
+    figures.set(clause.figure, known === undefined ? own : both(known, own))
   }
-  return false
+  return { figures: [...figures].map(([figure, bounds]) => ({ figure, ...bounds })), hasEvents, isOpen }
 }
 
-/** About what a figure is; 1 for true, 0 for false. */
-function aboutOf(value: FigureValue): number | undefined {
-  if (value === 'MAX') return Number.POSITIVE_INFINITY
+function isUnsettled({ state, unsure }: Entry['life']): boolean {
+  return state.phase === 'pending' || unsure.length > 0
+}
+
+function both(one: Bounds, other: Bounds): Bounds {
+  return { above: Math.max(one.above, other.above), below: Math.min(one.below, other.below) }
+}
+
+/** True if a subject must be confirmed at a block, whatever can be foreseen. */
+export function isDueAnyway(subject: WatchedSubject, block: bigint): boolean {
+  const { confirmed, confirmedAt, phase } = subject
+  const { figures, isOpen } = waitsOf(subject)
+  if (figures.length === 0) return false
+  if (isOpen || subject.isDue || confirmed === undefined) return true
+  const turnAt = (number: bigint) => Math.floor((Number(number) + phase) / SWEEP_BLOCKS)
+  return turnAt(block) > turnAt(confirmedAt)
+}
+
+/** True if a subject must be confirmed, by what is foreseen of it. */
+export function isDueBy(subject: WatchedSubject, foresight: FigureForesight): boolean {
+  const { confirmed } = subject
+  const { figures } = waitsOf(subject)
+  if (figures.length === 0) return false
+  if (subject.isDue || confirmed === undefined) return true
+  // What does not exist can only begin to by an event.
+  if (confirmed === 'gone') return false
+  const isQuiet = (each: (typeof figures)[number]) =>
+    isWithin(aboutOf(foresight.estimate(confirmed.memo, each.figure)), each)
+  return !figures.every(isQuiet)
+}
+
+/** True if a figure that was confirmed may change a trigger: all others need no exact look. */
+export function mayChange({ rule, life }: Entry, about: number): boolean {
+  return isUnsettled(life) || !isWithin(about, rule.quiet(life.state.phase))
+}
+
+/** About what a figure is; 1 for true, 0 for false, NaN if nobody knows. `MAX` is above everything but no bound. */
+export function aboutOf(value: FigureValue): number {
+  if (value === 'MAX') return Number.MAX_VALUE
   if (typeof value === 'object') return Number(value.numerator) / Number(value.denominator)
-  return value === undefined ? undefined : Number(value)
+  return value === undefined ? Number.NaN : Number(value)
+}
+
+function isWithin(about: number, { above, below }: Bounds): boolean {
+  return about > above && about < below
 }

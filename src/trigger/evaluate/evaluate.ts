@@ -1,16 +1,18 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
+import type { Cited } from '../../chain/receipt/citing.ts'
 import type { FigureForesight, Watcher, WatchPlace } from '../../family/watch.ts'
-import { readWatchedLogs } from '../../family/watch_logs.ts'
-import { inPieces } from '../../lib/async/pieces.ts'
-import type { MessageBody } from '../message.ts'
+import { readWatchedLogs, type WatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
+import { createBreaks } from '../../lib/async/turns.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { type News, rewind } from '../step.ts'
-import { type Apply, type ConfirmedRead, stepFigure, stepHappenings, toldOf } from './apply.ts'
-import { isDue } from './choose.ts'
-import { readHappenings, waitsForEvents } from './happenings.ts'
-import type { BlockMark, TriggerChange } from './line.ts'
+import type { BlockMark } from '../trigger.ts'
+import { type Apply, stepHappenings, stepRead, toldOf } from './apply.ts'
+import { isDueAnyway, isDueBy, waitsOf } from './choose.ts'
+import { confirm, type Reading } from './confirm.ts'
+import { readHappenings } from './happenings.ts'
+import type { TriggerChange } from './line.ts'
 import { type Telling, type ToldBlock, tellChange } from './tell.ts'
-import type { Entry, WatchedSubject, Watchlist } from './watchlist.ts'
+import { type Entry, setLife, type WatchedSubject, type Watchlist } from './watchlist.ts'
 
 /** What evaluating a block needs. */
 export interface Evaluating {
@@ -18,6 +20,7 @@ export interface Evaluating {
   readonly list: Watchlist
   readonly watchers: ReadonlyMap<string, Watcher>
   readonly telling: Telling
+  readonly clock: Pick<Clock, 'monotonicMs'>
   readonly nowMs: number
 }
 
@@ -40,23 +43,41 @@ export interface Evaluation {
   readonly failures: ReadonlyMap<string, unknown>
 }
 
-/** Subjects of one reading, and readings at the same time. */
-const PIECES = { size: 500, running: 4 } as const
-const PIECES_FAILED_MAX = 4
 /** A longer gap is not looked through for logs: everybody is confirmed after it. */
 const GAP_MAX = 1_000n
 
+/** The subjects of a family, and what of them is known before anything is read. */
+interface Family {
+  readonly name: string
+  readonly watcher: Watcher
+  readonly subjects: readonly WatchedSubject[]
+  /** Those to be confirmed whatever can be foreseen. */
+  readonly due: readonly WatchedSubject[]
+  /** Those to which something may happen that is waited for. */
+  readonly waiting: readonly WatchedSubject[]
+  /** What was confirmed of the others, each once. */
+  readonly memos: ReadonlySet<unknown>
+}
+
+/** What is read of a block before anybody is screened. */
+interface BlockRead {
+  readonly logs: WatchedLogs
+  /** By family; undefined if there is no screen, or it failed. */
+  readonly foresights: readonly (FigureForesight | undefined)[]
+  /** By family, of those that were due. */
+  readonly readings: readonly Reading[]
+}
+
 /**
- * Evaluates the triggers of a line at a block, in memory. Throws as `ChainClient.read` if its logs cannot be read; all
- * triggers are then as they were.
+ * Evaluates the triggers of a line at a block, in memory, and lets callers go first. Throws as `ChainClient.read` if its
+ * logs cannot be read; all triggers are then as they were.
  */
 export async function evaluateBlock(
   evaluating: Evaluating,
   of: BlockToEvaluate,
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { list, nowMs } = evaluating
-  for (const { expiresAtMs, trigger } of [...list.entries()]) if (expiresAtMs <= nowMs) list.drop(trigger)
+  evaluating.list.dropExpired(evaluating.nowMs)
   const moved = new Set<Entry>()
   try {
     return await evaluateAll(evaluating, { ...of, moved }, signal)
@@ -68,108 +89,96 @@ export async function evaluateBlock(
 
 /** Makes a trigger what the database has; it is evaluated again. */
 export function undo(entry: Entry): void {
-  entry.life = entry.stored
+  setLife(entry, entry.stored)
   entry.subject.isDue = true
 }
 
 async function evaluateAll(
   evaluating: Evaluating,
-  { block, before, fork, moved }: BlockToEvaluate & { readonly moved: Set<Entry> },
+  { moved, ...of }: BlockToEvaluate & { readonly moved: Set<Entry> },
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { list, watchers, client, nowMs } = evaluating
+  const { list, client, clock, telling, nowMs } = evaluating
+  const { block, before, fork } = of
   if (fork !== null) goBack(list, fork, moved)
-  const place = { client, block }
-  const families = list.families.flatMap((name) => {
-    const watcher = watchers.get(name)
-    return watcher === undefined ? [] : [{ name, watcher, subjects: list.subjectsOf(name) }]
-  })
-  const failures = new Map<string, unknown>()
-
-  const sharing = families.map(async ({ name, watcher, subjects }): Promise<FigureForesight | undefined> => {
-    try {
-      return await watcher.screen?.share(memosOf(subjects), place, signal)
-    } catch (error) {
-      failures.set(name, error)
-      return undefined
-    }
-  })
-  // What names a family's contracts may first be read with what its subjects share.
-  if (before === null || families.some(({ subjects }) => subjects.some(({ confirmed }) => confirmed === undefined))) {
-    await Promise.all(sharing)
-  }
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
   const isLong = block.number - first >= GAP_MAX
-  const filters = families.flatMap(({ watcher: { screen, events }, subjects }) => {
-    const watched = subjects.map(({ subject }) => subject)
-    const waits = subjects.some(waitsForEvents)
-    return [
-      ...(screen?.filters(watched, client.chain.id) ?? []),
-      ...(waits ? (events?.filters(watched, client.chain.id) ?? []) : []),
-    ]
-  })
-  const number = Number(block.number)
-  const range =
-    first === block.number || isLong ? { blockHash: block.hash, number } : { fromBlock: Number(first), toBlock: number }
-  const logs = await readWatchedLogs(client, { filters, range }, signal)
-  const foresights = await Promise.all(sharing)
+  const families = await openFamilies(evaluating, { block, isLong })
+  const failures = new Map<string, unknown>()
+  const range = rangeOf(block, isLong ? block.number : first)
+  const isFirst = before === null
+  const { logs, foresights, readings } = await readBlock(
+    evaluating,
+    { block, range, isFirst, families, failures },
+    signal,
+  )
   signal.throwIfAborted()
-
+  const breaks = createBreaks(clock)
   let screened = 0
   let confirmed = 0
   const told = new Map<Entry, { readonly news: News; readonly block: ToldBlock; readonly cited: readonly Cited[] }[]>()
 
   const apply: Apply = (entry, { life, news }, of) => {
-    if (life !== entry.life) moved.add(entry)
-    entry.life = life
+    if (life !== entry.life) {
+      moved.add(entry)
+      setLife(entry, life)
+    }
     if (news.length === 0) return
     const cited = of.cited()
     told.set(entry, [...(told.get(entry) ?? []), ...news.map((each) => ({ news: each, block: of.block, cited }))])
   }
 
-  const ended = await Promise.allSettled(
-    families.map(async ({ name, watcher, subjects }, index) => {
-      const bySubject = new Map(subjects.map((each) => [each.subject, each]))
-      const touched = watcher.screen?.touched(logs, [...bySubject.keys()], client.chain.id) ?? []
-      for (const subject of touched) markDue(bySubject.get(subject))
-      if (isLong) for (const subject of subjects) subject.isDue = true
-      // What happens is told of each block once: without it the block is not evaluated.
-      const happenings = await readHappenings(watcher, { subjects, logs, place }, signal)
-      for (const subject of subjects) {
-        for (const entry of subject.entries) {
-          if (!('event' in entry.trigger.clause)) continue
-          stepHappenings(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
-        }
+  const take = async (name: string, { subjects, read, errors }: Reading) => {
+    if (errors.length > 0) failures.set(name, errors[0])
+    for (const [at, subject] of subjects.entries()) {
+      if (breaks.isDue()) await breaks.take()
+      const found = read[at]
+      subject.isDue = found === undefined
+      if (found === undefined) continue
+      confirmed++
+      const previous = subject.confirmed
+      subject.confirmed = found.confirmed
+      subject.confirmedAt = block.number
+      stepRead(subject, { found, previous, block, apply })
+    }
+  }
+
+  const evaluateFamily = async ({ name, watcher, subjects, waiting, due: early }: Family, index: number) => {
+    // What happens is told of each block once: without it the block is not evaluated.
+    const happenings = await readHappenings(watcher, { waiting, logs, place: { client, block } }, signal)
+    for (const subject of waiting) {
+      for (const entry of subject.entries) {
+        if (!('event' in entry.trigger.clause)) continue
+        stepHappenings(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
       }
-      if (failures.has(name)) return
-      const foresight = foresights[index]
-      const due = subjects.filter((subject) => isDue(subject, { foresight, block: block.number }))
-      screened += subjects.length - due.length
-      const { read, errors } = await confirm(watcher, { due, client, block }, signal)
-      if (errors.length > 0) failures.set(name, errors[0])
-      for (const [at, subject] of due.entries()) {
-        const found = read[at]
-        subject.isDue = found === undefined
-        if (found === undefined) continue
-        confirmed++
-        const previous = subject.confirmed
-        subject.confirmed = found.confirmed
-        subject.confirmedAt = block.number
-        for (const entry of subject.entries) stepFigure(entry, { found, previous, block, apply })
-      }
-    }),
-  )
+    }
+    const reading = readings[index]
+    if (reading !== undefined) await take(name, reading)
+    const [isRead, foresight] = [new Set(early), foresights[index]]
+    const isTouched = watcher.screen?.touched(logs, client.chain.id)
+    const due: WatchedSubject[] = []
+    for (const subject of subjects) {
+      if (breaks.isDue()) await breaks.take()
+      if (isRead.has(subject)) continue
+      // Even if nothing can be foreseen now: it is then confirmed next time.
+      if (isTouched?.(subject.subject) === true) subject.isDue = true
+      if (foresight !== undefined && isDueBy(subject, foresight)) due.push(subject)
+    }
+    if (foresight !== undefined) screened += subjects.length - early.length - due.length
+    await take(name, await confirm(watcher, { subjects: due, client, block }, signal))
+  }
+
+  const ended = await Promise.allSettled(families.map(evaluateFamily))
   for (const each of ended) if (each.status === 'rejected') throw each.reason
   signal.throwIfAborted()
 
-  const changes = [...moved].map((entry) => {
+  const changes: (TriggerChange & { readonly entry: Entry })[] = []
+  for (const entry of moved) {
+    if (breaks.isDue()) await breaks.take()
     const { trigger, stored, life } = entry
-    const messages = (told.get(entry) ?? []).map(({ news, block, cited }): { change: number; body: MessageBody } => ({
-      change: news.change,
-      body: tellChange(evaluating.telling, { trigger, news, block, cited, nowMs }),
-    }))
-    return { entry, trigger, before: stored.state, after: life.state, messages, ...toldOf(stored, life) }
-  })
+    const messages = (told.get(entry) ?? []).map((each) => tellChange(telling, { trigger, nowMs, ...each }))
+    changes.push({ entry, trigger, before: stored.state, after: life.state, messages, ...toldOf(stored, life) })
+  }
   return {
     changes,
     families: families.flatMap(({ name }) => (failures.has(name) ? [] : [name])),
@@ -177,6 +186,76 @@ async function evaluateAll(
     confirmed,
     failures,
   }
+}
+
+/** Of one block by its hash, for which no other one can be mistaken. */
+function rangeOf({ number, hash }: PinnedBlock, first: bigint): WatchedRange {
+  return first === number
+    ? { blockHash: hash, number: Number(number) }
+    : { fromBlock: Number(first), toBlock: Number(number) }
+}
+
+/** Whatever needs no foresight leaves with what all share, so that light questions share requests. */
+async function readBlock(
+  { client }: Pick<Evaluating, 'client'>,
+  of: {
+    readonly block: PinnedBlock
+    readonly range: WatchedRange
+    readonly isFirst: boolean
+    readonly families: readonly Family[]
+    /** Gets those of the screens. */
+    readonly failures: Map<string, unknown>
+  },
+  signal: AbortSignal,
+): Promise<BlockRead> {
+  const { block, range, isFirst, families, failures } = of
+  const sharing = families.map(async ({ name, watcher: { screen }, memos }) => {
+    try {
+      return await screen?.share(memos, { client, block }, signal)
+    } catch (error) {
+      failures.set(name, error)
+      return undefined
+    }
+  })
+  const confirming = families.map(({ watcher, due }) => confirm(watcher, { subjects: due, client, block }, signal))
+  const readLogs = async () => {
+    // What names a family's contracts may first be read with what its subjects share.
+    const isNew = families.some(({ subjects }) => subjects.some(({ confirmed }) => confirmed === undefined))
+    if (isFirst || isNew) await Promise.all(sharing)
+    const filters = families.flatMap(({ watcher: { screen, events }, waiting }) => [
+      ...(screen?.filters(client.chain.id) ?? []),
+      ...(waiting.length === 0 ? [] : (events?.filters(client.chain.id) ?? [])),
+    ])
+    return await readWatchedLogs(client, { filters, range }, signal)
+  }
+  const [logs, foresights, readings] = await Promise.all([readLogs(), Promise.all(sharing), Promise.all(confirming)])
+  return { logs, foresights, readings }
+}
+
+/** Looks once through all subjects. */
+async function openFamilies(
+  { list, watchers, clock }: Evaluating,
+  { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
+): Promise<readonly Family[]> {
+  const families: Family[] = []
+  const breaks = createBreaks(clock)
+  for (const name of list.families) {
+    const watcher = watchers.get(name)
+    if (watcher === undefined) continue
+    const [due, waiting, memos] = [[] as WatchedSubject[], [] as WatchedSubject[], new Set<unknown>()]
+    const subjects = list.subjectsOf(name)
+    for (const subject of subjects) {
+      if (breaks.isDue()) await breaks.take()
+      const { confirmed } = subject
+      // Without a screen nothing can be foreseen.
+      if (isLong || watcher.screen === undefined) subject.isDue = true
+      if (waitsOf(subject).hasEvents) waiting.push(subject)
+      if (isDueAnyway(subject, block.number)) due.push(subject)
+      if (confirmed !== undefined && confirmed !== 'gone') memos.add(confirmed.memo)
+    }
+    families.push({ name, watcher, subjects, due, waiting, memos })
+  }
+  return families
 }
 
 /** Takes every trigger back to before the first block that was replaced. */
@@ -188,56 +267,8 @@ function goBack(list: Watchlist, fork: bigint, moved: Set<Entry>): void {
     const { told, trail, state } = life
     const last = [told.at(-1)?.block ?? -1n, trail.at(-1)?.block ?? -1n]
     if (last.every((block) => block < fork) && state.phase !== 'pending') continue
-    entry.life = rewind(rule, life, fork)
+    setLife(entry, rewind(rule, life, fork))
     subject.isDue = true
     moved.add(entry)
-  }
-}
-
-function markDue(subject: WatchedSubject | undefined): void {
-  if (subject !== undefined) subject.isDue = true
-}
-
-function* memosOf(subjects: readonly WatchedSubject[]): Iterable<unknown> {
-  for (const { confirmed } of subjects) {
-    if (confirmed !== undefined && confirmed !== 'gone') yield confirmed.memo
-  }
-}
-
-/**
- * Reads subjects in pieces; each piece knows what it was read from. Those of a piece that fails are undefined, and
- * those of all pieces that are left once several did: it is then the endpoints that fail.
- */
-async function confirm(
-  watcher: Watcher,
-  {
-    due,
-    client,
-    block,
-  }: { readonly due: readonly WatchedSubject[]; readonly client: WatchPlace['client']; readonly block: PinnedBlock },
-  signal: AbortSignal,
-): Promise<{ readonly read: readonly (ConfirmedRead | undefined)[]; readonly errors: readonly unknown[] }> {
-  const errors: unknown[] = []
-  const read = await inPieces(due, PIECES, readPiece, signal)
-  return { read, errors }
-
-  async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal) {
-    const unread = piece.map(() => undefined)
-    if (errors.length >= PIECES_FAILED_MAX) return unread
-    const citing = createCitingClient(client)
-    const subjects = piece.map(({ subject }) => subject)
-    try {
-      const found = await watcher.confirm(subjects, { client: citing.client, block }, within)
-      let cited: readonly Cited[] | undefined
-      const citedOnce = () => {
-        cited ??= citing.cited()
-        return cited
-      }
-      return found.map((confirmed): ConfirmedRead => ({ confirmed, cited: citedOnce }))
-    } catch (error) {
-      within.throwIfAborted()
-      errors.push(error)
-      return unread
-    }
   }
 }

@@ -1,7 +1,7 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { Happening, Watcher, WatchPlace } from '../../family/watch.ts'
-import type { readWatchedLogs } from '../../family/watch_logs.ts'
+import type { WatchedLogs } from '../../family/watch_logs.ts'
 import { inPieces } from '../../lib/async/pieces.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { WatchedSubject } from './watchlist.ts'
@@ -13,27 +13,25 @@ export interface Happenings {
   timeOf(blockNumber: number): bigint
 }
 
-type WatchedLogs = Awaited<ReturnType<typeof readWatchedLogs>>
-
 /** Headers of one reading, and readings at the same time. */
 const PIECES = { size: 16, running: 4 } as const
 const BUDGET_MS = 5_000
 
-/** Tells what the logs of a block, or of a gap before it, say. Throws as `ChainClient.read`. */
+/** Tells what the logs of a block, or of a gap before it, say of those who wait for it. Throws as `ChainClient.read`. */
 export async function readHappenings(
   { events }: Watcher,
   {
-    subjects,
+    waiting,
     logs,
     place,
-  }: { readonly subjects: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchPlace },
+  }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchPlace },
   signal: AbortSignal,
 ): Promise<Happenings> {
-  const waiting = new Map(subjects.filter(waitsForEvents).map((each) => [each.subject, each]))
+  const waiters = new Map(waiting.map((each) => [each.subject, each]))
   const found = new Map<WatchedSubject, Happening[]>()
-  if (events !== undefined && waiting.size > 0) {
-    for (const happening of await events.happenings(logs, [...waiting.keys()], place, signal)) {
-      const subject = waiting.get(happening.subject)
+  if (events !== undefined && waiters.size > 0) {
+    for (const happening of await events.happenings(logs, [...waiters.keys()], place, signal)) {
+      const subject = waiters.get(happening.subject)
       if (subject === undefined) continue
       const list = found.get(subject)
       if (list === undefined) found.set(subject, [happening])
@@ -45,12 +43,6 @@ export async function readHappenings(
     of: (subject) => found.get(subject) ?? [],
     timeOf: (number) => times.get(number) ?? place.block.timestampSec,
   }
-}
-
-/** True if a trigger waits for something that happens to the subject. */
-export function waitsForEvents({ entries }: WatchedSubject): boolean {
-  for (const { trigger } of entries) if ('event' in trigger.clause) return true
-  return false
 }
 
 /** Times of blocks by number: as their logs say, else as their headers do. */

@@ -1,8 +1,8 @@
 import { triggerBlind, triggerCommit, triggerHour, triggerTake } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import type { MessageBody } from '../message.ts'
 import type { ToldChange } from '../step.ts'
-import type { HeadName, Trigger, TriggerState } from '../trigger.ts'
+import type { BlockMark, HeadName, Trigger, TriggerState } from '../trigger.ts'
+import type { ChangeMessage } from './tell.ts'
 
 /** What one loop evaluates: the triggers of a chain with the same finality, or a shard of them. */
 export interface Line {
@@ -14,13 +14,6 @@ export interface Line {
   readonly blindAfterSec: number
   /** How long a process has the line without committing anything. */
   readonly leaseSec: number
-}
-
-/** A block that was evaluated. The hash is empty on Solana, where slots are read that are never taken back. */
-export interface BlockMark {
-  readonly number: bigint
-  readonly hash: string
-  readonly timestampSec: bigint
 }
 
 /** A line of which this process is the only one that commits, as long as the epoch is the same. */
@@ -35,7 +28,7 @@ export interface TriggerChange {
   readonly trigger: Trigger
   readonly before: TriggerState
   readonly after: TriggerState
-  readonly messages: readonly { readonly change: number; readonly body: MessageBody }[]
+  readonly messages: readonly ChangeMessage[]
   /** What was told of it now, or is known at another block. */
   readonly told: readonly ToldChange[]
   /** Changes that were reverted. */
@@ -113,13 +106,11 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
       changes: changes.map(({ after }) => after.changes),
       values: changes.map(({ after }) => after.value ?? ''),
       since: changes.map(({ after }) => String(after.since ?? -1n)),
-      dues: changes.map(
-        (each) => MESSAGE_CREDITS * each.messages.filter(({ body }) => CHARGED.includes(body.type)).length,
-      ),
+      dues: changes.map((each) => MESSAGE_CREDITS * each.messages.filter(({ type }) => CHARGED.includes(type)).length),
       messageStates: messages.map(({ no }) => no),
       messageChanges: messages.map(({ change }) => change),
-      types: messages.map(({ body }) => body.type),
-      bodies: messages.map(({ body }) => JSON.stringify(body)),
+      types: messages.map(({ type }) => type),
+      bodies: messages.map(({ body }) => body).join('\n'),
       toldStates: told.map(({ no }) => no),
       toldChanges: told.map(({ change }) => change),
       toldBlocks: told.map(({ block }) => String(block)),

@@ -1,8 +1,8 @@
 import type { Watcher, WatchPlace } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
 import { evaluateBlock } from './evaluate.ts'
-import { readNextBlocks } from './heads.ts'
-import { createPace } from './pace.ts'
+import { readNextBlocks } from './head/heads.ts'
+import { createPace } from './head/pace.ts'
 import { AWAIT_MS, createTenant, type HeldLine, type TenantOptions } from './tenant.ts'
 import { listKnownBlocks } from './watchlist.ts'
 
@@ -44,7 +44,7 @@ export function lineJob(options: LoopOptions): Job {
     const { list, known } = mine
     const { block, fork } = of
     const nowMs = clock.now()
-    const evaluation = await evaluateBlock({ client, list, watchers, telling, nowMs }, of, signal)
+    const evaluation = await evaluateBlock({ client, list, watchers, telling, clock, nowMs }, of, signal)
     for (const [family, error] of evaluation.failures) {
       recorder.failed(line, family)
       log.debug({ msg: 'Could not evaluate triggers', chainId: line.chainId, family, reason: String(error) })

@@ -1,9 +1,9 @@
 import type { AccountWatcher } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
-import { type News, step } from '../step.ts'
+import { step } from '../step.ts'
 import { type Telling, type ToldBlock, tellChange } from './tell.ts'
 import { AWAIT_MS, createTenant, type HeldLine, type TenantOptions } from './tenant.ts'
-import type { Entry, WatchedSubject } from './watchlist.ts'
+import { type Entry, setLife, type WatchedSubject } from './watchlist.ts'
 
 /** What evaluates the triggers of Solana. */
 export interface SlotLoopOptions extends TenantOptions {
@@ -71,9 +71,7 @@ export function slotsJob(options: SlotLoopOptions): Job {
       if (mine === undefined) return AWAIT_MS
       try {
         await mine.list.refresh(clock.now(), mine.tenure.at?.number ?? -1n)
-        for (const entry of [...mine.list.entries()]) {
-          if (entry.expiresAtMs <= clock.now()) mine.list.drop(entry.trigger)
-        }
+        mine.list.dropExpired(clock.now())
         for (const family of mine.list.families) if (!(await readTurn(mine, family, signal))) return 0
         return READ_EVERY_MS
       } catch (error) {
@@ -103,10 +101,7 @@ function changeOf(
     text: text === null ? null : String(text),
   })
   if (life === entry.life) return []
-  entry.life = { ...life, told: [], trail: [] }
-  const messages = news.map((each: News) => ({
-    change: each.change,
-    body: tellChange(telling, { trigger, news: each, block, cited: [], nowMs }),
-  }))
+  setLife(entry, { ...life, told: [], trail: [] })
+  const messages = news.map((each) => tellChange(telling, { trigger, news: each, block, cited: [], nowMs }))
   return [{ entry, trigger, before: stored.state, after: life.state, messages, told: [], reverted: [] }]
 }

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type Cited, presentCited } from '../../chain/receipt/citing.ts'
-import type { MessageBody } from '../message.ts'
+import type { MessageBody, MessageType } from '../message.ts'
 import type { News } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
 import type { Line } from './line.ts'
@@ -21,6 +21,14 @@ export interface ToldBlock extends Pick<PinnedBlock, 'number' | 'timestampSec'> 
   readonly hash: Hex | null
 }
 
+/** A message about a change, as it is posted. */
+export interface ChangeMessage {
+  readonly change: number
+  readonly type: MessageType
+  /** JSON, without a line break. */
+  readonly body: string
+}
+
 /** The message about a change. */
 export function tellChange(
   { line, answerPath, publicUrl }: Telling,
@@ -31,11 +39,11 @@ export function tellChange(
     readonly cited: readonly Cited[]
     readonly nowMs: number
   },
-): MessageBody {
+): ChangeMessage {
   const { trigger, news, block, cited, nowMs } = of
   const { clause, name, family, subject } = trigger
   const shown = (value: string | null) => ('is' in clause && value !== null ? value === 'true' : value)
-  return {
+  const body: MessageBody = {
     type: `trigger.${news.kind}`,
     timestamp: new Date(nowMs).toISOString(),
     text: sentenceOf(line, { trigger, news, block }),
@@ -59,6 +67,7 @@ export function tellChange(
       answer_url: publicUrl + answerPath(trigger, block.number),
     },
   }
+  return { change: news.change, type: body.type, body: JSON.stringify(body) }
 }
 
 function sentenceOf(

@@ -6,7 +6,7 @@ import { type Evaluation, undo } from './evaluate.ts'
 import { type BlockCommit, commitBlock, type Line, type Tenure, takeLine, tellBlind } from './line.ts'
 import type { LineRecorder } from './metrics.ts'
 import type { Telling } from './tell.ts'
-import { createWatchlist, type Watchlist } from './watchlist.ts'
+import { createWatchlist, setLife, type Watchlist } from './watchlist.ts'
 
 /** What a loop over a line works with, whatever the chain. */
 export interface TenantOptions {
@@ -68,7 +68,7 @@ export function createTenant<Known>(options: TenantOptions, begin: () => Promise
       if (held === undefined || !isSame(held.tenure, tenure)) {
         // Nobody may have evaluated for long.
         if ((await tellBlind(db, line, tenure)) > 0) told()
-        held = { tenure, list: createWatchlist(db, line), known: await begin() }
+        held = { tenure, list: createWatchlist({ db, clock }, line), known: await begin() }
       }
       prolongedMs = nowMs
       return held
@@ -101,7 +101,7 @@ export function createTenant<Known>(options: TenantOptions, begin: () => Promise
       for (const { entry, trigger } of changes) {
         if (left.has(trigger)) list.drop(trigger)
         else {
-          entry.life = settled(entry.life, final)
+          setLife(entry, settled(entry.life, final))
           entry.stored = entry.life
         }
       }

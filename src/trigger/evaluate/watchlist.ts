@@ -5,7 +5,9 @@ import allSql from '../../../sql/queries/watch_list_line.sql' with { type: 'text
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Confirmed, WatchSubject } from '../../family/watch.ts'
-import { lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
+import { createBreaks } from '../../lib/async/turns.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Bounds, lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
 import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
 import type { Line } from './line.ts'
 
@@ -22,6 +24,7 @@ export interface Entry {
   readonly expiresAtMs: number
   /** Since when it is to be evaluated, Unix seconds: what happened before does not concern it. */
   readonly activeAtSec: number
+  /** Changed by `setLife` alone. */
   life: TriggerLife
   /** The same as the database has it. */
   stored: TriggerLife
@@ -37,8 +40,19 @@ export interface WatchedSubject {
   confirmedAt: bigint
   /** True if it must be confirmed whatever a screen says. */
   isDue: boolean
-  /** Spreads the sweep: some number of its own. */
+  /** Spreads the sweep: below the number of its blocks. */
   readonly phase: number
+  /** What the triggers wait for; absent since one of them changed. */
+  waits?: Waits | undefined
+}
+
+/** What the triggers of a subject wait for, as long as none of them changes. */
+export interface Waits {
+  /** Where each figure changes none of them. */
+  readonly figures: readonly (Bounds & { readonly figure: string })[]
+  readonly hasEvents: boolean
+  /** True if the next block changes one of them, whatever its figure is. */
+  readonly isOpen: boolean
 }
 
 /** The triggers of a line in memory, as of the last look into the database. */
@@ -47,6 +61,8 @@ export interface Watchlist {
   refresh(nowMs: number, at: bigint): Promise<void>
   /** Forgets a trigger that somebody else changed; a refresh brings it back. */
   drop(trigger: Trigger): void
+  /** Forgets those that have expired. */
+  dropExpired(nowMs: number): void
   /** Subjects by family. */
   subjectsOf(family: string): readonly WatchedSubject[]
   readonly families: readonly string[]
@@ -54,19 +70,32 @@ export interface Watchlist {
   readonly size: number
 }
 
+/** Everybody is confirmed once in so many blocks, whatever a screen says, each block its share of them. */
+export const SWEEP_BLOCKS = 300
 const PAGE = 5_000
 /** Time for a page. */
 const LIST_MS = 10_000
 /** What was deleted, and whose organization was suspended, is found by looking at all again. */
 const RELOAD_MS = 900_000
-const SWEEP_PHASES = 1 << 20
+/** Has no divisor in common with the blocks of the sweep. */
+const PHASE_STEP = 7_919
 
 const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
 const subjectSchema = v.record(v.string(), v.string())
 
+/** Makes of a trigger what a block, or its undoing, made of it. */
+export function setLife(entry: Entry, life: TriggerLife): void {
+  entry.life = life
+  entry.subject.waits = undefined
+}
+
 /** Makes an empty list of a line. */
-export function createWatchlist(db: Database, { chainId, finality, shard }: Line): Watchlist {
+export function createWatchlist(
+  { db, clock }: { readonly db: Database; readonly clock: Pick<Clock, 'monotonicMs'> },
+  { chainId, finality, shard }: Line,
+): Watchlist {
   const entries = new Map<string, Entry>()
+  const expiring = new Set<Entry>()
   const families = new Map<string, Map<string, WatchedSubject>>()
   let phases = 0
   let seen = ''
@@ -78,7 +107,7 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     const known = families.get(family) ?? new Map<string, WatchedSubject>()
     families.set(family, known)
     const key = JSON.stringify(subject)
-    const phase = (phases++ * 7_919) % SWEEP_PHASES
+    const phase = (phases++ * PHASE_STEP) % SWEEP_BLOCKS
     const made = known.get(key) ?? { family, subject, entries: new Set(), confirmedAt: -1n, isDue: true, phase }
     known.set(key, made)
     return made
@@ -94,6 +123,8 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
   function leave(entry: Entry): void {
     const { subject } = entry
     subject.entries.delete(entry)
+    subject.waits = undefined
+    expiring.delete(entry)
     if (subject.entries.size > 0) return
     const known = families.get(subject.family)
     known?.delete(JSON.stringify(subject.subject))
@@ -134,6 +165,8 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     }
     entries.set(key, entry)
     subject.entries.add(entry)
+    subject.waits = undefined
+    if (Number.isFinite(entry.expiresAtMs)) expiring.add(entry)
     // Only now: a subject that nobody watches is forgotten, with what was confirmed of it.
     if (before !== undefined) leave(before)
     // It may hold already.
@@ -144,6 +177,7 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     async refresh(nowMs, at) {
       const isWhole = nowMs - loadedMs >= RELOAD_MS
       const found = new Set<string>()
+      const breaks = createBreaks(clock)
       let next: string | undefined
       let [organization, id] = ['', '']
       for (;;) {
@@ -153,6 +187,7 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
         next ??= rows[0]?.seen
         for (const row of rows) {
           if (row.organization_id === null || row.id === null) continue
+          if (breaks.isDue()) await breaks.take()
           add(row, at)
           ;[organization, id] = [row.organization_id, row.id]
           found.add(keyOf(organization, id))
@@ -166,6 +201,9 @@ export function createWatchlist(db: Database, { chainId, finality, shard }: Line
     },
     drop({ organizationId, id }) {
       remove(keyOf(organizationId, id))
+    },
+    dropExpired(nowMs) {
+      for (const { expiresAtMs, trigger } of [...expiring]) if (expiresAtMs <= nowMs) this.drop(trigger)
     },
     subjectsOf: (family) => [...(families.get(family)?.values() ?? [])],
     get families() {

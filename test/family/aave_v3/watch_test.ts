@@ -308,7 +308,7 @@ describe('events', () => {
     await devnet.send(acts)
     const block = await newestBlock(devnet.rpc, devnet.chainId)
     const place = { client: client(), block }
-    const filters = watcher.events?.filters([subject], devnet.chainId) ?? []
+    const filters = watcher.events?.filters(devnet.chainId) ?? []
     const logs = await logsOf(devnet.rpc, { filters, block })
     const forged = logs.map((log) => ({ ...log, address: walletOf('forger'), logIndex: log.logIndex + 1_000 }))
     const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
@@ -324,7 +324,7 @@ describe('events', () => {
       (found ?? []).map(({ type }) => [type, next.hash]),
     )
     // From now on the market's contracts are known, and no other is asked for.
-    const [filter] = watcher.events?.filters([subject], devnet.chainId) ?? []
+    const [filter] = watcher.events?.filters(devnet.chainId) ?? []
     expect(filter?.addresses).toContain(MARKETS.main.pool.toLowerCase() as Address)
     expect(await logsOf(devnet.rpc, { filters: filter === undefined ? [] : [filter], block })).toEqual(logs)
   }, 60_000)

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { inTurns, mapInTurns, type Steps, sortedInSteps, turnBefore } from '../../../src/lib/async/turns.ts'
+import {
+  createBreaks,
+  inTurns,
+  mapInTurns,
+  type Steps,
+  sortedInSteps,
+  turnBefore,
+} from '../../../src/lib/async/turns.ts'
 
 describe('inTurns()', () => {
   test('lets others have a turn between steps, and gives what the work comes to', async () => {
@@ -32,6 +39,24 @@ describe('inTurns()', () => {
     }
     await expect(inTurns(work())).rejects.toThrow('broken')
   })
+})
+
+test('createBreaks() gives a turn away once steps have worked for a millisecond', async () => {
+  let nowMs = 0
+  const breaks = createBreaks({ monotonicMs: () => nowMs })
+  const taken: number[] = []
+  for (let step = 1; step <= 100; step++) {
+    nowMs += 0.05
+    if (!breaks.isDue()) continue
+    let turned = false
+    setImmediate(() => {
+      turned = true
+    })
+    await breaks.take()
+    expect(turned).toBe(true)
+    taken.push(step)
+  }
+  expect(taken).toEqual([24, 48, 72, 96])
 })
 
 describe('mapInTurns()', () => {

@@ -37,6 +37,7 @@ import { createTrigger } from '../scene.ts'
  */
 
 const BLOCKS = cases(2_000, 100)
+const QUIET_BLOCKS = 60n
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
 
@@ -45,6 +46,8 @@ let devnet: Devnet
 let aave: AaveDevnet
 let positions: readonly RandomPosition[]
 let rpc: FaultyRpc
+/** Subjects that were confirmed at each block. */
+const confirmedAt: number[] = []
 const running: RunningJob[] = []
 
 beforeAll(async () => {
@@ -90,7 +93,7 @@ function start(): void {
     db,
     holder: crypto.randomUUID(),
     telling: { line, publicUrl: '', answerPath: () => '/' },
-    recorder: { evaluated: () => {}, failed: () => {}, ended: () => {} },
+    recorder: { evaluated: (_, { confirmed }) => confirmedAt.push(confirmed), failed: () => {}, ended: () => {} },
     told: () => {},
     clock: systemClock,
     log: silentLog,
@@ -199,7 +202,7 @@ function actsOf(random: Random, prices: ReadonlyMap<AssetName, bigint>): Transac
   return [random.pick(choices), random.pick(choices)]
 }
 
-test('asks for a quiet block, what triggers of both families share, and logs: one request each', async () => {
+test('asks for a quiet block, what both families share with whom the sweep reads, and logs: one request each', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   const of = { organizationId, apiKeyId, chainId: 1, createdAt: new Date(0) }
   await createTrigger(db, {
@@ -222,8 +225,11 @@ test('asks for a quiet block, what triggers of both families share, and logs: on
   const { number } = await newestBlock(devnet.rpc, 1)
   await evaluated(number)
   rpc.reset()
-  await devnet.rpc.call('evm_mine')
-  await evaluated(number + 1n)
+  confirmedAt.length = 0
+  for (let block = 1n; block <= QUIET_BLOCKS; block++) {
+    await devnet.rpc.call('evm_mine')
+    await evaluated(number + block)
+  }
   // The newest block is looked for until it has come, and histories may still be read.
   const isOfBlock = ({ params: [at] }: SeenRequest) => typeof at === 'object' && !Object.hasOwn(at ?? {}, 'fromBlock')
   expect(
@@ -231,7 +237,11 @@ test('asks for a quiet block, what triggers of both families share, and logs: on
       .filter(isOfBlock)
       .map(({ method }) => method)
       .sort(),
-  ).toEqual(['eth_call', 'eth_getLogs'])
+  ).toEqual(['eth_call', 'eth_getLogs'].flatMap((method) => Array(Number(QUIET_BLOCKS)).fill(method)))
+  // A fifth of all.
+  const swept = confirmedAt.reduce((sum, each) => sum + each, 0)
+  expect(swept).toBeGreaterThan(0)
+  expect(swept).toBeLessThan(positions.length / 2)
 }, 120_000)
 
 test(`tells of Aave and Uniswap what ${BLOCKS} blocks come to, read one by one without a screen`, async () => {

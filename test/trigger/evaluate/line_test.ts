@@ -58,13 +58,14 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
 
 function fired(trigger: Trigger, before: TriggerState = ARMED): TriggerChange {
   const change = before.changes + 1
-  const body = { type: 'trigger.fired' as const, timestamp: 'now', text: 'It fired.', data: { change } }
+  const type = 'trigger.fired' as const
+  const body = JSON.stringify({ type, timestamp: 'now', text: 'It fired.', data: { change } })
   const after = { ...before, phase: 'fired' as const, changes: change, value: '1.04', since: 10n }
   return {
     trigger,
     before,
     after,
-    messages: [{ change, body }],
+    messages: [{ change, type, body }],
     told: [{ change, block: 10n, name: 'fired' }],
     reverted: [],
   }

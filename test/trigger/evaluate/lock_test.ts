@@ -36,12 +36,13 @@ async function waiting(): Promise<number> {
 }
 
 function fired(trigger: Trigger): TriggerChange {
-  const body = { type: 'trigger.fired' as const, timestamp: 'now', text: 'It fired.', data: {} }
+  const type = 'trigger.fired' as const
+  const body = JSON.stringify({ type, timestamp: 'now', text: 'It fired.', data: {} })
   return {
     trigger,
     before: ARMED,
     after: { ...ARMED, phase: 'fired', changes: 1, value: '1.04', since: 10n },
-    messages: [{ change: 1, body }],
+    messages: [{ change: 1, type, body }],
     told: [{ change: 1, block: 10n, name: 'fired' }],
     reverted: [],
   }

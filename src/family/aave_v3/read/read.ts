@@ -83,10 +83,10 @@ export function createLendingReader(options: {
 
   /** How one endpoint is asked about the wallets. */
   function positionsAt(place: AaveV3Place, wallets: readonly Address[]) {
-    const { deployments } = place
+    const { deployments, together = false } = place
     const providers = deployments.map(providerOf)
     return attemptAt(place, async (lens): Promise<ChainRead> => {
-      const raw = await readWallets(lens, { providers, wallets })
+      const raw = await readWallets(lens, { providers, wallets, together })
       checkMarkets(raw, place)
       return interpret(raw, { deployments, wallets })
     })

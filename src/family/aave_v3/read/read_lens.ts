@@ -13,6 +13,8 @@ const PAGE_SIZES = { override: 250, deployless: 100 } as const
 const PAGE_BYTES_MAX = 1_000_000
 /** So many wallets take little gas: those of the tests 3.8 million in three markets, one alone 3. */
 const LIGHT_WALLETS_MAX = 4
+/** In the background as many as 20 million are enough for, in a market of 60 reserves. */
+const TOGETHER_PAGE_SIZE = 40
 
 /** Which wallets in the markets of which providers. */
 interface WalletsQuestion {
@@ -20,6 +22,8 @@ interface WalletsQuestion {
   readonly wallets: readonly Address[]
   /** Wallets per call. @default as many as the way allows */
   readonly pageSize?: number
+  /** True if calls should be light, so that they leave with others that are. */
+  readonly together?: boolean
 }
 
 /**
@@ -29,8 +33,9 @@ interface WalletsQuestion {
  */
 export async function readWallets(
   { way, call, ...paging }: LensAccess,
-  { providers, wallets, pageSize = PAGE_SIZES[way] }: WalletsQuestion,
+  { providers, wallets, together = false, ...others }: WalletsQuestion,
 ): Promise<RawRead> {
+  const { pageSize = together ? TOGETHER_PAGE_SIZE : PAGE_SIZES[way] } = others
   const pages = await readPages<RawRead>({
     ...paging,
     pageSize,
@@ -38,7 +43,7 @@ export async function readWallets(
     async read({ start, end, block }) {
       const asked = wallets.slice(start, end)
       const data = encodeRead({ providers, wallets: asked, bytesMax: PAGE_BYTES_MAX })
-      return decodeLens(await call({ data, block, isLight: asked.length <= LIGHT_WALLETS_MAX }))
+      return decodeLens(await call({ data, block, isLight: together || asked.length <= LIGHT_WALLETS_MAX }))
     },
     count: () => wallets.length,
   })

@@ -54,14 +54,13 @@ export function createScreen(options: {
     async share(memos, place, signal) {
       return foresightOf(await pricesAt(assetsOf(memos as Iterable<AccountMemo | undefined>), place, signal))
     },
-    filters: (_, chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
-    touched(logs, subjects, chainId) {
-      if (logs.length === 0) return []
+    filters: (chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+    touched(logs, chainId) {
       const wallets = walletsIn(
         logs,
         markets.last(chainId).map(({ place }) => place),
       )
-      return wallets.size === 0 ? [] : subjects.filter(({ wallet = '' }) => wallets.has(wallet.toLowerCase() as Hex))
+      return ({ wallet = '' }) => wallets.size > 0 && wallets.has(wallet.toLowerCase() as Hex)
     },
   }
 }

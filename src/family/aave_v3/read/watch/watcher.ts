@@ -17,6 +17,9 @@ import { createScreen } from './screen.ts'
 /** Wallets of one reading, as many as a batch of the routes may have, and readings at the same time. */
 const PIECES = { size: 500, running: 3 } as const
 
+/** So many wallets leave with what others ask about the block. */
+const TOGETHER_MAX = 160
+
 /** Reads wallets in markets for triggers. */
 export function createWatcher(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
@@ -33,7 +36,8 @@ export function createWatcher(options: {
     { wallets, place: { client, block } }: { readonly wallets: readonly Address[]; readonly place: WatchPlace },
     signal: AbortSignal,
   ): Promise<Confirmed[]> {
-    const places = [{ client, deployments: [deployment], block, priority: 'background' as const }]
+    const together = wallets.length <= TOGETHER_MAX && { together: true as const }
+    const places = [{ client, deployments: [deployment], block, priority: 'background' as const, ...together }]
     const [read] = await reader.read(wallets, { places, signal })
     const held = new Map((read?.wallets ?? []).map(({ wallet, positions: [position] }) => [wallet, position]))
     const unknown = new Set((read?.unanswerable ?? []).map(({ wallet }) => wallet))
@@ -76,7 +80,7 @@ export function createWatcher(options: {
     },
     screen: createScreen({ deployments, markets, clock }),
     events: {
-      filters: (_, chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+      filters: (chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
       async happenings(logs, subjects, { client }, signal) {
         if (logs.length === 0) return []
         const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)

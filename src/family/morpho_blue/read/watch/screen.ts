@@ -55,15 +55,14 @@ export function createScreen(options: {
         ),
       )
     },
-    filters(_, chainId) {
+    filters(chainId) {
       const morpho = deployments.get(chainId)?.morpho
       return morpho === undefined ? [] : [changesOf(morpho)]
     },
-    touched(logs, subjects, chainId) {
+    touched(logs, chainId) {
       const morpho = deployments.get(chainId)?.morpho
       const changed = morpho === undefined ? new Set() : changedBy(logs, morpho)
-      if (changed.size === 0) return []
-      return subjects.filter(({ market_id = '', wallet = '' }) => changed.has(nameOf(market_id, wallet)))
+      return ({ market_id = '', wallet = '' }) => changed.size > 0 && changed.has(nameOf(market_id, wallet))
     },
   }
 }

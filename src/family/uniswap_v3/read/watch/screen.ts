@@ -39,13 +39,11 @@ export function createScreen(options: {
       const { positions } = await read([...samples.values()], place, signal)
       return foresightOf(new Map([...positions.values()].map((each) => [each.pool.address, each])))
     },
-    filters: (_, chainId) => [changesOf(here(chainId))],
-    touched(logs, subjects, chainId) {
+    filters: (chainId) => [changesOf(here(chainId))],
+    touched(logs, chainId) {
       const changed = changedBy(logs, here(chainId))
-      if (changed.size === 0) return []
-      return subjects.filter(({ manager_address = '', token_id = '' }) =>
-        changed.has(nameOf(manager_address, token_id)),
-      )
+      return ({ manager_address = '', token_id = '' }) =>
+        changed.size > 0 && changed.has(nameOf(manager_address, token_id))
     },
   }
 }

@@ -1,5 +1,4 @@
 import { readByLens } from '../../../../chain/call/lens.ts'
-import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import { createTokenJudge } from '../../../../finance/token/judge.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
@@ -40,11 +39,12 @@ export function createWatcher(
     deployments: here(client.chain.id),
     block,
     priority: 'background' as const,
+    together: true as const,
   })
 
   async function readPicked(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    { together = false, ...at }: WatchPlace & Pick<ReadOptions, 'together'>,
+    at: WatchPlace,
     signal: AbortSignal,
   ): Promise<PickedRead> {
     const place = placeOf(at)
@@ -55,7 +55,6 @@ export function createWatcher(
     return await at.client.read((endpoint, within) => readByLens(endpoint, lens, within), {
       signal,
       budgetMs: BUDGET_MS,
-      together,
       ...readingOf(place),
     })
   }
@@ -100,12 +99,9 @@ export function createWatcher(
       const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
       return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
     },
-    screen: createScreen({
-      deployments,
-      read: (named, place, signal) => readPicked(named, { ...place, together: true }, signal),
-    }),
+    screen: createScreen({ deployments, read: readPicked }),
     events: {
-      filters: (_, chainId) => [changesOf(here(chainId))],
+      filters: (chainId) => [changesOf(here(chainId))],
       async happenings(logs, subjects, { client }) {
         const byName = new Map(subjects.map((subject) => [nameIn(subject), subject]))
         return loggedFlows(logs, here(client.chain.id)).flatMap(({ name, kind, log }) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createPace } from '../../../src/trigger/evaluate/pace.ts'
+import { createPace } from '../../../../src/trigger/evaluate/head/pace.ts'
 
 const NOW_MS = 1_800_000_000_000
 const block = (number: number, timestampSec: number) => ({ number: BigInt(number), timestampSec: BigInt(timestampSec) })

@@ -1,9 +1,8 @@
-import type { PinnedBlock } from '../../chain/block.ts'
-import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
-import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { HeadName } from '../trigger.ts'
-import type { BlockMark } from './line.ts'
+import type { PinnedBlock } from '../../../chain/block.ts'
+import { readBlock, readHeader, readLatestBlock } from '../../../chain/evm/read_block.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { BlockMark, HeadName } from '../../trigger.ts'
 
 /** Blocks that are to be evaluated now. */
 export interface NextBlocks {
