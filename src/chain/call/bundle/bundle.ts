@@ -130,7 +130,7 @@ function sendAll(desk: Desk): void {
   desk.waiting = []
   const groups: [Waiting, ...Waiting[]][] = []
   for (const waiting of staying) {
-    const group = groups.find((members) => members.every((each) => isAlike(each, waiting)))
+    const group = groups.find((members) => isAlike(members[0], waiting) && mayJoin(members, waiting))
     if (group === undefined) groups.push([waiting])
     else group.push(waiting)
   }
@@ -143,14 +143,16 @@ function isAlike({ endpoint, call, askers }: Waiting, other: Waiting): boolean {
   return (
     endpoint.priority === other.endpoint.priority &&
     hashOrTag(call.block) === hashOrTag(other.call.block) &&
-    firstOf(askers) === firstOf(other.askers) &&
-    mayShare(call.others, other.call.others)
+    firstOf(askers) === firstOf(other.askers)
   )
 }
 
 /** Nobody's contract is replaced by what another one needs there. */
-function mayShare(some: LensCall['others'] = {}, more: LensCall['others'] = {}): boolean {
-  return Object.entries(some).every(([address, code]) => (more[address as Hex] ?? code) === code)
+function mayJoin(members: readonly Waiting[], { call: { others } }: Waiting): boolean {
+  if (others === undefined) return true
+  return members.every((each) =>
+    Object.entries(each.call.others ?? {}).every(([address, code]) => (others[address as Hex] ?? code) === code),
+  )
 }
 
 /** A reading that several share began for the first of them. */
