@@ -1,4 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
+import { mapInTurns } from '../../lib/async/turns.ts'
 import type { Block } from '../block.ts'
 import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
@@ -33,7 +34,8 @@ export function presentCited({ block: { chainId, number, hash, parentHash }, len
 /** A client that notes which questions are asked through it, for one answer. */
 export interface CitingClient<Row extends Chain> {
   readonly client: ChainClient<Row>
-  cited(): readonly Cited[]
+  /** Hashes long texts, each question in a turn of its own. */
+  cited(): Promise<readonly Cited[]>
 }
 
 interface Noted {
@@ -88,12 +90,15 @@ export function createCitingClient<Row extends Chain>({
           return value
         }, options),
     },
-    cited: () =>
-      kept.map(({ question, at, answer }) => ({
-        block: { ...openLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
-        lens: lensHashOf(question.runtime),
-        call: keccak256(question.data),
-        answer: keccak256(answer),
-      })),
+    cited: () => mapInTurns(kept, 1, citedOf),
+  }
+}
+
+function citedOf({ question, at, answer }: Noted): Cited {
+  return {
+    block: { ...openLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
+    lens: lensHashOf(question.runtime),
+    call: keccak256(question.data),
+    answer: keccak256(answer),
   }
 }

@@ -191,7 +191,8 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
         const citing = [...connect().clients.values()].map((client) => createCitingClient(client))
         const noting = citing.map(({ client }) => client)
         const answer = await answerOver(noting, statement, context)
-        const citation = citing.flatMap((each) => each.cited().map(presentCited))
+        const questions = await Promise.all(citing.map((each) => each.cited()))
+        const citation = questions.flat().map(presentCited)
         const made: Answer = { ...answer, present: (presenting) => ({ ...answer.present(presenting), citation }) }
         if (made.untilMs > clock.monotonicMs()) cited.set(name, made)
         return made

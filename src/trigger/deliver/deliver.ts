@@ -1,6 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import type { Job } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
+import { turn } from '../../lib/async/turns.ts'
 import { createIdle } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
@@ -47,6 +48,8 @@ const LEASE_SEC = 60
 /** Messages of other processes are found so often, and tries that have become due. */
 const POLL_MS = 500
 const RETRY_MS = { least: 1_000, most: 15_000 }
+/** Signing and sending a message takes a fifth of a millisecond. */
+const POSTS_IN_TURN = 4
 const MARKS_MAX = 500
 /** Once a try is made, noting it is worth some patience: else it is made twice. */
 const MARK_PAUSE_MS = 1_000
@@ -102,8 +105,11 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     // First: without keys nothing is taken.
     const signing = await keys()
     const claimed = await claimMessages(db, { most: free, leaseSec })
-    for (const message of claimed) {
-      underWay.add(message)
+    for (const message of claimed) underWay.add(message)
+    for (const [index, message] of claimed.entries()) {
+      if (index % POSTS_IN_TURN === 0) await turn()
+      // It was given back meanwhile.
+      if (!underWay.has(message)) continue
       deliver(message, signing)
         .catch((error: unknown) => log.error({ msg: 'Could not note a try of a message', id: message.id, error }))
         .finally(() => {

@@ -9,14 +9,20 @@ import type { Entry, WatchedSubject } from './watchlist.ts'
 /** A subject as it was confirmed, and what that was read from. */
 export interface ConfirmedRead {
   readonly confirmed: Confirmed | 'gone'
-  readonly cited: () => readonly Cited[]
+  readonly cited: () => Promise<readonly Cited[]>
+}
+
+/** Where a change was found, and what it was read from. */
+export interface Source {
+  readonly block: ToldBlock
+  readonly cited: () => Promise<readonly Cited[]>
 }
 
 /** Told what a block makes of a trigger. */
 export type Apply = (
   entry: Entry,
   stepped: { readonly life: TriggerLife; readonly news: readonly News[] },
-  of: { readonly block: ToldBlock; readonly cited: () => readonly Cited[] },
+  of: Source,
 ) => void
 
 /** A subject as it is confirmed now, and as it was before. */
@@ -94,7 +100,7 @@ export function stepHappenings(
     const at = { number: BigInt(number), hash: hashOf(here[0]?.blockHash, block), timestampSec: timeOf(number) }
     apply(entry, stepEvents(entry.life, { block: at.number, happenings: here }), {
       block: isHead ? block : at,
-      cited: () => [],
+      cited: async () => [],
     })
   }
 }

@@ -43,7 +43,7 @@ export async function confirm(
     const asked = piece.map(({ subject }) => subject)
     try {
       const found = await watcher.confirm(asked, { client: citing.client, block }, within)
-      let cited: readonly Cited[] | undefined
+      let cited: Promise<readonly Cited[]> | undefined
       const citedOnce = () => {
         cited ??= citing.cited()
         return cited

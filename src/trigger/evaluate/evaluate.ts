@@ -1,17 +1,16 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Cited } from '../../chain/receipt/citing.ts'
 import type { FigureForesight, Watcher, WatchPlace } from '../../family/watch.ts'
 import { readWatchedLogs, type WatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
 import { createBreaks } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type News, rewind } from '../step.ts'
 import type { BlockMark } from '../trigger.ts'
-import { type Apply, stepHappenings, stepRead, toldOf } from './apply.ts'
+import { type Apply, type Source, stepHappenings, stepRead, toldOf } from './apply.ts'
 import { isDueAnyway, isDueBy, waitsOf } from './choose.ts'
 import { confirm, type Reading } from './confirm.ts'
 import { readHappenings } from './happenings.ts'
 import type { TriggerChange } from './line.ts'
-import { type Telling, type ToldBlock, tellChange } from './tell.ts'
+import { type ChangeMessage, type Telling, tellChange } from './tell.ts'
 import { type Entry, setLife, type WatchedSubject, type Watchlist } from './watchlist.ts'
 
 /** What evaluating a block needs. */
@@ -116,7 +115,7 @@ async function evaluateAll(
   const breaks = createBreaks(clock)
   let screened = 0
   let confirmed = 0
-  const told = new Map<Entry, { readonly news: News; readonly block: ToldBlock; readonly cited: readonly Cited[] }[]>()
+  const told = new Map<Entry, (Source & { readonly news: News })[]>()
 
   const apply: Apply = (entry, { life, news }, of) => {
     if (life !== entry.life) {
@@ -124,8 +123,7 @@ async function evaluateAll(
       setLife(entry, life)
     }
     if (news.length === 0) return
-    const cited = of.cited()
-    told.set(entry, [...(told.get(entry) ?? []), ...news.map((each) => ({ news: each, block: of.block, cited }))])
+    told.set(entry, [...(told.get(entry) ?? []), ...news.map((each) => ({ ...of, news: each }))])
   }
 
   const take = async (name: string, { subjects, read, errors }: Reading) => {
@@ -176,7 +174,10 @@ async function evaluateAll(
   for (const entry of moved) {
     if (breaks.isDue()) await breaks.take()
     const { trigger, stored, life } = entry
-    const messages = (told.get(entry) ?? []).map((each) => tellChange(telling, { trigger, nowMs, ...each }))
+    const messages: ChangeMessage[] = []
+    for (const { news, block, cited } of told.get(entry) ?? []) {
+      messages.push(tellChange(telling, { trigger, news, block, cited: await cited(), nowMs }))
+    }
     changes.push({ entry, trigger, before: stored.state, after: life.state, messages, ...toldOf(stored, life) })
   }
   return {
