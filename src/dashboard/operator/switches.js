@@ -6,7 +6,12 @@ import { Answered, Trouble } from '../part/notice.js'
 import { BASE } from './base.js'
 
 /** @type {Record<string, string>} */
-const FEATURES = { snapshots: 'Daily snapshots', mcp: 'MCP, for agents', history: 'Histories: events, profit and loss' }
+const FEATURES = {
+  snapshots: 'Daily snapshots',
+  mcp: 'MCP, for agents',
+  history: 'Histories: events, profit and loss',
+  triggers: 'Triggers: webhooks and the feed',
+}
 
 /** What can be switched off. */
 export function Switches() {

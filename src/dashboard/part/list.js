@@ -24,6 +24,11 @@ function nameCells([head, ...rows]) {
   }
 }
 
+/** Name of a column of names, which begin below each other. @param {string} name */
+export function names(name) {
+  return html`<th scope="col" class="left">${name}</th>`
+}
+
 /** Name of a column of words, which wrap. @param {string} name */
 export function words(name) {
   return html`<th scope="col" class="words">${name}</th>`

@@ -4,7 +4,7 @@ import { counted } from '../../lib/time.js'
 import { html, useEffect } from '../../lib/view.js'
 import { Amount, Facts, Usd } from '../../part/figure.js'
 import { Fold } from '../../part/fold.js'
-import { Table, words } from '../../part/list.js'
+import { names, Table, words } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
 import { isPrepared, Patient, usePatient } from '../asking/patient.js'
 import { queryOf } from '../asking/plan.js'
@@ -106,13 +106,13 @@ function NotCounted({ number, context, query }) {
 
 /** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Rows({ rows, catalog }) {
-  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', ...['Chain', 'As', 'Because'].map(words)]}>
+  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', names('Chain'), names('As'), words('Because')]}>
     ${rows.map(
       ({ token, amount, chain_id, kind, reason, detail }) => html`<tr>
         <th scope="row">${token.symbol === '' ? 'no name' : token.symbol}</th>
         <td>${amount.amount === null ? amount.raw : html`<${Amount} value=${amount.amount} symbol=${token.symbol} />`}</td>
-        <td class="words">${chainName(catalog, chain_id)}</td>
-        <td class="words">${kind}</td>
+        <td class="left">${chainName(catalog, chain_id)}</td>
+        <td class="left">${kind}</td>
         <td class="words"><b>${(reason ?? '').replaceAll('_', ' ')}</b> ${detail}</td>
       </tr>`,
     )}
