@@ -21,8 +21,8 @@ export interface RequestLogFilter {
 const STATUS_RANGES = { all: [100, 599], success: [100, 399], errors: [400, 599] } as const
 
 /**
- * Reads one page of the log, newest first, and the exact number of entries that match. A key of another organization matches nothing. Throws
- * `UnavailableError`.
+ * Reads one page of the log, newest first, and the exact number of entries that match. A key of another organization
+ * matches nothing. Throws `UnavailableError`.
  */
 export async function readRequestLog(
   db: Database,

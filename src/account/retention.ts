@@ -26,8 +26,8 @@ const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
  * Tends the log every hour; several processes may do so at once. A round makes the partitions of the next weeks, forgets
- * old days of keys, old sessions, idempotency keys and leases of dead processes, then drops whole weeks of the log older than `days`; 0
- * keeps all. It throws `UnavailableError`, and `SqlError` if others use what must be changed.
+ * old days of keys, old sessions, idempotency keys and leases of dead processes, then drops whole weeks of the log
+ * older than `days`; 0 keeps all. It throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export function retentionJob(options: { readonly db: Database; readonly log: Log; readonly days: number }): Job {
   const { db, log, days } = options

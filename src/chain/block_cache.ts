@@ -8,7 +8,7 @@ interface BlockRead<T> {
   /** What is read, with all that it depends on; the chain is added. */
   readonly key: string
   readonly read: (signal: AbortSignal) => Promise<T>
-  /** True if all who ask in one turn of the event loop share a read even where nothing is reused. @default {false} */
+  /** True if all who ask in one turn of the event loop share a read even if nothing is reused. @default {false} */
   readonly nextTurn?: boolean
 }
 

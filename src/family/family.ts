@@ -11,15 +11,16 @@ import type { AccountHoldingsReader, HoldingsReader } from './holding.ts'
 import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
 
 /*
- * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.
+ * One shape of all families, which `test/layers_test.ts` holds. None of its folders import each other in a circle.
  *
- *     mod       what `family/mod.ts` lists: name, settings, routes, histories, work
- *     table/    where its contracts are, by chain, and their sources
- *     read/     the only part that asks a chain: state at one pinned block, and what the state means; streams of logs
- *     math      pure: figures from state
- *     present   pure: the figures as answers have them, and the schemas of answers
- *     routes    the only part that knows http: input, price in credits, output
- *     event/    pure: rows from logs, if the family has a past
+ *     table/     where its contracts are, by chain, and their sources
+ *     event/     pure: rows from logs, if the family has a past
+ *     math/      pure: figures from state
+ *     present/   pure: the figures as answers have them, and the schemas of answers
+ *     read/      asks a chain: state at one pinned block, and what the state means; streams of logs; what triggers watch
+ *     holdings   asks a chain too: what a wallet has, as rows of a portfolio
+ *     routes/    the only part that knows http: input, price in credits, output
+ *     mod        what `family/mod.ts` lists: name, settings, routes, histories, work
  *
  * Rows go into a table of `finance` or into one of the family's own, whose migration lets it inherit `history_row`.
  * A folder of `test/family` is a family with a past that nothing else knows of.

@@ -37,7 +37,10 @@ export interface Holdings {
   readonly block: Block
   /** In any order; none is of amount zero. */
   readonly rows: readonly Holding[]
-  /** How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, there are no rows. */
+  /**
+   * How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, there are no
+   * rows.
+   */
   readonly positions: number
   /** The family's own tokens that stand for what is in `rows`: they are no assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
@@ -123,7 +126,10 @@ export interface HoldingsSearch {
 
 /** Which accounts a wallet's holdings need. */
 export interface HoldingsPlan {
-  /** How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, `items` is empty. */
+  /**
+   * How many positions the wallet has, by the family's own count. If they are more than `positionsMax`, `items` is
+   * empty.
+   */
   readonly positions: number
   /** The oldest and the newest slot at which it was found out what the wallet has. */
   readonly oldest: bigint

@@ -35,7 +35,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   readonly name: string
   readonly clock: Clock
   readonly contractOf: (deployment: Deployment) => Address
-  /** True if readers find nothing where a deployment did not stand yet: then they are asked. @default {false} */
+  /** True if readers find nothing if a deployment did not stand yet: then they are asked. @default {false} */
   readonly isAskedEarly?: boolean
 }): PastPlaces<Deployment> {
   const { name, clock, contractOf, isAskedEarly = false } = options

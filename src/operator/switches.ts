@@ -68,7 +68,7 @@ export async function setSwitch(
   return after ?? { ...found, on: true, off_by: null, off_at: null }
 }
 
-/** Throws `CodedError` INVALID_PARAMETER if one of these names is no endpoint of this configuration. */
+/** Throws `CodedError` INVALID_PARAMETER if one of these names is not an endpoint of this configuration. */
 export function requireEndpoints({ endpoints }: Switchboard, names: readonly string[]): void {
   const unknown = names.find((name) => !endpoints.includes(name))
   if (unknown === undefined) return

@@ -30,7 +30,7 @@ export function createClients(
     readonly clock: Clock
     readonly log: Log
     readonly recorder: (chainId: number) => RpcRecorder
-    /** Told where endpoints of a chain with a quorum differ. @default nobody is */
+    /** Told if endpoints of a chain with a quorum differ. @default nobody is */
     readonly dissents?: Pick<Dissents, 'recorder'>
     /** How many processes serve as one: each has its share of what an endpoint is asked. @default 1 */
     readonly processes?: number

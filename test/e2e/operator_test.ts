@@ -242,7 +242,7 @@ test('a data directory that cannot be used is named, with the reason', async () 
   const refused = await runCommand(operated, ['serve'], { DATA_DIR: file, PORT: '0' })
   expect([refused.status, refused.stderr]).toEqual([
     1,
-    `walletscope: Cannot use data directory "${file}": it is no directory (EEXIST)\n`,
+    `walletscope: Cannot use data directory "${file}": it is not a directory (EEXIST)\n`,
   ])
 }, 60_000)
 

@@ -38,8 +38,8 @@ const LINES_PER_ENTRY_MAX = 2
 const RETRY_MS = 1_000
 
 /**
- * Opens the journal of this process: settlements that must be voided once the database is back, kept beyond a crash. If the directory cannot be written to, it warns once and keeps settlements in
- * memory until it can.
+ * Opens the journal of this process: settlements that must be voided once the database is back, kept beyond a crash. If
+ * the directory cannot be written to, it warns once and keeps settlements in memory until it can.
  */
 export async function openJournal(options: JournalOptions) {
   const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options

@@ -84,7 +84,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
         try {
           return await ask(other, within)
         } catch (error) {
-          // It may lag by a block, which is no failure.
+          // It may lag by a block, which is not a failure.
           if (error instanceof MissingBlockError) throw new ShallowError('The endpoint lags', { cause: error })
           throw error
         }
@@ -144,7 +144,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
       learned: new Map(endpoint.learned),
       together: false,
       async call(request, signal) {
-        // What sees other surroundings is no state of the chain.
+        // What sees other surroundings is not a state of the chain.
         if (request.surroundings !== undefined) return await endpoint.call(request, signal)
         head ??= request.block === 'latest' ? readLatestBlock(endpoint, chain.id, signal) : undefined
         const block = request.block === 'latest' && head !== undefined ? { hash: (await head).hash } : request.block

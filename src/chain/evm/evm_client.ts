@@ -118,7 +118,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
       rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
       exhausted: (exhaustion: Exhaustion) =>
         block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
-      // Old state may be slow or odd where the newest is neither.
+      // Old state may be slow or odd although the newest is neither.
       blames: priority === 'caller' && block === undefined,
     }
     return withinDeadline(

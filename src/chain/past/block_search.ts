@@ -18,8 +18,9 @@ const OVERSHOOT_DIVISOR = 200n
 
 /**
  * Height of the block to look at next for the last block at or before a moment: by interpolation between both blocks,
- * else by the block time (milliseconds; undefined if unknown). Undefined when the search is over: `before` is then the block,
- * or, if it is undefined too, the chain began later. Times never fall with height and may be shared by several blocks.
+ * else by the block time (milliseconds; undefined if unknown). Undefined when the search is over: `before` is then the
+ * block, or, if it is undefined too, the chain began later. Times never fall with height and may be shared by several
+ * blocks.
  */
 export function nextProbe(
   { before, after }: Bracket<BlockPoint>,

@@ -44,7 +44,10 @@ interface Noted {
   readonly answer: Hex
 }
 
-/** Makes a client for one answer over the client of a chain, which asks what it is asked. A failed attempt leaves no trace. */
+/**
+ * Makes a client for one answer over the client of a chain, which asks what it is asked. A failed attempt leaves no
+ * trace.
+ */
 export function createCitingClient<Row extends Chain>({
   chain,
   log,

@@ -35,6 +35,6 @@ export function differenceOf(first: Hex, second: Hex): string | undefined {
 }
 
 /** How many entries a page holds. */
-export function takenIn(answer: Hex): number {
+function takenIn(answer: Hex): number {
   return openLensPage(answer).taken
 }

@@ -22,7 +22,7 @@ export function parseBytes(value: unknown): Hex {
 /** True for `0x` and an even number of hexadecimal digits. */
 export function isBytes(value: unknown): value is Hex {
   if (typeof value !== 'string' || value.length % 2 !== 0 || !value.startsWith('0x')) return false
-  // The decoder stops at what is no digit, in a tenth of the time of a pattern. Node's looks only at low bytes.
+  // The decoder stops at what is not a digit, in a tenth of the time of a pattern. Node's looks only at low bytes.
   const isAscii = Buffer.byteLength(value) === value.length
   return isAscii && Buffer.from(value.slice(2), 'hex').length === value.length / 2 - 1
 }

@@ -65,7 +65,7 @@ export interface FoundRows {
   readonly rows: readonly unknown[]
 }
 
-/** Reads the result of a search. Throws `UpstreamError` if it is no list of a slot that is `minSlot` or later. */
+/** Reads the result of a search. Throws `UpstreamError` if it is not a list of a slot that is `minSlot` or later. */
 export function parseFoundRows(result: unknown, { minSlot }: { readonly minSlot: bigint }): FoundRows {
   const { slot, value } = parseContext(result, minSlot)
   return { slot, rows: value }
@@ -76,7 +76,7 @@ const ROWS_IN_TURN = 40
 
 /**
  * What `read` makes of each account that a search found, in turns. Throws what `read` throws, and `UpstreamError` if one
- * is no account with an address, or is there twice.
+ * is not an account with an address, or is there twice.
  */
 export async function readFound<T>(
   { slot, rows }: FoundRows,

@@ -201,7 +201,7 @@ export function createSolanaClient(
     return answer
   }
 
-  /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is no failure. */
+  /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is not a failure. */
   async function find<T>(
     { index, send }: Endpoint,
     { method, read, single, mayHang, finish }: Search<T>,

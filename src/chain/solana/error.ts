@@ -13,7 +13,7 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 const NOT_REACHED = -32016
 
 /** The node has not reached the slot that was asked for. Behind one address there are nodes that differ by some slots. */
-export class BehindError extends BlamelessError {}
+class BehindError extends BlamelessError {}
 
 /** Nothing was wrong but the endpoints' limits of requests: the same may be asked again. */
 export class LimitedError extends UpstreamError {}

@@ -30,8 +30,8 @@ interface Pack {
 
 /**
  * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
- * Requests that answered from different slots are asked again for the newest of them, `againMax` times. Gives one group for each
- * item, in order; items of one request share theirs. Throws `RangeError` for an item that is too long.
+ * Requests that answered from different slots are asked again for the newest of them, `againMax` times. Gives one group
+ * for each item, in order; items of one request share theirs. Throws `RangeError` for an item that is too long.
  */
 export async function readGroups(
   items: readonly (readonly string[])[],

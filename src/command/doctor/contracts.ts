@@ -10,7 +10,10 @@ import { type Examination, reasonOf } from './evm.ts'
 const CHECK = 'contracts'
 const COST = 'requests that do not leave it out with a parameter are 503'
 
-/** Whether each contract that answers need is read through the endpoint at position `index` of a chain, and which are not. */
+/**
+ * Whether each contract that answers need is read through the endpoint at position `index` of a chain, and which are
+ * not.
+ */
 export async function examineContracts(
   chain: FinanceChain,
   { index, families }: { readonly index: number; readonly families: Config['families'] },

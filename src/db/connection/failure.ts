@@ -65,7 +65,10 @@ function isAway(code: string): boolean {
   return code === READ_ONLY || code === QUERY_CANCELED || AWAY_CLASSES.includes(code.slice(0, 2))
 }
 
-/** The error that callers see if the database cannot take a statement. The reason, which names no address, is for our log only. */
+/**
+ * The error that callers see if the database cannot take a statement. The reason, which names no address, is for our
+ * log only.
+ */
 export function unavailable(message: string, reason: string): UnavailableError {
   return new UnavailableError(message, { cause: new Error(reason) })
 }

@@ -12,7 +12,7 @@ const findProgress = query(progressSql, 'read')
 
 /** How the standby does. */
 export interface StandbyState {
-  /** False if it does not answer, or is no standby of the primary any more. */
+  /** False if it does not answer, or is not a standby of the primary any more. */
   readonly answers: boolean
   /** What it has yet to replay of what the primary has written; null if it does not answer. */
   readonly lag_bytes: number | null
@@ -72,7 +72,7 @@ export function withStandby(
       }
       await pause(LOOK_MS)
     }
-    leave('it is no standby of this primary')
+    leave('it is not a standby of this primary')
     return false
   }
 

@@ -26,7 +26,10 @@ interface KaminoSetting {
 
 const BUILT_IN = settingFrom({})
 
-/** Kamino Lend: obligations of wallets, yield and risk of one. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
+/**
+ * Kamino Lend: obligations of wallets, yield and risk of one. Without Solana its routes answer
+ * `API_ENDPOINT_NOT_CONFIGURED`.
+ */
 export const KAMINO = defineFamily({
   name: 'kamino',
   aliases: ['lending_c'],

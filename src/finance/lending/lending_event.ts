@@ -22,7 +22,7 @@ export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
  * Any change of a wallet's balances. Those besides the events that answers show: supply tokens that were sent or
  * received, and supply or debt that changed for another reason, such as a debt that was written off.
  */
-export const LENDING_EVENT_KINDS = [
+const LENDING_EVENT_KINDS = [
   ...LENDING_EVENT_TYPES,
   ...(['send', 'receive', 'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'] as const),
 ] as const

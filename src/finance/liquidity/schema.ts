@@ -81,7 +81,7 @@ export const pnl = v.strictObject({
   pnl_usd_value: usd('Realized and unrealized: all that was received and is held, less all deposits at their own time'),
   pnl_percentage: percent('pnl_usd_value of time_weighted_average_capital'),
   time_weighted_average_capital: usd(
-    'Cost of what was in the position, averaged over the time that something was; all deposits if that is no time',
+    'Cost of what was in the position, averaged over the time that something was; all deposits if that took no time',
   ),
   hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),
   alpha_vs_hodl_gross_usd_value: usd('All that was received and is held, less hodl_gross_benchmark_usd_value'),

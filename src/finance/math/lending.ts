@@ -83,7 +83,8 @@ export function liquidationThreshold({ liquidationLimit, collateral }: LendingTo
 }
 
 /**
- * Risk debt ÷ borrowing limit (Σ collateral × its maximum loan-to-value): above 1 if the limit is exceeded, `max` if it is 0; 0 without debt.
+ * Risk debt ÷ borrowing limit (Σ collateral × its maximum loan-to-value): above 1 if the limit is exceeded, `max` if it
+ * is 0; 0 without debt.
  *
  * @figure borrowUtilizationRate, borrowUtilization
  * @source definition

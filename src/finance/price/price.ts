@@ -35,7 +35,10 @@ export type PriceConfidence = (typeof CONFIDENCES)[UsdPriceSource]
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
 export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as const
 
-/** How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a market. */
+/**
+ * How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a
+ * market.
+ */
 export function confidenceOf({ source }: UsdPrice): PriceConfidence {
   return CONFIDENCES[source]
 }
@@ -83,7 +86,7 @@ export interface UsdAnswers extends DirectAnswers {
 /** Why a price is missing. */
 export interface NoPrice {
   readonly kind: 'missing'
-  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: its pool is no measure. */
+  /** `stale`: the token's feed is late. `thin`, `young`, `moved`: its pool tells no price. */
   readonly reason: 'unpriced' | 'stale' | 'thin' | 'young' | 'moved'
   /** False if nobody is configured to price the token: only then its pools may be asked. */
   readonly hasSource: boolean
@@ -127,7 +130,7 @@ export function usdPriceOf(token: Address, { chain, answers, blockTimestampSec }
     numerator *= rate.units
     scale += rate.scale
   }
-  if (inside === undefined) throw new UpstreamError('Cannot price a token: a lens opened what is no wrapper')
+  if (inside === undefined) throw new UpstreamError('Cannot price a token: a lens opened what is not a wrapper')
   const direct = directPriceOf(inside, { prices: chain.prices, answers, blockTimestampSec })
   if (answers.rates.length === 0) return direct
   if (direct.kind === 'missing') return { ...direct, hasSource: true }

@@ -35,7 +35,7 @@ export function tokenAddresses(mint: string): readonly [mint: string, name: stri
 }
 
 /**
- * A token from the accounts at `tokenAddresses`; undefined if the first is no mint of a token program. Its name is that
+ * A token from the accounts at `tokenAddresses`; undefined if the first is not a mint of a token program. Its name is that
  * in the mint, else Metaplex's, else one of a few, else the first letters of its address.
  */
 export function solanaTokenFrom(

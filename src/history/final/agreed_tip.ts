@@ -148,7 +148,7 @@ function isBlock(said: Said): said is PinnedBlock {
   return said !== undefined && said !== 'silent'
 }
 
-/** False of a node that has stopped: it is no witness of what is new. */
+/** False of a node that has stopped: it is not a witness of what is new. */
 function isYoung(
   head: Said,
   { client, nowMs }: { readonly client: ChainClient; readonly nowMs: number },

@@ -30,7 +30,7 @@ interface Failures {
 const CONFIGURE_RETRY_SEC = 60
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
-/** After this time it is read once more where a check was faulty. */
+/** After this time it is read once more if a check was faulty. */
 const FAULT_MS = 600_000
 const FAULTS_MAX = 1_000
 

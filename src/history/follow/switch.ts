@@ -5,7 +5,10 @@ import { gathered } from '../../lib/async/gather.ts'
 
 const findOff = query(featureSql, 'read')
 
-/** Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as `Database.run`. */
+/**
+ * Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as
+ * `Database.run`.
+ */
 export function createSwitch(db: Database): () => Promise<boolean> {
   const isOff = gathered<undefined, boolean>({
     nameOf: () => '',

@@ -3,7 +3,7 @@ import { PendingError, UnavailableError } from '../../lib/error.ts'
 
 /** Why histories of chains cannot go on, for whoever watches the process. */
 interface Troubles {
-  /** Notes why a question about a chain fails, until one succeeds; that it takes time is no trouble. */
+  /** Notes why a question about a chain fails, until one succeeds; that it takes time is not a failure. */
   watch<T>(chainId: number, ask: () => Promise<T>): Promise<T>
   /** The last trouble of each chain, unless it was long ago. */
   recent(): ReadonlyMap<number, string>

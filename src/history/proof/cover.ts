@@ -56,7 +56,7 @@ const WINDOWS_A_PART = 4
  * chain answers that are too long cost more than the few short ones from which ranges grow on a sparse chain.
  */
 const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
-/** Checks of what endpoints have, which is no matter of the stream. */
+/** Checks of what endpoints have, which do not concern the stream. */
 const OF_READING: readonly string[] = [UNSETTLED, 'receipt']
 /** Times that transactions may need further receipts. */
 const RECEIPT_ROUNDS = 2

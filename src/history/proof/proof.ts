@@ -38,7 +38,7 @@ const READS_MIN = 2
 const READS_MAX = 4
 /** Reads of a range that a check keeps finding incomplete. */
 const DOUBTS_READS_MAX = 6
-/** Blocks that are proven because an endpoint lacks logs of theirs; if there are more, it is no witness here. */
+/** Blocks that are proven because an endpoint lacks logs of theirs; if there are more, it is not a witness here. */
 const PROOFS_MAX = 8
 /** A second witness takes at most this many times as many requests as the first. */
 const NARROW = 16
@@ -119,7 +119,7 @@ export function createProof(
     return asked.size >= 2 || rankedSources(sources, range, 'mayServe').every((source) => asked.has(source))
   }
 
-  /** Reads of a shorter range lose less: where all of them differ, each half is proven alone. */
+  /** Reads of a shorter range lose less: if all of them differ, each half is proven alone. */
   async function provenByHalves(signal: AbortSignal): Promise<ProvenLogs> {
     if (range.fromBlock === range.toBlock) throw new IncompleteError(UNSETTLED, range)
     const middle = Math.floor((range.fromBlock + range.toBlock) / 2)

@@ -46,7 +46,7 @@ interface Tails {
 /** Requests for the logs of an end: so many in all, but by each filter at least what an end takes that no cap divides. */
 const REQUESTS_MAX = 8
 const REQUESTS_LEAST = HASHED_BLOCKS + 3
-/** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is no witness. */
+/** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is not a witness. */
 const PROOFS_MAX = 8
 const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
@@ -252,7 +252,7 @@ async function agreed({ first, other, reads }: End, signal: AbortSignal): Promis
     }
     if (verdict) proven.add(log.blockNumber)
     if (verdict && proven.size < PROOFS_MAX) continue
-    // One that gave what is not so, or lacks too much, is no witness.
+    // One that gave what is not so, or lacks too much, is not a witness.
     const wrong = (giver === first) === verdict ? other : first
     if (wrong === first) throw new UpstreamError('The logs of the endpoint are not those of their blocks')
     if (wrong === undefined) continue

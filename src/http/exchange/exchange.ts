@@ -29,7 +29,7 @@ export interface Invocation {
   readonly session?: SessionAsked
   /** Throws what is wrong with the session, once the input is valid. */
   readonly checkSession?: (caller: Caller) => void
-  /** True if the answer says what it was read from, where that can be said. */
+  /** True if the answer says what it was read from, if that can be said. */
   readonly isCited?: true
 }
 

@@ -103,7 +103,10 @@ export interface Settlement {
   readonly admitted: boolean
   readonly requestedAtMs: number
   readonly method: string
-  /** The route's template with canonical names, `/v1/positions/uniswap-v3/{id}`; for an unknown path, the path cut at 200 characters. */
+  /**
+   * The route's template with canonical names, `/v1/positions/uniswap-v3/{id}`; for an unknown path, the path cut at
+   * 200 characters.
+   */
   readonly path: string
   /** False for an unknown path: all of them are counted together. */
   readonly routed: boolean

@@ -71,7 +71,7 @@ export function replayOf(claimed: Claimed): PreparedAnswer | undefined {
   }
 }
 
-/** What of an answer is kept for whoever repeats the request; undefined if it is no success, or was kept before. */
+/** What of an answer is kept for whoever repeats the request; undefined if it is not a success, or was kept before. */
 export function keptOf({ status, headers, body }: PreparedAnswer): KeptAnswer | undefined {
   return status === 200 && body !== null && !('idempotency-replayed' in headers) ? { headers, body } : undefined
 }

@@ -24,7 +24,7 @@ export const HEADERS = {
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
-/** Of lists. The table is no media type of the document: generated clients would have to tell text from JSON. */
+/** Of lists. The table is not a media type of the document: generated clients would have to tell text from JSON. */
 export const FORMAT_PARAMETER = {
   name: 'format',
   in: 'query',

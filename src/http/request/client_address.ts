@@ -48,7 +48,7 @@ function nodeOf(part: string): string {
   )
 }
 
-/** Without port and brackets; empty for what is no address, such as `unknown`. */
+/** Without port and brackets; empty for what is not an address, such as `unknown`. */
 function addressOf(text: string): string {
   const address = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   return isIP(address) === 0 ? '' : address

@@ -5,7 +5,7 @@ const SEGMENTS_MAX = 12
 /** A template may differ by this much for each segment that was asked for. */
 const DIFFERENCE_MAX = 0.7
 /**
- * What was written is meant, so it costs more to remove a segment than to add one, and another word is no mistake in
+ * What was written is meant, so it costs more to remove a segment than to add one, and another word is not a mistake in
  * spelling.
  */
 const COSTS = { remove: 1.5, add: 0.7, replace: difference }

@@ -25,7 +25,7 @@ export const receipt = {
   ),
 }
 
-/** The same where the chain keeps no state that could be proven. */
+/** The same if the chain keeps no state that could be proven. */
 export const signedReceipt = {
   receipt: v.optional(
     v.pipe(v.picklist(['true'], 'expected true or nothing'), documented({ enum: ['true'], description: `${SIGNED}.` })),

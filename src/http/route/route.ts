@@ -91,7 +91,7 @@ interface ChargedFacts extends RouteFacts {
    * read.
    */
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
-  /** Its name as a tool of agents, unique: `aave_events`; without one it is no tool. */
+  /** Its name as a tool of agents, unique: `aave_events`; without one it is not a tool. */
   readonly tool?: string
   /** True if it changes something, so that agents ask before they call it. @default false */
   readonly changes?: true

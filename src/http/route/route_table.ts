@@ -170,7 +170,7 @@ function methodsOf<R extends Routed>(routes: readonly R[]): Methods<R> {
 export function endpointOf<R extends Routed>(route: R): RouteEndpoint<R> {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
-    throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)
+    throw new Error(`Cannot make the table of routes: the body of "${route.path}" is not a strict object`)
   }
   const template = braced(route.path)
   const features = route.feature === undefined ? [] : [route.feature]

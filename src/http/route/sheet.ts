@@ -25,7 +25,7 @@ const FORMULA = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/
 const FIGURE = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 const columnsByRoute = new WeakMap<Route, readonly Column[] | undefined>()
 
-/** How a request asks for CSV; undefined if it does not, or if the route is no list. */
+/** How a request asks for CSV; undefined if it does not, or if the route is not a list. */
 export function sheetOf(
   route: Route,
   { query, accept }: { readonly query: string; readonly accept: string | null },

@@ -54,7 +54,7 @@ export function base58Address(bytes: Uint8Array): string {
 const DIGITS = new Uint8Array(128)
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit
 
-/** The 32 bytes of an address, ten times as fast as of any text. Throws `RangeError` for text that is no address. */
+/** The 32 bytes of an address, ten times as fast as of any text. Throws `RangeError` for text that is not an address. */
 export function base58Bytes(address: string): Uint8Array {
   if (!isBase58Address(address)) throw new RangeError('Cannot decode an address: it is not base58 of 32 bytes')
   const bytes = new Uint8Array(32)

@@ -1,4 +1,7 @@
-/** Characters that nobody sees although they count as letters: blanks of braille, hieroglyphs and music, and a place for an object. */
+/**
+ * Characters that nobody sees although they count as letters: blanks of braille, hieroglyphs and music, and a place for
+ * an object.
+ */
 const BLANKS = '\\u2800\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}'
 
 /**

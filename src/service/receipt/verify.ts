@@ -49,13 +49,16 @@ const NO_KEYS = 'no keys were given (--key)'
 /** Programs know the revisions of their own release alone. */
 const RELEASE = packageJson.version
 
-/** Checks a receipt. Needs nothing but what it is given, and asks nothing but the endpoints that it is given. Never throws. */
+/**
+ * Checks a receipt. Needs nothing but what it is given, and asks nothing but the endpoints that it is given. Never
+ * throws.
+ */
 export async function verifyReceipt(text: string, evidence: Evidence): Promise<Verified> {
   const { receipt, beside } = apart(parseJson(text))
   const envelope = envelopeOf(receipt, PAYLOAD_TYPE)
   const payload = envelope && payloadIn(envelope)
   if (envelope === undefined || payload === undefined) {
-    const is: Told = { is: 'false', because: 'it is no receipt as this version writes them' }
+    const is: Told = { is: 'false', because: 'it is not a receipt as this version writes them' }
     return {
       payload: undefined,
       verdicts: { signature: is, figures: is, answers: is, lens: is, block: is },

@@ -162,7 +162,7 @@ describe('usdPriceOf() of a wrapper', () => {
   )
 
   test('is none of a token that is in no table', () => {
-    expect(() => priced(FED, { ...unasked, rates: [rate(1n)] })).toThrow('a lens opened what is no wrapper')
+    expect(() => priced(FED, { ...unasked, rates: [rate(1n)] })).toThrow('a lens opened what is not a wrapper')
   })
 })
 

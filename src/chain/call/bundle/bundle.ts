@@ -87,7 +87,7 @@ function answered(answer: Hex): Hex {
 export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const desk = deskOf(endpoint)
   const { together, priority } = endpoint
-  // The name is long: where nothing is slow, it is not needed.
+  // The name is long: if nothing is slow, it is not needed.
   const isSlow = slow.size > 0 && slow.get(nameOf(call)) === true
   const isCrowded = together || (priority === 'caller' && desk.running >= ALONE_MAX)
   if (!isCrowded || desk.aloneLeft > 0 || isSlow) {

@@ -6,7 +6,7 @@ import type { ReserveToken } from './place.ts'
  * True if the tokens are all that the market's configurator ever created, so that no reserve was ever dropped: it
  * creates nothing but the tokens of a reserve, its supply token, then one for stable debt in older versions, then the
  * one for variable debt (ConfiguratorLogic.executeInitReserve), each at the address that follows from its own nonce,
- * which begins at 1, or at 0 where a development chain put its code. `nonce` is the one of its next creation.
+ * which begins at 1, or at 0 if a development chain put its code. `nonce` is the one of its next creation.
  */
 export function areAllTokens(
   tokens: ReadonlyMap<Hex, ReserveToken>,

@@ -85,7 +85,7 @@ const presentPosition = onceEach((position: Position): PresentedPosition => {
 
 function presentCalculations(position: Position, targetText: string) {
   const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(targetText),

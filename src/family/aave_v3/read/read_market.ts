@@ -126,7 +126,7 @@ function tokensIn(
   return tokens
 }
 
-/** The answer, if it has so many words. Throws `SilentError` otherwise: a market without its reserves is no market. */
+/** The answer, if it has so many words. Throws `SilentError` otherwise: a market without its reserves is not one. */
 function wordsOf(answer: ReturnData, { count, market }: { readonly count: number; readonly market: string }): Hex {
   if (answer === undefined || answer.length < 2 + 64 * count) {
     throw new SilentError(`market "${market}" does not say what its reserves are`)

@@ -170,7 +170,7 @@ const presentTotals = onceEach(({ totals }: ObligationPosition) => {
 function presentCalculations(position: ObligationPosition, targetText: string) {
   const { totals } = position
   const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(targetText),

@@ -70,7 +70,7 @@ export function presentRisk(
   targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
   const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   const ltv = currentLtv(totals)
   return {
     ...names,

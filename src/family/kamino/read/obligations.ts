@@ -7,7 +7,10 @@ import type { AnswerCheck } from './accounts/check.ts'
 import type { Known, MarketObligation, ObligationTarget } from './accounts/known.ts'
 import type { Snapshots } from './snapshot.ts'
 
-/** Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one slot. */
+/**
+ * Requests for one answer in a row. The first finds the reserves, the second their feeds, the third reads all at one
+ * slot.
+ */
 const READS_MAX = 3
 /** Requests whose accounts are decoded, and obligations that are looked at, in one turn of the event loop. */
 const GROUPS_IN_TURN = 1

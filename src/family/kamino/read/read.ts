@@ -65,7 +65,10 @@ export interface SomeObligations {
   readonly positions: readonly (ObligationPosition | 'absent' | 'broken')[]
 }
 
-/** Reads obligations with everything their figures need. Callers that ask within the duration of a slot share one reading. */
+/**
+ * Reads obligations with everything their figures need. Callers that ask within the duration of a slot share one
+ * reading.
+ */
 export interface KaminoReader {
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three

@@ -4,7 +4,7 @@ import { KAMINO_MAIN, type KaminoMarket } from '../../../finance/price/table/kam
  * Markets of Kamino Lend on mainnet: main, JLP, Altcoins and Ethena by two public sources or more, Jito, Prime, Maple
  * and OnRe by one. Each row is a hint, believed after its account was read.
  */
-export const KAMINO_MARKETS: readonly KaminoMarket[] = [
+const KAMINO_MARKETS: readonly KaminoMarket[] = [
   KAMINO_MAIN,
   { market: 'DxXdAyU3kCjnyggvHmY5nAwg5cRbbmdyX3npfDMjjMek', reserves: [] },
   { market: 'ByYiZxp8QrdN9qbdtaAiePN8AAr3qvTPppNJDpf5DVJ5', reserves: [] },

@@ -90,7 +90,7 @@ export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: H
 
 function presentAt(position: Position, targetText: string): NonNullable<Entry['calculations'][number]> {
   const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   const { interest, ratios } = calculatedOf(position)
   return {
     targetHealthFactor: Number(targetText),

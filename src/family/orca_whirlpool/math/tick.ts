@@ -1,7 +1,7 @@
 /** Lowest and highest tick of a pool. */
 export const TICK_MAX = 443_636
 /** Ticks of one array. */
-export const ARRAY_TICKS = 88
+const ARRAY_TICKS = 88
 
 /** 1.0001^(2^i ÷ 2) in Q96, rounded down, for each bit of a tick above zero. */
 const UP = [

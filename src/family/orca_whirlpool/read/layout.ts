@@ -4,7 +4,7 @@ import { arrayStart, sqrtPriceAtTickX64, TICK_MAX } from '../math/tick.ts'
 
 /*
  * Byte layout of the program's accounts: little-endian, after Anchor's eight discriminator bytes. Readers give undefined
- * for what is no such account, or one that the program never writes.
+ * for what is not such an account, or one that the program never writes.
  */
 
 const POOL = { size: 653, discriminator: '3f95d10ce1806309' }

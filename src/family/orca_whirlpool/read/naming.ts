@@ -48,7 +48,10 @@ export function createNamer({ programs, known, check }: NamerOptions) {
     else if (candidates.every(isFree)) known.noteSubject(mint, 'none')
   }
 
-  /** Asks what tokens of one unit stand for that are not known, at a slot not before that of their list. Gives the newest slot. */
+  /**
+   * Asks what tokens of one unit stand for that are not known, at a slot not before that of their list. Gives the
+   * newest slot.
+   */
   async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
     const unknown = tokens.filter(({ amount, mint }) => amount === 1n && known.subjectOf(mint) === undefined)
     let newest = minSlot

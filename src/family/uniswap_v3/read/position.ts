@@ -41,7 +41,7 @@ interface InterpretOptions {
   readonly judge: TokenJudge['judge']
   /** False if tokens were not asked for what prices them. */
   readonly isPriced: boolean
-  /** `included` where positions are answered even if their tokens are spam. */
+  /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
 

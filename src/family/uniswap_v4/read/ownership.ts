@@ -41,9 +41,9 @@ export interface WalletReading {
 /** Reads all positions of wallets, and remembers which they are. */
 export interface OwnershipReader {
   /**
-   * All positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if they are as
-   * remembered. They are proved by their number, which the manager says in the same call. Throws `UnavailableError`
-   * naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
+   * All positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if they
+   * are as remembered. They are proved by their number, which the manager says in the same call. Throws
+   * `UnavailableError` naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
    */
   readAll(asked: AskedWallet, reading: WalletReading, signal: AbortSignal): Promise<OwnedRead>
 }

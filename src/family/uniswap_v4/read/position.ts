@@ -57,7 +57,7 @@ interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
   readonly judge: TokenJudge['judge']
-  /** `included` where positions are answered even if their tokens are spam. */
+  /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
   readonly owner: Address
 }

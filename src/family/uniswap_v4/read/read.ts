@@ -55,7 +55,7 @@ export interface PositionReader {
   readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
   /**
    * Positions in their order with all that their figures need: prices by pools for tokens that nobody else prices, and
-   * executed withdrawals where hooks see them. Fails like `readOne`.
+   * executed withdrawals if hooks see them. Fails like `readOne`.
    */
   readFull(positions: readonly Position[], at: ReadAt): Promise<readonly FullPosition[]>
 }
@@ -67,7 +67,7 @@ interface ReadFrom {
 }
 
 interface ReadWalletFrom extends ReadFrom {
-  /** Executes withdrawals in the same call where hooks are known to see them. @default {false} */
+  /** Executes withdrawals in the same call if hooks are known to see them. @default {false} */
   readonly full?: boolean
 }
 

@@ -31,8 +31,8 @@ export interface WithdrawalPlace {
 }
 
 /**
- * Executes withdrawals at a block that was read, or at the newest. All are `unsupported`, at no block, if the endpoint does not
- * override code. Throws as `readByLens`.
+ * Executes withdrawals at a block that was read, or at the newest. All are `unsupported`, at no block, if the endpoint
+ * does not override code. Throws as `readByLens`.
  */
 export async function executeWithdrawals(
   { endpoint, chainId, clock }: WithdrawalPlace,

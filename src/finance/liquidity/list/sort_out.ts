@@ -43,7 +43,7 @@ export interface Parts<Pool> {
 interface SortOptions<Raw> {
   readonly chain: FinanceChain
   readonly judge: (raw: RawToken, chain: FinanceChain) => JudgedToken
-  /** `included` where positions are answered even if their tokens are spam. */
+  /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
   readonly managerOf: (raw: Raw) => Address
 }

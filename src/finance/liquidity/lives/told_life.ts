@@ -42,7 +42,7 @@ export async function profitIfPriced(told: ToldLife): Promise<Profit | Unpriced>
   return profit
 }
 
-/** Throws `UnavailableError` if a flow must be missing: a list with a hole is no list either. */
+/** Throws `UnavailableError` if a flow must be missing: a list with a hole is not a list either. */
 export function checkLife(told: ToldLife): void {
   const contradiction = contradictionOf(told.life, told.state)
   if (contradiction !== undefined) throw incomplete(told, contradiction)

@@ -1,7 +1,7 @@
 import { LateError } from '../../../chain/rpc/client.ts'
 
 /**
- * Works off items of a chain, at most `most` at the same time, and fewer where endpoints were late: what some of them
+ * Works off items of a chain, at most `most` at the same time, and fewer if endpoints were late: what some of them
  * answered is kept by whoever asked, and a node that works them off one by one has fewer before it.
  */
 export function createWaves(most: number) {

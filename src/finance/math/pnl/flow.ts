@@ -34,7 +34,7 @@ export interface Collect {
   readonly prices: Prices
 }
 
-/** What changes a position. Moving its token to another owner is no flow. */
+/** What changes a position. Moving its token to another owner is not a flow. */
 export type Flow = Increase | Decrease | Collect
 
 /** What of a collect is principal and what is fees. */

@@ -77,8 +77,9 @@ const STEP_FLOWS = 16
 const DENOMINATOR_KEPT = 1n << 2_048n
 
 /**
- * Replays flows in the order of the chain, in steps; `before` is the ledger of all flows before these, if there are any. Throws `RangeError` if they cannot be the whole history of a position: times
- * that go back, or more liquidity withdrawn than there was.
+ * Replays flows in the order of the chain, in steps; `before` is the ledger of all flows before these, if there are
+ * any. Throws `RangeError` if they cannot be the whole history of a position: times that go back, or more liquidity
+ * withdrawn than there was.
  */
 export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Ledger> {
   let ledger = before

@@ -15,7 +15,7 @@ export type PriceAsker = { readonly kind: 'chain' } | MarketAsker
 interface MarketAsker {
   readonly kind: 'aave_market'
   readonly provider: Address
-  /** The oracle that it has now: where it had the same one before, one call is enough. */
+  /** The oracle that it has now: if it had the same one before, one call is enough. */
   readonly oracle: Address
 }
 

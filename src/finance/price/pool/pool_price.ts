@@ -29,7 +29,7 @@ export interface PricedQuote {
 
 /** Seconds of the mean. */
 export const WINDOW_SEC = 1_800
-/** US dollars of quote tokens below which a pool is no measure. */
+/** US dollars of quote tokens below which a pool tells no price. */
 const LIQUIDITY_USD_MIN = 50_000n
 /** Ticks between the pool's price and its mean, about 5 %. */
 const TICKS_APART_MAX = 500

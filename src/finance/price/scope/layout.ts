@@ -74,7 +74,7 @@ export function decodePricedReserve(data: Uint8Array): PricedReserve {
 }
 
 /** The entries of the feed whose product is a reserve's price: all before the first index that no feed has. */
-export function scopeEntriesOf({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
+function scopeEntriesOf({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
   const end = scopeChain.findIndex((index) => index >= SCOPE.count)
   return scopeChain.slice(0, end < 0 ? undefined : end)
 }

@@ -60,7 +60,7 @@ export function scopePricesOf(solana: SolanaClient, priceMarket: PriceMarket): S
   return prices
 }
 
-/** Makes them for a market. A row that is no reserve of the market is asked about once. */
+/** Makes them for a market. A row that is not a reserve of the market is asked about once. */
 function createScopePrices({ market: { market, reserves }, kamino: program }: PriceMarket): ScopePrices {
   const known = new Map<string, Known | undefined>()
   const reserveOf = new Map<string, string>()

@@ -24,7 +24,7 @@ import {
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
-/** So many tokens take some ten million gas, as a rule; where they take more, the page ends early. */
+/** So many tokens take some ten million gas, as a rule; if they take more, the page ends early. */
 const LIGHT_TOKENS_MAX = 1_500
 /** A page says which token it means in two bytes. */
 const PAGE_TOKENS_MAX = 65_535

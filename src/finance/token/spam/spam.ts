@@ -28,7 +28,10 @@ const LURING_SYMBOLS: ReadonlySet<string> = new Set(
 
 /** Characters that fonts leave out or that reverse text, but for those that join emoji or vary their look. */
 const INVISIBLE = /(?!\u200c|\u200d|\p{Variation_Selector})[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
-/** Those have a meaning after emoji and in some scripts, but not next to the characters below, which keys of phones excepted. */
+/**
+ * Those have a meaning after emoji and in some scripts, but not next to the characters below, which keys of phones
+ * excepted.
+ */
 const STRAY =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}](?:\u200c|\u200d|\p{Variation_Selector})(?!\u20e3)|[\u200c\u200d][\p{Script=Latin}\p{Nd}]|\p{Variation_Selector}{2}/u
 /** A braille cell without dots, outside of braille. */

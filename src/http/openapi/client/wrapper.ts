@@ -4,7 +4,10 @@ export const WRAPPER_TEXT = String.raw`
 interface ClientOptions {
   readonly baseUrl: string
   readonly key: string
-  /** How often a call is tried again: after 429 and 503 as the answer says, after 502 and 504 a little later. 3 if absent. */
+  /**
+   * How often a call is tried again: after 429 and 503 as the answer says, after 502 and 504 a little later. 3 if
+   * absent.
+   */
   readonly retries?: number
   /** Longest wait that an answer may ask for, seconds; after a longer one the failure is the result. 60 if absent. */
   readonly retryAfterMax?: number
@@ -155,7 +158,10 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-/** Seconds after which a call is tried again; undefined for a failure that stays until the request or the account changes. */
+/**
+ * Seconds after which a call is tried again; undefined for a failure that stays until the request or the account
+ * changes.
+ */
 function retryAfter(response: Response, waitMs: number, { idempotencyKey }: AnyInit): number | undefined {
   const isPassing = [429, 502, 503, 504].includes(response.status) || (response.status === 409 && idempotencyKey !== undefined)
   if (!isPassing) return undefined

@@ -3,7 +3,7 @@ import { createRecent } from '../../../../lib/recent.ts'
 import type { FoundObligations } from './found.ts'
 
 /** How long a wallet's obligations are not looked for again by a batch, so that one that was late gets further. */
-export const LATELY_MS = 120_000
+const LATELY_MS = 120_000
 const WALLETS_MAX = 20_000
 const OBLIGATIONS_MAX = 100_000
 

@@ -67,7 +67,7 @@ export async function readBirth(
 
 type Ask = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 
-/** Undefined if the contract is no pool of the factory. */
+/** Undefined if the contract is not a pool of the factory. */
 async function readPool(
   pool: Address,
   { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },

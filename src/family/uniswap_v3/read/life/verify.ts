@@ -33,7 +33,7 @@ const AHEAD_MAX = 64
 type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
 
 /**
- * Makes the check that holds stored flows to the manager's own words, where an endpoint keeps the state of the past:
+ * Makes the check that holds stored flows to the manager's own words, if an endpoint keeps the state of the past:
  * between two flows what it keeps about the position does not change, and before the first it does not know it. What
  * leaves no trace, such as a deposit that is taken back at once, cannot be seen here. Without such an endpoint nothing is
  * checked. Blocks are final, so each is read once.

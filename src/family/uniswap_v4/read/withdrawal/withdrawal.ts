@@ -52,7 +52,7 @@ export async function readWithdrawals(
   { owner, ids, deployment, block }: WithdrawalQuestion,
 ): Promise<Withdrawals> {
   const { positionManager, poolManager } = deployment
-  // They cannot stand where the owner's code is replaced.
+  // They cannot stand if the owner's code is replaced.
   if ([positionManager, poolManager].some((each) => each.toLowerCase() === owner.toLowerCase())) {
     return { block: undefined, byId: new Map(ids.map((id) => [id, UNSUPPORTED])) }
   }
