@@ -1,10 +1,9 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, keccak256, toHex } from 'viem'
 import { LENS_ADDRESS } from '../../../src/chain/call/bundle/bundle.ts'
 import { type Envelope, seal } from '../../../src/chain/receipt/envelope.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
-import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
-import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { ownAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -15,20 +14,20 @@ import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
 
+// Anvil makes the whole tree of its state anew for each proof: chains of this file alone are small.
 let devnet: Devnet
-let aave: AaveDevnet
+let lending: SharedAave
 let morpho: MorphoDevnet
 let stage: Stage
 let position: string
 
 beforeAll(async () => {
-  const shared = await sharedAave()
-  devnet = shared.devnet
-  aave = shared.aave
+  ;[devnet, lending] = await Promise.all([startDevnet(), ownAave()])
   morpho = await devnet.morpho()
   stage = stageOver([rowOver([devnet.rpcUrl])])
   position = `/v1/positions/uniswap-v3/${devnet.positions.good}?full=false`
 }, 240_000)
+afterAll(() => Promise.all([devnet?.stop(), lending?.devnet.stop()]))
 
 const isTrue = { is: 'true' }
 
@@ -88,11 +87,12 @@ describe('receipt=proof', () => {
   }, 240_000)
 
   test('proves three markets of Aave, whose interest grows between, and a batch', async () => {
+    const { aave, devnet: chain } = lending
     const path = `/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`
-    const first = await proven(path)
-    await devnet.rpc.call('evm_increaseTime', 600)
-    await devnet.rpc.call('evm_mine')
-    const aged = stageOver([rowOver([devnet.rpcUrl])])
+    const first = await proven(path, stageOver([rowOver([chain.rpcUrl])]))
+    await chain.rpc.call('evm_increaseTime', 600)
+    await chain.rpc.call('evm_mine')
+    const aged = stageOver([rowOver([chain.rpcUrl])])
     const second = await proven(path, aged)
     expect(second.reads[0]?.calls[0]?.answer).not.toBe(first.reads[0]?.calls[0]?.answer)
     const wallets = [aave.wallets.emode, aave.wallets.supplier, devnet.wallets.empty]
@@ -196,15 +196,22 @@ describe('an endpoint', () => {
 
   test('of Nethermind says all in one request, in which no override is', async () => {
     // The call runs on a real node, whose tracer says what it read; Nethermind answers with what proves that.
-    const asked: SeenRequest[] = []
-    rpc.rule((request) => {
-      if (request.method === 'proof_call') asked.push(request)
-      return undefined
-    })
-    const paths = [`/v1/lending/aave-v3?wallet=${aave.wallets.borrower}`, position] as const
-    for (const path of paths) await proven(path, stageOver([rowOver([rpc.url])]))
+    const accounts = {
+      node: await startFaultyRpc(lending.devnet.rpcUrl),
+      chain: lending.devnet,
+      path: `/v1/lending/aave-v3?wallet=${lending.aave.wallets.borrower}`,
+    }
+    const positions = { node: rpc, chain: devnet, path: position }
     const witnesses = new Map<string, object>()
-    for (const { params } of asked) witnesses.set(JSON.stringify(params), await witnessOf(params))
+    for (const { node, chain, path } of [accounts, positions]) {
+      const asked: SeenRequest[] = []
+      node.rule((request) => {
+        if (request.method === 'proof_call') asked.push(request)
+        return undefined
+      })
+      await proven(path, stageOver([rowOver([node.url])]))
+      for (const { params } of asked) witnesses.set(JSON.stringify(params), await witnessOf(chain, params))
+    }
     expect(witnesses.size).toBe(2)
     const answering =
       (change: (witness: object) => unknown): Parameters<FaultyRpc['rule']>[0] =>
@@ -214,23 +221,23 @@ describe('an endpoint', () => {
         const witness = witnesses.get(JSON.stringify(params))
         return { kind: 'result', result: { error, witness: witness && change(witness) } }
       }
-    const requests = async (path: string, rule: Parameters<FaultyRpc['rule']>[0]) => {
-      rpc.rule(rule)
-      const fresh = stageOver([rowOver([rpc.url])])
+    const requests = async ({ node, path }: typeof positions, rule: Parameters<FaultyRpc['rule']>[0]) => {
+      node.rule(rule)
+      const fresh = stageOver([rowOver([node.url])])
       const answer = await fresh.get(`${path}&receipt=proof`)
       expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, ''])
       const { receipt } = answer.body
       expect((await checked(fresh, textOf(receipt), [], believed(receipt))).is).toBe('true')
       return fresh.requests
     }
-    for (const path of paths) {
+    for (const each of [accounts, positions]) {
       const whole = await requests(
-        path,
+        each,
         answering((witness) => witness),
       )
       expect(whole).toContain('proof_call')
       expect(whole).not.toContain('debug_traceCall')
-      expect([path, whole.length]).toEqual([path, 5])
+      expect([each.path, whole.length]).toEqual([each.path, 5])
     }
     // What it does not say, or says falsely, costs requests.
     const flipped = (list: readonly Hex[]) => list.map((each, at) => flippedIn(each, at))
@@ -243,15 +250,14 @@ describe('an endpoint', () => {
       (witness) => ({ ...witness, state: Array.from({ length: 3_000 }, (_, at) => toHex(at, { size: 64 })) }),
     ]
     for (const [at, lie] of lies.entries()) {
-      const sent = await requests(position, answering(lie))
+      const sent = await requests(positions, answering(lie))
       expect([at, sent.length > 5]).toEqual([at, true])
     }
+    await accounts.node.stop()
   }, 240_000)
 
   test('whose hints lie costs rounds, and changes nothing', async () => {
-    // Anvil makes the whole tree of its state anew for each proof: here it is small.
-    const own = await startDevnet()
-    const lying = await startFaultyRpc(own.rpcUrl)
+    const lying = await startFaultyRpc(devnet.rpcUrl)
     const many = Object.fromEntries(
       Array.from({ length: 2_500 }, (_, at) => [toHex(at, { size: 32 }), `0x${'1'.repeat(64)}`]),
     )
@@ -277,7 +283,6 @@ describe('an endpoint', () => {
     // Those that are named first.
     expect(strangersAsked).toBe(500)
     await lying.stop()
-    await own.stop()
   }, 120_000)
 
   test('that proves nothing, or not that block, or lies, gives no receipt, and nothing is charged', async () => {
@@ -329,14 +334,14 @@ describe('an endpoint', () => {
 })
 
 /** What Nethermind's `proof_call` says that a call reads, of the same call on this node. */
-async function witnessOf([transaction, block]: readonly unknown[]) {
-  const touched = await devnet.rpc.call<
+async function witnessOf({ rpc }: Pick<Devnet, 'rpc'>, [transaction, block]: readonly unknown[]) {
+  const touched = await rpc.call<
     Readonly<Record<Hex, { readonly code?: Hex; readonly storage?: Readonly<Record<Hex, Hex>> }>>
   >('debug_traceCall', transaction, block, { tracer: 'prestateTracer' })
   const [state, codes] = [new Set<Hex>(), new Set<Hex>()]
   for (const [address, { code = '0x', storage = {} }] of Object.entries(touched)) {
     if (code !== '0x') codes.add(code)
-    const { accountProof, storageProof } = await devnet.rpc.call<{
+    const { accountProof, storageProof } = await rpc.call<{
       readonly accountProof: readonly Hex[]
       readonly storageProof: readonly { readonly proof: readonly Hex[] }[]
     }>('eth_getProof', address, Object.keys(storage), block)
