@@ -64,21 +64,22 @@ class Queue {
     return new Promise((resolve, reject) => {
       const run = new Run(reader, { untilMs: this.#clock.monotonicMs() + this.#budgetMs, reject })
       this.#running.add(run)
-      const leave = () => {
-        this.#running.delete(run)
-        run.leaveSignal()
-      }
       call.read(run).then(
         (answer) => {
-          leave()
+          this.#leave(run)
           resolve(answer)
         },
         (error: unknown) => {
-          leave()
+          this.#leave(run)
           reject(error)
         },
       )
     })
+  }
+
+  #leave(run: Run): void {
+    this.#running.delete(run)
+    run.leaveSignal()
   }
 
   cancel(): void {

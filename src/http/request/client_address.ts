@@ -22,6 +22,19 @@ export function createClientAddress(trusted: readonly Network[]): (context: Conn
   })
 }
 
+/** The address in a line of the log, looked up only if the line is written. */
+export class LoggedAddress {
+  readonly #client: { readonly ip: string } | undefined
+
+  constructor(client: { readonly ip: string } | undefined) {
+    this.#client = client
+  }
+
+  toJSON(): string | undefined {
+    return this.#client?.ip
+  }
+}
+
 function forwarded({ request: { headers }, ip }: Connected, trusted: readonly Network[]): string {
   const chains = [
     hopsOf(headers.get('x-forwarded-for'), (part) => part),

@@ -22,10 +22,13 @@ interface Instead {
 export const CALL = 'successful call'
 
 /** Credits of one of what is counted, for a valid input. */
-export function creditsEach({ credits, instead = [] }: Charge, input: object): number {
+export function creditsEach({ credits, instead = NO_OTHERS }: Charge, input: object): number {
   const values = input as Readonly<Record<string, unknown>>
-  return instead.find(({ parameter, value }) => values[parameter] === value)?.credits ?? credits
+  for (const other of instead) if (values[other.parameter] === other.value) return other.credits
+  return credits
 }
+
+const NO_OTHERS: readonly never[] = []
 
 /** Credits of `count` of them. */
 export function creditsOf(charge: Charge, input: object, count: number): number {

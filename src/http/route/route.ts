@@ -1,7 +1,8 @@
 import type { GenericSchema } from 'valibot'
 import { type Parameters, validated } from '../request/parameters.ts'
-import { type Charge, creditsEach, creditsOf } from './charge.ts'
-import { type ReceiptKind, receiptBudgetMs, receiptCredits, receiptIn } from './receipt.ts'
+import type { Charge } from './charge.ts'
+import type { ReceiptKind } from './receipt.ts'
+import { WorkCall } from './work_call.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -108,7 +109,7 @@ interface ChargedFacts extends RouteFacts {
 }
 
 /** The work of a route that callers pay for, from typed input to the wire. */
-interface ChargedWork<Input, Result> extends ChargedFacts {
+export interface ChargedWork<Input, Result> extends ChargedFacts {
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
   /** How many an answer has of what `charge` counts. @default one */
   readonly count?: (result: Result, input: Input) => number
@@ -242,7 +243,7 @@ export function route<Input extends object, Body extends object, Result>(
     accept(asked) {
       const { input, body } = definition
       if (body !== undefined) return acceptBody(definition, asked)
-      const call = () => callOf(definition, validated(input, asked.parameters()) as Input & Body)
+      const call = () => new WorkCall(definition, validated(input, asked.parameters()) as Input & Body)
       return { bytes: undefined, value: nothing, call }
     },
   }
@@ -267,30 +268,9 @@ async function acceptBody<Input extends object, Body extends object, Result>(
   asked: RouteRequest,
 ): Promise<Accepted> {
   const { bytes, value, check } = await given(definition, asked)
-  return { bytes, value, call: () => callOf(definition, check()) }
+  return { bytes, value, call: () => new WorkCall(definition, check()) }
 }
 
 function nothing(): undefined {
   return undefined
-}
-
-function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
-  const { charge, untilMs, uncovered, count = () => 1 } = work
-  const receipt = receiptIn(input)
-  const extra = receiptCredits(receipt)
-  const restsOnLogs = uncovered?.isAny(input) ?? false
-  return {
-    creditsMin: creditsEach(charge, input) + extra,
-    budgetMs: receiptBudgetMs(receipt) ?? work.budgetMs,
-    receipt,
-    restsOnLogs,
-    async read(context) {
-      const result = await work.read(input, context)
-      const credits = creditsOf(charge, input, count(result, input)) + extra
-      if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-      const present = (presenting: PresentContext) => work.present(result, input, presenting)
-      const answer = { credits, untilMs: untilMs?.(result, input) ?? 0, present }
-      return context.stateAlone && restsOnLogs ? { ...answer, uncovered: uncovered?.paths(result) ?? [] } : answer
-    },
-  }
 }

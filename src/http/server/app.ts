@@ -22,7 +22,7 @@ import { createOperatorPages, createPublicPages } from '../page/public.ts'
 import { FILES_PATH } from '../page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from '../plane/plane.ts'
 import { bodyFault } from '../request/body.ts'
-import { createClientAddress } from '../request/client_address.ts'
+import { createClientAddress, LoggedAddress } from '../request/client_address.ts'
 import { createCors } from '../request/cors.ts'
 import { badTarget, createHostFault } from '../request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from '../request/key.ts'
@@ -235,8 +235,7 @@ export function createApp(options: AppOptions): App {
     const latencyMs = clock.monotonicMs() - startedMs
     const route = routeName(exchange)
     record({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
-    // Looked up only if the line is written.
-    const from = { toJSON: () => exchange.client?.ip }
+    const from = new LoggedAddress(exchange.client)
     log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs, from })
     return settled
   }

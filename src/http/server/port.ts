@@ -8,9 +8,9 @@ import { FILES_PATH } from '../page/static.ts'
 import type { Plane } from '../plane/plane.ts'
 import { readJson } from '../request/body.ts'
 import { nearestPath } from '../request/nearest_path.ts'
-import { readParameters } from '../request/parameters.ts'
+import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
 import { isRead } from '../request/target.ts'
-import type { RouteRequest } from '../route/route.ts'
+import type { Route, RouteRequest } from '../route/route.ts'
 import type { Found, RouteTable } from '../route/route_table.ts'
 
 /** What a port serves, and to whom. */
@@ -69,9 +69,27 @@ export function inputOf(
   { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
   query: string,
 ): RouteRequest {
-  return {
-    byAddress: true,
-    parameters: () => readParameters(endpoint.route.input, { params, query }),
-    body: () => readJson(request),
+  return new HttpInput(request, endpoint.route.input, { params, query })
+}
+
+/** A class, because a literal would make functions for each request. */
+class HttpInput implements RouteRequest {
+  readonly byAddress = true
+  readonly #request: Request
+  readonly #schema: Route['input']
+  readonly #sent: RawInput
+
+  constructor(request: Request, schema: Route['input'], sent: RawInput) {
+    this.#request = request
+    this.#schema = schema
+    this.#sent = sent
+  }
+
+  parameters(): Parameters {
+    return readParameters(this.#schema, this.#sent)
+  }
+
+  body(): ReturnType<RouteRequest['body']> {
+    return readJson(this.#request)
   }
 }

@@ -1,0 +1,60 @@
+import { creditsEach, creditsOf } from './charge.ts'
+import { type ReceiptKind, receiptBudgetMs, receiptCredits, receiptIn } from './receipt.ts'
+import type { Answer, Call, ChargedWork, PresentContext, ReadContext, Reply } from './route.ts'
+
+/** A valid input and the work on it. A class, as the answer is, because a literal would make functions for each request. */
+export class WorkCall<Input extends object, Result> implements Call {
+  readonly creditsMin: number
+  readonly budgetMs: number | undefined
+  readonly receipt: ReceiptKind | undefined
+  readonly restsOnLogs: boolean
+  readonly #work: ChargedWork<Input, Result>
+  readonly #input: Input
+
+  constructor(work: ChargedWork<Input, Result>, input: Input) {
+    this.receipt = receiptIn(input)
+    this.creditsMin = creditsEach(work.charge, input) + receiptCredits(this.receipt)
+    this.budgetMs = receiptBudgetMs(this.receipt) ?? work.budgetMs
+    this.restsOnLogs = work.uncovered?.isAny(input) ?? false
+    this.#work = work
+    this.#input = input
+  }
+
+  async read(context: ReadContext): Promise<Answer> {
+    const { charge, count, untilMs, uncovered } = this.#work
+    const result = await this.#work.read(this.#input, context)
+    const counted = count === undefined ? 1 : count(result, this.#input)
+    const credits = creditsOf(charge, this.#input, counted) + receiptCredits(this.receipt)
+    if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
+    const answer = new WorkAnswer(this, result, { credits, untilMs: untilMs?.(result, this.#input) ?? 0 })
+    if (!context.stateAlone || !this.restsOnLogs) return answer
+    return { ...answer, present: (presenting) => answer.present(presenting), uncovered: uncovered?.paths(result) ?? [] }
+  }
+
+  present(result: Result, context: PresentContext): Reply {
+    return this.#work.present(result, this.#input, context)
+  }
+}
+
+/** What came of a call, and its price. */
+class WorkAnswer<Input extends object, Result> implements Answer {
+  readonly credits: number
+  readonly untilMs: number
+  readonly #call: WorkCall<Input, Result>
+  readonly #result: Result
+
+  constructor(
+    call: WorkCall<Input, Result>,
+    result: Result,
+    { credits, untilMs }: Pick<Answer, 'credits' | 'untilMs'>,
+  ) {
+    this.credits = credits
+    this.untilMs = untilMs
+    this.#call = call
+    this.#result = result
+  }
+
+  present(context: PresentContext): Reply {
+    return this.#call.present(this.#result, context)
+  }
+}
