@@ -203,14 +203,13 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
     }
   } else opening = call
   const { text, headers, credits } = opening
-  const made = `${text},"request_id":${JSON.stringify(requestId)}`
-  if (sheet !== undefined && !signal.aborted) {
-    const table = sheet.write(made)
-    return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
-  }
-  const body = `${made}}`
+  // No request id has a character that JSON would escape.
+  const body = `${text},"request_id":"${requestId}"}`
   // Checked last: an answer to a closed connection is not charged.
-  return signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers }
+  if (signal.aborted) return CALLER_LEFT
+  if (sheet === undefined) return { status: 200, body, credits, headers }
+  const table = sheet.write(body)
+  return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
 }
 
 /** The call made so that its answer has a receipt, or says what it was read from, if it is to. */

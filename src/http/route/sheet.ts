@@ -11,7 +11,7 @@ export interface Sheet {
   readonly query: string
   /** What is wrong with asking it so. */
   readonly fault: CodedError | undefined
-  /** The same rows as CSV (RFC 4180). `json` is the answer up to its closing brace. */
+  /** The same rows as CSV (RFC 4180). `json` is the answer. */
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 }
 
@@ -40,8 +40,8 @@ export function sheetOf(
   const fault = faultOf(formats, query)
   if (fault === undefined && format === 'json' && formats.length === 0) return undefined
   const rest = pairs.filter((pair) => pair.split('=')[0] !== FORMAT).join('&')
-  const asJson = (json: string) => ({ body: `${json}}`, headers: {} })
-  const asTable = (json: string) => written(JSON.parse(`${json}}`), columns)
+  const asJson = (json: string) => ({ body: json, headers: {} })
+  const asTable = (json: string) => written(JSON.parse(json), columns)
   return { query: rest, fault, write: format === 'json' ? asJson : asTable }
 }
 
