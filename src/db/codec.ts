@@ -89,9 +89,16 @@ const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
 
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
 function decodeArray(text: string, decode: Decode): unknown[] {
-  let at = 0
-  const unquoted = (word: string) => (word === 'NULL' ? null : decode(word))
+  if (!PLAIN_ARRAY.test(text)) return decodeNested(text, decode)
+  if (text === '{}') return []
+  const words = text.slice(1, -1).split(',')
+  if (text.includes('NULL')) return words.map((word) => (word === 'NULL' ? null : decode(word)))
+  return decode === toText ? words : words.map(decode)
+}
 
+/** The same of an array with quotes or of several dimensions. */
+function decodeNested(text: string, decode: Decode): unknown[] {
+  let at = 0
   function list(): unknown[] {
     const items: unknown[] = []
     at++
@@ -109,7 +116,8 @@ function decodeArray(text: string, decode: Decode): unknown[] {
     if (text[at] === '"') return decode(quoted())
     const start = at
     while (at < text.length && text[at] !== ',' && text[at] !== '}') at++
-    return unquoted(text.slice(start, at))
+    const word = text.slice(start, at)
+    return word === 'NULL' ? null : decode(word)
   }
 
   function quoted(): string {
@@ -124,6 +132,5 @@ function decodeArray(text: string, decode: Decode): unknown[] {
   }
 
   if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
-  if (text === '{}') return []
-  return PLAIN_ARRAY.test(text) ? text.slice(1, -1).split(',').map(unquoted) : list()
+  return list()
 }

@@ -36,9 +36,16 @@ interface OrganizationBatch {
   readonly rateLimit: number
   /** Requests that ask for a place in the window. */
   candidates: number
-  /** Other limits of its requests, by what names their rows, and what was spent of them; below zero without a row. */
-  readonly bounds: Map<string, { readonly bound: Bound; spent: bigint }>
+  /** Other limits of its requests, by what names their rows; undefined while there is none, as nearly always. */
+  bounds: Map<string, BoundSpent> | undefined
   verdict: Verdict | undefined
+}
+
+/** A limit and what was spent of it, which is below zero if it has no row. */
+interface BoundSpent {
+  readonly organizationId: string
+  readonly bound: Bound
+  spent: bigint
 }
 
 /** What the database decided about an organization. */
@@ -183,7 +190,7 @@ function switchedOff({ endpoint, features = NO_FEATURES }: AdmitRequest, { off }
   return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }
 
-/** Sorted by id: by code units, which for these ids is byte order. */
+/** Those of all calls, by id. */
 function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<string, OrganizationBatch> {
   const byId = new Map<string, OrganizationBatch>()
   for (const call of calls) {
@@ -191,13 +198,16 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
     const { organizationId: id, rateLimit } = call.fact
     let organization = byId.get(id)
     if (organization === undefined) {
-      organization = { id, rateLimit, candidates: 0, bounds: new Map(), verdict: undefined }
+      organization = { id, rateLimit, candidates: 0, bounds: undefined, verdict: undefined }
       byId.set(id, organization)
     }
     if (call.refusal === '') organization.candidates++
-    for (const bound of call.limits) organization.bounds.set(rowNameOf(bound), { bound, spent: -1n })
+    for (const bound of call.limits) {
+      organization.bounds ??= new Map()
+      organization.bounds.set(rowNameOf(bound), { organizationId: id, bound, spent: -1n })
+    }
   }
-  return byId.size < 2 ? byId : new Map([...byId].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return byId
 }
 
 /** Returns when all was decided, milliseconds since the epoch; undefined if it must be tried again. */
@@ -207,19 +217,20 @@ async function decide(
   facts: KeyFacts,
 ): Promise<number | undefined> {
   const all = [...organizations.values()]
+  // By code units, which for these ids is byte order.
+  if (all.length > 1) all.sort((a, b) => (a.id < b.id ? -1 : 1))
   const ids = all.map(({ id }) => id)
   const since = facts.epoch
-  const limits = all.map(({ rateLimit }) => rateLimit)
-  const candidates = all.map((each) => each.candidates)
-  const bounds = all.flatMap((each) => [...each.bounds.values()].map((limit) => ({ limit, organizationId: each.id })))
+  const bounds: BoundSpent[] = []
+  for (const each of all) if (each.bounds !== undefined) bounds.push(...each.bounds.values())
   const [row] = await gateAdmit(db, {
     epoch: since,
     organizations: ids,
-    rateLimits: limits,
-    candidates,
+    rateLimits: all.map(({ rateLimit }) => rateLimit),
+    candidates: all.map(({ candidates }) => candidates),
     limited: bounds.map(({ organizationId }) => organizationId),
-    scopes: bounds.map(({ limit }) => limit.bound.id),
-    daily: bounds.map(({ limit }) => (limit.bound.period === 'day' ? 1 : 0)),
+    scopes: bounds.map(({ bound }) => bound.id),
+    daily: bounds.map(({ bound }) => (bound.period === 'day' ? 1 : 0)),
   })
   if (row === undefined) {
     await rateWindowPrime(db, { organizations: ids })
@@ -228,8 +239,8 @@ async function decide(
   const epoch = Number(row.epoch)
   if (epoch !== since) facts.note({ epoch, changed: row.changed }, since)
   if (row.is_stale) return undefined
-  for (const [place, { limit }] of bounds.entries()) limit.spent = BigInt(row.spent[place] ?? -1)
-  for (const [place, organization] of all.entries()) {
+  for (const [place, limit] of bounds.entries()) limit.spent = BigInt(row.spent[place] ?? -1)
+  all.forEach((organization, place) => {
     organization.verdict = {
       credits: BigInt(row.balances[place] ?? 0),
       used: Number(row.used[place]),
@@ -237,7 +248,7 @@ async function decide(
       resetUs: Number(row.resets_us[place]),
       taken: 0,
     }
-  }
+  })
   return Number(row.requested_at_ms)
 }
 
@@ -280,7 +291,7 @@ function admission(
 function limitsAt({ limits }: Call, organization: OrganizationBatch | undefined): Caller['limits'] {
   if (limits.length === 0) return NO_LIMITS
   return limits.flatMap((bound) => {
-    const spent = organization?.bounds.get(rowNameOf(bound))?.spent ?? -1n
+    const spent = organization?.bounds?.get(rowNameOf(bound))?.spent ?? -1n
     if (spent >= 0n) return { ...bound, spent }
     return bound.scope === 'key' || bound.opens === true ? { ...bound, spent: 0n } : []
   })

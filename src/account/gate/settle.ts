@@ -123,7 +123,8 @@ async function settleHour(settlements: readonly Settlement[], charge: Charge): P
 
 async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly Settled[]> {
   const row = await chargeAndLog((columns) => charge(columns, settlements), columnsOf(settlements))
-  const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
+  const balances = new Map<string, bigint>()
+  row?.organization_ids.forEach((id, index) => void balances.set(id, BigInt(row.balances[index] ?? 0)))
   const scopes = new Map(row?.unpaid.map((number, index) => [number - 1, row.scopes[index] ?? '']))
   return settlements.map(({ caller, credits }, index) => {
     const creditsRemaining = balances.get(caller.organizationId) ?? 0n
