@@ -35,7 +35,7 @@ import { chainOf, clientOf, DEPLOYMENTS, patient } from './support.ts'
 
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const FIGURES = Object.keys(LENDING_FIGURES)
-const BLOCKS = cases(2_000, 120)
+const BLOCKS = cases(2_000, 60)
 
 let devnet: Devnet
 let aave: AaveDevnet

@@ -37,7 +37,7 @@ import { countedClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = ['in_range', 'is_active', 'fees_usd', 'value_usd', 'distance_to_edge_percentage']
 const MANAGER = UNISWAP_V3.manager
-const BLOCKS = cases(2_000, 120)
+const BLOCKS = cases(2_000, 60)
 
 const subjectOf = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
 
