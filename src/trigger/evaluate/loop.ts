@@ -70,10 +70,11 @@ export function lineJob(options: LoopOptions): Job {
     try {
       const { at } = mine.tenure
       const next = await readNextBlocks(client, { head: line.finality, at, known: known.hashes }, signal)
+      const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null
         if (!(await evaluate(mine, { block, before: mine.tenure.at, fork }, signal))) return 0
-        pace.seen(block, clock.now())
+        pace.seen(block, readMs)
         await list.refresh(clock.now(), block.number)
       }
     } finally {

@@ -2,7 +2,7 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 
 /** Knows about when a chain's next block can be read. */
 export interface BlockPace {
-  /** A block was seen. */
+  /** A block was read, at this moment for the first time. */
   seen(block: Pick<PinnedBlock, 'number' | 'timestampSec'>, nowMs: number): void
   /** How long to wait before the newest block is asked for, milliseconds. */
   pauseMs(nowMs: number): number
@@ -24,7 +24,7 @@ const EARLY = 0.9
 export function createPace(usualMs: number | undefined): BlockPace {
   let blockMs = usualMs
   let lateMs = 0
-  let last: { readonly number: bigint; readonly atMs: number } | undefined
+  let last: { readonly number: bigint; readonly atMs: number; readonly seenMs: number } | undefined
 
   return {
     seen({ number, timestampSec }, nowMs) {
@@ -34,14 +34,15 @@ export function createPace(usualMs: number | undefined): BlockPace {
         if (usualMs === undefined) blockMs = blockMs === undefined ? perBlock : blockMs + LEARN * (perBlock - blockMs)
         lateMs += LEARN * (Math.min(PAUSE_MS_MAX, Math.max(0, nowMs - atMs)) - lateMs)
       } else if (last === undefined) lateMs = 0
-      last = { number, atMs }
+      last = { number, atMs, seenMs: nowMs }
     },
     pauseMs(nowMs) {
       const each = blockMs ?? BLOCK_MS
       const look = Math.min(LOOK_MS.most, Math.max(LOOK_MS.least, each / LOOK_SHARE))
       if (last === undefined) return look
-      const dueMs = last.atMs + each + EARLY * lateMs - nowMs
-      return Math.max(look, Math.min(dueMs, each, PAUSE_MS_MAX))
+      // Whatever the clocks say, the next one comes so long after this one.
+      const dueMs = Math.min(last.atMs + EARLY * lateMs, last.seenMs) + each - nowMs
+      return Math.max(look, Math.min(dueMs, PAUSE_MS_MAX))
     },
   }
 }

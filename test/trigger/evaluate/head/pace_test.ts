@@ -25,3 +25,10 @@ test('it learns the time between blocks if nobody knows it, and never trusts a c
   pace.seen(block(50, NOW_MS / 1_000 + 10_000_000), NOW_MS)
   expect(pace.pauseMs(NOW_MS)).toBeLessThanOrEqual(12_000)
 })
+
+test('it follows blocks whose times are ahead of the clock', () => {
+  const pace = createPace(1_000)
+  for (let at = 0; at < 50; at++) pace.seen(block(at, NOW_MS / 1_000 + 5 + at), NOW_MS + 1_000 * at)
+  // What was read takes some time to evaluate.
+  expect(pace.pauseMs(NOW_MS + 49 * 1_000 + 300)).toBe(700)
+})
