@@ -27,6 +27,9 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** SQLSTATE of a row that names another one that is not there, or of one that others name. */
+export const FOREIGN_KEY_VIOLATION = '23503'
+
 /** PostgreSQL refused a statement. `code` is the SQLSTATE; the message is for our log, never for a caller. */
 export class SqlError extends Error {
   override readonly name = 'SqlError'

@@ -3,7 +3,7 @@ import deleteSql from '../../sql/queries/webhook_delete.sql' with { type: 'text'
 import listSql from '../../sql/queries/webhook_list.sql' with { type: 'text' }
 import rotateSql from '../../sql/queries/webhook_rotate.sql' with { type: 'text' }
 import updateSql from '../../sql/queries/webhook_update.sql' with { type: 'text' }
-import type { Database } from '../db/database.ts'
+import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
@@ -79,11 +79,18 @@ export async function rotateWebhook(
 
 /** Throws `CodedError` NOT_FOUND, or INVALID_REQUEST if triggers post to it: they would fall silent. */
 export async function deleteWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<void> {
-  const [row] = await remove(db, [organizationId, id])
-  if (row === undefined) throw unknown(id)
-  if (row.triggers === 0) return
-  const users = row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`
-  throw new CodedError('INVALID_REQUEST', `Cannot delete webhook "${id}": ${users} to it, change or delete them first`)
+  try {
+    const [row] = await remove(db, [organizationId, id])
+    if (row === undefined) throw unknown(id)
+    if (row.triggers > 0) throw inUse(id, row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`)
+  } catch (error) {
+    // It was made since the statement began.
+    throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? inUse(id, 'a new trigger posts') : error
+  }
+}
+
+function inUse(id: string, users: string): CodedError {
+  return new CodedError('INVALID_REQUEST', `Cannot delete webhook "${id}": ${users} to it, change or delete them first`)
 }
 
 function unknown(id: string): CodedError {

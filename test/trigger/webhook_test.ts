@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openSession } from '../../src/db/connection/session.ts'
+import type { Database } from '../../src/db/database.ts'
+import { createTrigger, listTriggers } from '../../src/trigger/stored.ts'
+import { createWebhook, deleteWebhook } from '../../src/trigger/webhook.ts'
+import { createAccount } from '../account/scene.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+// One whose transaction is open, and one that waits for it.
+let first: Database
+let second: Database
+
+beforeAll(async () => {
+  database = await testDatabase()
+  const open = () => openSession({ url: database.url, applicationName: 'session' })
+  ;[first, second] = await Promise.all([open(), open()])
+}, 60_000)
+afterAll(async () => {
+  await Promise.all([first.close(), second.close()])
+  await database.close()
+}, 60_000)
+
+async function scene() {
+  const { organizationId, apiKeyId } = await createAccount(database.db)
+  const id = await createWebhook(database.db, { organizationId, url: 'https://example.org/', name: '' })
+  const trigger = {
+    organizationId,
+    apiKeyId,
+    chainId: 1,
+    family: 'aave-v3',
+    subject: { wallet: '0x01' },
+    clause: { event: ['Borrow'] },
+    clear: null,
+    forBlocks: 1,
+    finality: 'latest' as const,
+    webhookId: id,
+    name: null,
+    expiresAt: null,
+  }
+  return { webhook: { organizationId, id }, trigger }
+}
+
+/** Begins the one while the transaction of the other is open. */
+async function meet(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<unknown> {
+  await first.run('begin', [])
+  await one()
+  const ended = other().catch((error: unknown) => error)
+  await until('the other to wait', async () => {
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await database.db.run(waiting, [])).length === 1
+  })
+  await first.run('commit', [])
+  return await ended
+}
+
+test('a webhook cannot be deleted while a trigger is made that posts to it', async () => {
+  const { webhook, trigger } = await scene()
+  const refused = await meet(
+    () => createTrigger(first, trigger),
+    () => deleteWebhook(second, webhook),
+  )
+  expect(refused).toMatchObject({
+    code: 'INVALID_REQUEST',
+    message: expect.stringContaining('a new trigger posts to it'),
+  })
+  const listed = await listTriggers(database.db, webhook.organizationId, { page: 1, limit: 10 })
+  expect(listed.triggers).toMatchObject([{ webhookId: webhook.id }])
+})
+
+test('a trigger cannot be made for a webhook that is being deleted', async () => {
+  const { webhook, trigger } = await scene()
+  const refused = await meet(
+    () => deleteWebhook(first, webhook),
+    () => createTrigger(second, trigger),
+  )
+  expect(refused).toMatchObject({ code: 'INVALID_PARAMETER', message: expect.stringContaining('webhook_id') })
+})
