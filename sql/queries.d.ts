@@ -647,7 +647,7 @@ declare module '*/queries/watch_line_report.sql' {
 
 declare module '*/queries/watch_list.sql' {
   const text: SqlText<
-    [organization_id: string, id: string | null, chain_id: string | number | null, family: string | null, wallet: string | null, state: string | null, max: string | number, skip: string | number],
+    [organization_id: string, id: string | null, chain_id: string | number | null, family: string | null, subject: string | null, state: string | null, max: string | number, skip: string | number],
     { id: string; chain_id: string; family: string; subject: string; clause: string; clear: string | null; for_blocks: number; finality: string; webhook_id: string | null; name: string | null; paused_for: string | null; expires_at: Date | null; created_at: Date; value: string | null; changes: string; since_block: string | null; state: string; total: string }
   >
   export default text

@@ -3,7 +3,7 @@
 -- $2 id text | null
 -- $3 chain_id bigint | null
 -- $4 family text | null
--- $5 wallet text | null
+-- $5 subject text | null
 -- $6 state text | null
 -- $7 max bigint
 -- $8 skip bigint
@@ -30,7 +30,7 @@ from (
   from watch w
   join watch_state s on s.organization_id = w.organization_id and s.id = w.id
   where w.organization_id = $1 and ($2::text is null or w.id = $2) and ($3::bigint is null or w.chain_id = $3)
-    and ($4::text is null or w.family = $4) and ($5::text is null or w.subject ->> 'wallet' = $5)
+    and ($4::text is null or w.family = $4) and ($5::text is null or w.subject @> $5::text::jsonb)
 ) l
 where $6::text is null or l.state = $6
 order by l.created_at desc, l.id limit $7 offset $8

@@ -2,7 +2,7 @@ import { watchCreate } from '../../sql/functions.ts'
 import deleteSql from '../../sql/queries/watch_delete.sql' with { type: 'text' }
 import listSql from '../../sql/queries/watch_list.sql' with { type: 'text' }
 import updateSql from '../../sql/queries/watch_update.sql' with { type: 'text' }
-import { type Database, SqlError } from '../db/database.ts'
+import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { WatchSubject } from '../family/watch.ts'
 import { CodedError } from '../lib/error.ts'
@@ -60,15 +60,14 @@ interface TriggerKey {
 export interface TriggerFilter {
   readonly chainId?: number | undefined
   readonly family?: string | undefined
-  /** As subjects have it. */
-  readonly wallet?: string | undefined
+  /** What their subjects have, among other things. */
+  readonly subject?: WatchSubject
   readonly state?: TriggerStateName | undefined
   readonly page: number
   readonly limit: number
 }
 
 const RANDOM_LENGTH = 20
-const FOREIGN_KEY_VIOLATION = '23503'
 
 /** A page of an organization's triggers, newest first. */
 export async function listTriggers(
@@ -76,9 +75,10 @@ export async function listTriggers(
   organizationId: string,
   asked: TriggerFilter,
 ): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
-  const { chainId = null, family = null, wallet = null, state = null } = asked
+  const { chainId = null, family = null, state = null } = asked
+  const subject = asked.subject === undefined ? null : JSON.stringify(asked.subject)
   const { rows, total } = await countedPage(asked, (...part) =>
-    list(db, [organizationId, null, chainId, family, wallet, state, ...part]),
+    list(db, [organizationId, null, chainId, family, subject, state, ...part]),
   )
   return { triggers: rows.map(storedOf), total }
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Watched } from '../../family/family.ts'
+import type { WatchSubject } from '../../family/watch.ts'
 import {
   choice,
   documented,
@@ -8,6 +9,7 @@ import {
   limit,
   page,
   solanaAddress,
+  tokenId,
   wholeNumber,
 } from '../../http/request/input.ts'
 import { id, label, wholeFrom } from '../../http/request/schema.ts'
@@ -65,6 +67,10 @@ const listInput = v.object({
         description: 'Only triggers about this wallet.',
       }),
     ),
+  ),
+  token_id: v.optional(v.pipe(tokenId, v.description('Only triggers about positions with this token id.'))),
+  obligation_address: v.optional(
+    v.pipe(solanaAddress, v.description('Only triggers about this obligation of Kamino.')),
   ),
   state: v.optional(v.pipe(choice(TRIGGER_STATES), v.description('Only triggers in this state.'))),
   page,
@@ -133,8 +139,10 @@ export function triggerRoutes(
       summary: 'Lists the triggers with their states, newest first.',
       input: listInput,
       output: triggersOutput,
-      read: ({ chain_id: chainId, ...filter }, { organizationId }) =>
-        listTriggers(services().db, organizationId, { chainId, ...filter }),
+      read: ({ chain_id: chainId, wallet, token_id, obligation_address, ...filter }, { organizationId }) => {
+        const subject = filterOf({ wallet, token_id: token_id?.toString(), obligation_address })
+        return listTriggers(services().db, organizationId, { chainId, subject, ...filter })
+      },
       count: ({ triggers }) => (triggers.length === 0 ? 0 : 1),
       present: ({ triggers, total }, asked, { url }) => ({
         data: triggers.map(presentTrigger),
@@ -227,4 +235,11 @@ export function triggerRoutes(
       }),
     }),
   ]
+}
+
+/** What is asked for of a subject. */
+function filterOf(fields: Readonly<Record<string, string | undefined>>): WatchSubject {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 }

@@ -219,7 +219,14 @@ describe('triggers', () => {
     })
     const listed = await ask('GET', `/v1/triggers?wallet=${WALLET}&family=aave-v3&chain_id=1&state=armed`)
     expect([listed.body.data, charged(listed)]).toEqual([[made.body.data], 1])
-    for (const other of ['state=fired', `wallet=${WALLET.replace('AA', 'AB')}`, 'chain_id=10', 'family=kamino']) {
+    for (const other of [
+      'state=fired',
+      `wallet=${WALLET.replace('AA', 'AB')}`,
+      'chain_id=10',
+      'family=kamino',
+      'token_id=7',
+      `wallet=${WALLET}&obligation_address=${OBLIGATION}`,
+    ]) {
       expect((await ask('GET', `/v1/triggers?${other}`)).body.data).toEqual([])
     }
     const edition = async () => {

@@ -9,6 +9,8 @@ import { TriggerForm } from './form.js'
 /** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */
 
 const PAGE_SIZE = 25
+/** What the list can be asked for of a subject. */
+const FILTERS = ['wallet', 'token_id', 'obligation_address']
 
 /**
  * The triggers that watch something, and a form for another.
@@ -53,7 +55,8 @@ async function readAll({ chainId, family, subject }, asking) {
   /** @type {Trigger[]} */
   const triggers = []
   /** @type {Record<string, string | number>} */
-  const query = { chain_id: chainId, family, limit: PAGE_SIZE, ...(subject.wallet && { wallet: subject.wallet }) }
+  const query = { chain_id: chainId, family, limit: PAGE_SIZE }
+  for (const name of FILTERS) if (subject[name]) query[name] = subject[name]
   for (let page = 1; ; page++) {
     /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').TriggerList> | import('../../lib/api.js').Failure} */
     const answer = await ask(`v1/triggers?${queryOf({ ...query, page })}`, asking)
