@@ -49,7 +49,7 @@ const LEASE_SEC = 60
 const POLL_MS = 500
 const RETRY_MS = { least: 1_000, most: 15_000 }
 /** Signing and sending a message takes a fifth of a millisecond. */
-const POSTS_IN_TURN = 4
+const POSTS_IN_TURN = 8
 const MARKS_MAX = 500
 /** Once a try is made, noting it is worth some patience: else it is made twice. */
 const MARK_PAUSE_MS = 1_000

@@ -203,7 +203,9 @@ export function createWatchlist(
       remove(keyOf(organizationId, id))
     },
     dropExpired(nowMs) {
-      for (const { expiresAtMs, trigger } of [...expiring]) if (expiresAtMs <= nowMs) this.drop(trigger)
+      for (const { expiresAtMs, trigger } of [...expiring]) {
+        if (expiresAtMs <= nowMs) remove(keyOf(trigger.organizationId, trigger.id))
+      }
     },
     subjectsOf: (family) => [...(families.get(family)?.values() ?? [])],
     get families() {
