@@ -4,45 +4,35 @@ import type { Database } from '../../../src/db/database.ts'
 import { findRunningEmbedded } from '../../../src/db/embedded/running.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { setPriceCall } from '../../devnet/aave_v3/calls.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
 import { until } from '../../support/until.ts'
-import type { FarCommand, FarCounts } from '../answers/far.ts'
 import { environment, startMetered } from '../answers/service.ts'
-import { type Child, offer, startChild } from '../child.ts'
+import { type Child, startChild } from '../child.ts'
 import { cpuUs, threadCpuUs } from '../cpu.ts'
-import type { LoadResult } from '../load.ts'
 import { median, printNote, printTable } from '../table.ts'
-import type { ReceiverCounts } from './receiver.ts'
+import { beside } from './beside.ts'
+import {
+  AWAY_MS,
+  ask,
+  type Bench,
+  BLOCK_MS,
+  countMessages,
+  isEvaluated,
+  mine,
+  oneBlock,
+  type Rows,
+  tell,
+  thousandths,
+  untilPosted,
+} from './scene.ts'
 import { farTriggers, insertTriggers, makeBorrowers, nearTriggers, type Sizes } from './world.ts'
 
-const AWAY_MS = 40
-/** Between two blocks, at least. */
-const BLOCK_MS = 1_000
 const WEBHOOKS = 20
-/** Those who list positions meanwhile. */
-const LISTING = 32
 const LOADED_MS = 300_000
-/** After so many blocks the sweep begins to read again whom it read first. */
-const SWEEP_BLOCKS = 200
 const FULL: Sizes = { borrowers: 1_000, positions: 300, triggersEach: 50, empty: 34_000 }
 const QUICK: Sizes = { borrowers: 100, positions: 30, triggersEach: 50, empty: 3_400 }
-
-interface Bench {
-  readonly devnet: Devnet
-  readonly service: Service
-  /** Of the service. */
-  readonly db: Database
-  readonly endpoint: Child
-  readonly receiver: Child
-  readonly quick: boolean
-  /** Of ether at first, 8 decimals. */
-  readonly price: bigint
-}
-
-type Rows = (readonly [what: string, measured: string, goal: string])[]
 
 /** What a block takes with many triggers, against the goals that were set for it. */
 export async function benchTriggers({ quick }: { readonly quick: boolean }): Promise<void> {
@@ -84,13 +74,9 @@ export async function benchTriggers({ quick }: { readonly quick: boolean }): Pro
     const blocks = quick ? 5 : 40
     const rows: Rows = [['first evaluation of all, s', loadedSec.toFixed(1), '']]
     rows.push(...rowsOf('none near', await measure(bench, { blocks, moves: false }), '3'))
-    // From here on some of those who are far are due at each block: nobody was read for 200.
-    await devnet.rpc.call('anvil_mine', `0x${SWEEP_BLOCKS.toString(16)}`)
-    await oneBlock(bench, price)
-    rows.push(...rowsOf('none near, with the sweep', await measure(bench, { blocks, moves: false }), '3'))
     await insertTriggers(db, nearTriggers(borrowers), { organizationId, prefix: 'near', webhooks })
     await measure(bench, { blocks: 4, moves: true })
-    rows.push(...rowsOf('1 % near, with the sweep', await measure(bench, { blocks, moves: true }), '10'))
+    rows.push(...rowsOf('1 % near', await measure(bench, { blocks, moves: true }), '10'))
     rows.push(...(await manyChanges(bench)))
     const without = await start({ TRIGGERS: 'off' })
     rows.push(...(await beside(bench, { without: without.service, generator })))
@@ -188,8 +174,10 @@ function rowsOf(name: string, { latenciesMs, requests, cpuMs, threadMs, messages
 async function manyChanges(bench: Bench): Promise<Rows> {
   const { receiver } = bench
   // Those that are near are armed again.
+  const minedMs = performance.now()
   await oneBlock(bench, bench.price)
   await untilPosted(bench)
+  await Bun.sleep(Math.max(0, BLOCK_MS - (performance.now() - minedMs)))
   await ask(receiver)
   const before = await countMessages(bench)
   const { ms } = await oneBlock(bench, thousandths(bench, 695))
@@ -201,98 +189,4 @@ async function manyChanges(bench: Bench): Promise<Rows> {
     [`posts a second to a quick receiver, ${WEBHOOKS} webhooks`, ((posts * 1_000) / postsMs).toFixed(0), '2,000'],
     ['changes that were not posted, or twice', String(Math.abs(changes - posts)), '0'],
   ]
-}
-
-/** Short phases by turns; the process with triggers stands still while the other one is measured. */
-async function beside(
-  bench: Bench,
-  { without, generator }: { readonly without: Service; readonly generator: Child },
-): Promise<Rows> {
-  const { service, devnet, quick } = bench
-  const path = `/v1/positions/uniswap-v3?wallet=${devnet.wallets.single}`
-  const phase = async ({ url, apiKey }: Service, price: bigint): Promise<LoadResult> => {
-    await mine(bench, price)
-    const port = Number(new URL(url).port)
-    const result = await offer(generator, { port, keys: [apiKey], path, connections: LISTING, durationMs: BLOCK_MS })
-    if (Object.keys(result.statuses).join() !== '200' || result.broken > 0)
-      throw new Error(`Cannot measure ${path}: ${JSON.stringify(result.statuses)}`)
-    return result
-  }
-  await oneBlock(bench, bench.price)
-  await untilPosted(bench)
-  await phase(without, bench.price)
-  const [quiet, during]: [LoadResult[], LoadResult[]] = [[], []]
-  for (let round = 0; round < (quick ? 4 : 20); round++) {
-    const price = thousandths(bench, 992 + ((round * 7) % 11))
-    during.push(await phase(service, price))
-    process.kill(service.pid, 'SIGSTOP')
-    quiet.push(await phase(without, price))
-    process.kill(service.pid, 'SIGCONT')
-  }
-  const ratio = (of: (result: LoadResult) => number) => (median(during.map(of)) / median(quiet.map(of))).toFixed(2)
-  return [
-    [
-      `a list, ${LISTING} callers, 1 % near: p99 ÷ without triggers; p50 ÷ without`,
-      `${ratio(({ p99Ms }) => p99Ms)}; ${ratio(({ p50Ms }) => p50Ms)}`,
-      '1.10',
-    ],
-  ]
-}
-
-function thousandths({ price }: Bench, share: number): bigint {
-  return (price * BigInt(share)) / 1_000n
-}
-
-/** Mines a block with this price, and waits until what it changed is durable; the time is from the endpoint on. */
-async function oneBlock(bench: Bench, price: bigint): Promise<{ readonly ms: number; readonly counts: FarCounts }> {
-  const { number, counts } = await mine(bench, price)
-  const startedMs = performance.now()
-  const isDurable = async () => {
-    const [row] = await bench.db.run<{ block: string }>('select block from watch_cursor', [])
-    return BigInt(row?.block ?? -1) >= number
-  }
-  await until(`block ${number} evaluated`, isDurable, 60_000)
-  return { ms: performance.now() - startedMs, counts }
-}
-
-/** Mines a block, and shows it at the endpoint. Gives what that was asked since. */
-async function mine({ devnet, endpoint, price: first }: Bench, price = first) {
-  await devnet.send([setPriceCall('weth', price)])
-  const number = await devnet.client.getBlockNumber()
-  return { number, counts: await tell(endpoint, true) }
-}
-
-async function isEvaluated({ devnet, db }: Bench): Promise<boolean> {
-  const newest = await devnet.client.getBlockNumber()
-  const [row] = await db.run<{ families: number }>(
-    'select count(*)::integer as families from watch_sight where block >= $1::bigint',
-    [String(newest)],
-  )
-  return row?.families === 2
-}
-
-async function countMessages({ db }: Bench): Promise<number> {
-  const [row] = await db.run<{ count: number }>('select count(*)::integer as count from message', [])
-  return row?.count ?? 0
-}
-
-async function untilPosted({ db }: Bench): Promise<void> {
-  const isDone = async () => {
-    const [row] = await db.run<{ left: boolean }>(
-      'select exists (select from message where due_at is not null) as left',
-      [],
-    )
-    return row?.left === false
-  }
-  await until('all messages posted', isDone, 60_000)
-}
-
-async function ask(receiver: Child): Promise<ReceiverCounts> {
-  receiver.write({})
-  return await receiver.read<ReceiverCounts>()
-}
-
-async function tell(endpoint: Child, forgetsLatest = false): Promise<FarCounts> {
-  endpoint.write({ delayMs: AWAY_MS, forgetsLatest } satisfies FarCommand)
-  return await endpoint.read<FarCounts>()
 }
