@@ -138,7 +138,9 @@ async function answers(bench: Bench): Promise<Rows> {
     await tell(bench, AWAY_MS)
     const { answers: count, p50Ms } = await burst(bench, target, { connections: 1, durationMs })
     const asked = await tell(bench, AWAY_MS)
+    const before = cpuUs([service.pid]) ?? Number.NaN
     const crowd = await offer(bench.generator, { ...target, connections: CALLERS, durationMs })
+    const crowdCpu = ((cpuUs([service.pid]) ?? Number.NaN) - before) / answersIn(crowd)
     const same = targetOf(kept, balancePath(wallet))
     await burst(bench, same, { connections: 1, durationMs: 500 })
     const again = await burst(bench, same, { connections: CALLERS, durationMs })
@@ -155,7 +157,11 @@ async function answers(bench: Bench): Promise<Rows> {
         '1.25',
       ],
       [`${name}: the same within one block, ms`, again.p99Ms.toFixed(1), ''],
-      [`${name}: CPU, ms`, (cpu / 1_000).toFixed(2), ''],
+      [
+        `${name}: CPU, one caller and ${CALLERS}, ms`,
+        [cpu, crowdCpu].map((us) => (us / 1_000).toFixed(2)).join(', '),
+        '',
+      ],
     )
     if (wallet !== tokens) continue
     const usualCpu = await cpuOf({ port, keys: [], path: balancePath(wallet) }, usual.pid)
@@ -165,10 +171,14 @@ async function answers(bench: Bench): Promise<Rows> {
 }
 
 /** How many of the answers were refusals, if any. */
-function refusedIn({ statuses }: LoadResult): string {
-  const all = Object.values(statuses).reduce((sum, count) => sum + count, 0)
-  const refused = all - (statuses['200'] ?? 0)
+function refusedIn(result: LoadResult): string {
+  const all = answersIn(result)
+  const refused = all - (result.statuses['200'] ?? 0)
   return refused === 0 ? '' : `, ${refused} of ${all} refused`
+}
+
+function answersIn({ statuses }: LoadResult): number {
+  return Object.values(statuses).reduce((sum, count) => sum + count, 0)
 }
 
 const kb = (bytes: number) => (bytes / 1_000).toFixed(1)
