@@ -42,15 +42,15 @@ export async function callOf(routes: readonly Route[], { method, path, query, bo
 }
 
 /** What an answer of a statement states. */
-export function statedBy({ present }: Answer, { path, query }: Statement): StatedAnswer {
-  return statedOf(present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
+export function statedBy(answer: Answer, { path, query }: Statement): StatedAnswer {
+  return statedOf(answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
 }
 
 /** Heights of the blocks that were the newest of each chain for an answer; none if its statement names the moment. */
-export function headsBy({ present }: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
+export function headsBy(answer: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
   const asked = new URLSearchParams(query)
   if (Object.keys(moment).some((name) => asked.has(name))) return new Map()
-  const { asOf = [] } = present({ url: new URL(`${NOWHERE}${path}?${query}`) })
+  const { asOf = [] } = answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) })
   return new Map(asOf.map(({ chainId, blockNumber }) => [chainId, blockNumber]))
 }
 
