@@ -40,12 +40,14 @@ begin
       order by x.no desc limit 1
     ) t on true
   )
+  -- In one order: others change the same webhooks at the same time.
   select array_agg(g.organization_id), array_agg(g.webhook_id), array_agg(g.arrived), array_agg(g.is_gone)
   into v_organizations, v_webhooks, v_arrived, v_gone
   from (
     select k.organization_id, k.webhook_id, bool_or(k.arrived) as arrived, bool_or(k.status = 410) as is_gone
     from marked k
     group by k.organization_id, k.webhook_id
+    order by k.organization_id collate "C", k.webhook_id collate "C"
   ) g;
 
   -- Most of the time nothing changes, and no row is written.
