@@ -1,6 +1,5 @@
 import type { Database } from '../db/database.ts'
 import { familyAliases } from '../family/mod.ts'
-import { loggedTemplateOf } from '../http/exchange/gateway.ts'
 import { createLoginPlane } from '../http/plane/login.ts'
 import { createUnmeteredPlane, type Plane } from '../http/plane/plane.ts'
 import type { Route } from '../http/route/route.ts'
@@ -12,6 +11,7 @@ import { adminPlane } from '../operator/admin/routes.ts'
 import { dashboardPlane } from '../operator/organization/routes.ts'
 import { createHistoryReports } from '../operator/report/histories.ts'
 import { readTriggerReport } from '../trigger/report.ts'
+import { loggedPathOf } from '../trigger/routes/logged_path.ts'
 import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'
 import type { Config } from './config/config.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
@@ -65,7 +65,7 @@ function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices
       db,
       cookie: cookies.organization,
       board,
-      templateOf: (path) => loggedTemplateOf(table, path),
+      templateOf: (path) => loggedPathOf(table, path),
       further: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
     }),
   }

@@ -2,13 +2,14 @@ import { usageRoutes } from '../account/routes.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { FamilyServices, FollowedHistory, Watched, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
-import { GATEWAY_PATH, loggedTemplateOf } from '../http/exchange/gateway.ts'
+import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
 import { nameRoutes } from '../portfolio/name/routes.ts'
+import { loggedPathOf } from '../trigger/routes/logged_path.ts'
 import { messagingRoutes } from '../trigger/routes/mod.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
 import type { Config } from './config/config.ts'
@@ -23,7 +24,7 @@ export function routesOf(
   const { families } = config
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
-  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedPathOf(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
   const triggers = messagingRoutes(messaging, { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID })
   const routes = [
