@@ -1,7 +1,8 @@
 import { before, DEADLINE } from '../../lib/async/wait.ts'
-import { fitsJson } from '../../lib/text/json.ts'
+import { brokenTextIn, fitsJson } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
+import { brokenText } from './parameters.ts'
 
 /** Of an answer that leaves a body unread: the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }
@@ -24,7 +25,10 @@ export function bodyFault(headers: Headers): HttpError | undefined {
 /** The bytes of a body, and what they say. */
 interface JsonBody<Value> {
   readonly bytes: Buffer
-  /** Throws `HttpError` INVALID_REQUEST 400 if it is not UTF-8, not JSON as expected, or nested beyond 16 levels. */
+  /**
+   * Throws `HttpError` INVALID_REQUEST 400 if it is not UTF-8, not JSON as expected, or nested beyond 16 levels; of an
+   * object also `CodedError` INVALID_PARAMETER if text in it holds NUL or half a character.
+   */
   value(): Value
 }
 
@@ -34,7 +38,7 @@ interface JsonBody<Value> {
  */
 export async function readJson(request: Request): Promise<JsonBody<object>> {
   const { bytes, value } = await readAnyJson(request)
-  return { bytes, value: () => objectOf(value()) }
+  return { bytes, value: () => objectOf(value(), bytes) }
 }
 
 /** Reads a body that should be any JSON value. Throws like `readJson`. */
@@ -68,8 +72,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function objectOf(value: unknown): object {
+function objectOf(value: unknown, bytes: Buffer): object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
+  // UTF-8 brings NUL and half characters by escapes alone.
+  const broken = bytes.includes('\\u') ? brokenTextIn(value) : undefined
+  if (broken !== undefined) throw brokenText(broken)
   return value
 }
 

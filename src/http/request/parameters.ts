@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
+import { brokenTextIn } from '../../lib/text/json.ts'
 import { listed } from '../../lib/text/listed.ts'
 import { nearestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
@@ -74,7 +75,7 @@ function textOf(schema: v.GenericSchema, name: string, value: unknown): unknown 
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return value
   checkLength(schema, name, value)
-  if (/[\0\p{Surrogate}]/u.test(value)) throw invalidParameter(name, 'expected text without NUL, in whole characters')
+  if (brokenTextIn(value) !== undefined) throw brokenText(name)
   return value
 }
 
@@ -173,6 +174,11 @@ function unknownName(
         ? `, only ${listed(names, LISTED_NAMES_MAX)}`
         : ''
   return invalidParameter(shown(name), `expected no such ${what}${instead}`)
+}
+
+/** The refusal of text with NUL or half a character, which no database takes. */
+export function brokenText(name: string): CodedError {
+  return invalidParameter(shown(name), 'expected text without NUL, in whole characters')
 }
 
 function invalidParameter(name: string, detail: string): CodedError {

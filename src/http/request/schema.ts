@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { pagination } from '../../lib/text/schema.ts'
+import { hasUnseen } from '../../lib/text/visible.ts'
 import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
 
 /*
@@ -33,10 +34,16 @@ export function one<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({ data: item })
 }
 
-/** A name or a reason. */
+/** A name or a reason, trimmed. */
 export function label(max: number) {
   const expected = `expected 1 to ${max} printable characters`
-  return v.pipe(v.string(expected), v.minLength(1, expected), v.maxLength(max, expected))
+  return v.pipe(
+    v.string(expected),
+    v.trim(),
+    v.minLength(1, expected),
+    v.maxLength(max, expected),
+    v.check((text) => !hasUnseen(text), expected),
+  )
 }
 
 /** A whole number of a body. */

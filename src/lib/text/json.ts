@@ -36,6 +36,23 @@ export function fitsJson(
   return true
 }
 
+/**
+ * Where a JSON value has text with NUL or half a character, as in `wallets[0]`; undefined if it has none. Names of members
+ * are text, too.
+ */
+export function brokenTextIn(value: unknown, place = ''): string | undefined {
+  if (typeof value === 'string') return BROKEN.test(value) ? place : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, each] of Object.entries(value)) {
+    const at = place === '' ? name : `${place}[${name}]`
+    const broken = BROKEN.test(name) ? at : brokenTextIn(each, at)
+    if (broken !== undefined) return broken
+  }
+  return undefined
+}
+
+const BROKEN = /[\0\p{Surrogate}]/u
+
 /** Index of the quote that closes the string opened at `start`; -1 if there is none. */
 function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)

@@ -99,7 +99,19 @@ describe('a body', () => {
       'INVALID_PARAMETER',
       'Cannot read parameter "wallet": expected no such field, the nearest is "wallets"',
     ],
-    ['a lone surrogate', '{"wallets":["\\ud800"]}', 'INVALID_PARAMETER', undefined],
+    [
+      'half a character',
+      '{"wallets":["\\ud800"]}',
+      'INVALID_PARAMETER',
+      'Cannot read parameter "wallets[0]": expected text without NUL, in whole characters',
+    ],
+    [
+      'NUL deep inside',
+      '{"wallets":[{"a":{"b":"\\u0000"}}]}',
+      'INVALID_PARAMETER',
+      'Cannot read parameter "wallets[0][a][b]": expected text without NUL, in whole characters',
+    ],
+    ['NUL in a name', '{"wal\\u0000lets":[]}', 'INVALID_PARAMETER', undefined],
   ])('of %s is refused', async (_name, body, code, message) => {
     const answer = await post(body)
     expect([answer.status, answer.body.error.code]).toEqual([400, code])

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fitsJson } from '../../../src/lib/text/json.ts'
+import { brokenTextIn, fitsJson } from '../../../src/lib/text/json.ts'
 import { cpuSeconds } from '../../support/cpu.ts'
 
 const LIMITS = { levelsMax: 2, valuesMax: 4 }
@@ -28,4 +28,15 @@ test('fitsJson() takes a time that grows with the length alone, whatever the tex
     for (const piece of ['[', '"\\"', '"\\\\', '\\', '"",', ' ']) fitsJson(piece.repeat(2_000_000), LIMITS)
   })
   expect(seconds).toBeLessThan(2)
+})
+
+test.each([
+  ['plain', { a: ['b', { c: 'd' }], e: null, f: 1 }, undefined],
+  ['an emoji', { a: '\u{1f600}' }, undefined],
+  ['NUL', { a: ['b', { c: 'd\0' }] }, 'a[1][c]'],
+  ['half a character', ['\ud83d'], '0'],
+  ['half a character in a name', { a: { '\ude00': 1 } }, 'a[\ude00]'],
+  ['text alone', '\0', ''],
+])('brokenTextIn() finds %s', (_name, value, place) => {
+  expect(brokenTextIn(value)).toBe(place)
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { CLI } from '../../../src/account/audit.ts'
 import { updateOrganization } from '../../../src/account/organization.ts'
+import { chargeHour } from '../../../src/trigger/evaluate/line.ts'
 import { addMessages } from '../../../src/trigger/message.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { openProcess, type Process } from '../../operator/scene.ts'
@@ -10,6 +11,7 @@ import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { MARKET, OBLIGATION } from '../../support/kamino_scene.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
+import { createTrigger } from '../scene.ts'
 
 let database: TestDatabase
 let served: Process
@@ -99,6 +101,7 @@ describe('webhooks', () => {
       'http://hook.test/',
       'https://me@hook.test/',
       'https://169.254.169.254/',
+      'https://hook.test/\0',
       'x',
     ]) {
       expect(messageOf(await ask('POST', '/v1/webhooks', { url }))).toMatch(
@@ -196,7 +199,7 @@ describe('triggers', () => {
     const made = await ask('POST', '/v1/triggers', {
       ...HEALTH,
       subject: { wallet: WALLET.toLowerCase() },
-      name: 'Vault',
+      name: ' Vault',
     })
     expect(charged(made)).toBe(1)
     const { id } = made.body.data
@@ -315,6 +318,10 @@ describe('triggers', () => {
       { webhook_id: 'whk_nothing' },
       { expires_at: '2020-01-01' },
       { name: '' },
+      { name: ' ' },
+      { name: 'Vau\0lt' },
+      { name: 'Vau\u202elt' },
+      { webhook_id: 'whk_\0' },
       { more: 1 },
     ]) {
       expect([change, await wrong(change)]).toEqual([
@@ -351,6 +358,21 @@ describe('triggers', () => {
     expect(new Set(pages.flatMap((each) => each.body.data.map((one: { id: string }) => one.id))).size).toBe(7)
     expect(pages[2]?.body.pagination).toMatchObject({ total: 7, next_page: null })
     expect((await ask('GET', '/v1/triggers?limit=3&page=9')).body.pagination.total).toBe(7)
+  })
+
+  test('have their hours in the log, found by the path of those', async () => {
+    const { account, ask } = await newAccount()
+    const { organizationId, apiKeyId } = account
+    const nowMs = Date.now()
+    await createTrigger(database.db, { organizationId, apiKeyId, chainId: 1, createdAt: new Date(nowMs - 10_800_000) })
+    await ask('GET', '/v1/triggers/trg_nothing')
+    await chargeHour(database.db, Math.floor(nowMs / 3_600_000), 1_000)
+    const log = await ask('GET', '/v1/usage/logs?path=/v1/triggers/hour')
+    expect(log.body.data).toEqual([
+      expect.objectContaining({ method: 'POST', path: '/v1/triggers/hour', status_code: 200, credits_charged: 1 }),
+    ])
+    const others = await ask('GET', '/v1/usage/logs?path=/v1/triggers/other')
+    expect(others.body.data).toEqual([expect.objectContaining({ path: '/v1/triggers/{id}', status_code: 404 })])
   })
 
   test('show their deliveries with every try, and no byte of an answer', async () => {
