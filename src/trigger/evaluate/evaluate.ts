@@ -42,8 +42,11 @@ export interface Evaluation {
   readonly failures: ReadonlyMap<string, unknown>
 }
 
-/** A longer gap is not looked through for logs: everybody is confirmed after it. */
-const GAP_MAX = 1_000n
+/**
+ * A longer gap is not looked through for logs: everybody is confirmed after it. With four blocks a second it is an hour,
+ * which final blocks may be apart before anybody is told that nothing is seen.
+ */
+const GAP_MAX = 16_000n
 
 /** The subjects of a family, and what of them is known before anything is read. */
 interface Family {

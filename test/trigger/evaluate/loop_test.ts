@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import { type Hex, toHex } from 'viem'
 import type { Database } from '../../../src/db/database.ts'
 import type { Watcher } from '../../../src/family/watch.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
@@ -450,3 +450,21 @@ test('a log that an endpoint drops delays a change by at most the sweep, and inv
   ])
   expect(asked.confirmed).toBe(4)
 }, 60_000)
+
+test('events in a gap of thousands of blocks, as between final blocks of fast chains, are told in their order', async () => {
+  const account = await createAccount(db)
+  await meter.units('far back', 5)
+  await watch(account, 'far back', { event: ['Set'] })
+  start()
+  await evaluated(await meter.mine())
+  rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+  const changed: bigint[] = []
+  for (const units of [6, 7]) {
+    changed.push(await meter.units('far back', units))
+    await meter.rpc.call('anvil_mine', toHex(1_100), '0x1')
+  }
+  rpc.rule(() => undefined)
+  await evaluated(await meter.mine())
+  const blocks = (await messagesOf(account)).map(({ data }) => (data['block'] as { number: number }).number)
+  expect(blocks).toEqual(changed.map(Number))
+}, 30_000)
