@@ -68,9 +68,18 @@ const listInput = v.object({
       }),
     ),
   ),
-  token_id: v.optional(v.pipe(tokenId, v.description('Only triggers about positions with this token id.'))),
+  token_id: v.optional(
+    v.pipe(
+      tokenId,
+      documented({ type: 'string', examples: ['1'], description: 'Only triggers about positions with this token id.' }),
+    ),
+  ),
   obligation_address: v.optional(
-    v.pipe(solanaAddress, v.description('Only triggers about this obligation of Kamino.')),
+    v.pipe(
+      solanaAddress,
+      v.description('Only triggers about this obligation of Kamino.'),
+      v.examples(['G3rG1zM9fsSnBDWUC76ayn55CBHVciLmKYmLWWe51mKK']),
+    ),
   ),
   state: v.optional(v.pipe(choice(TRIGGER_STATES), v.description('Only triggers in this state.'))),
   page,
