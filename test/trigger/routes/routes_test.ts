@@ -189,6 +189,15 @@ describe('triggers', () => {
       const wrong = await ask('POST', '/v1/triggers', { chain_id, family, subject: { ...subject, x: '1' }, when })
       expect(messageOf(wrong)).toContain('400 INVALID_PARAMETER Cannot read parameter "x": expected no such field')
     }
+    for (const [filter, families] of [
+      ['token_id=7', ['uniswap-v3']],
+      [`obligation_address=${OBLIGATION}`, ['kamino', 'kamino']],
+      [`wallet=${OBLIGATION}&obligation_address=${OBLIGATION}`, ['kamino']],
+      [`wallet=${WALLET}`, ['aave-v3', 'morpho-blue']],
+    ] as const) {
+      const { body } = await ask('GET', `/v1/triggers?${filter}`)
+      expect([filter, body.data.map(({ family }: { family: string }) => family).sort()]).toEqual([filter, families])
+    }
     await other.close()
   })
 
