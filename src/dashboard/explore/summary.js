@@ -24,7 +24,7 @@ export function Summary({ label, parts, waited, catalog, spent }) {
   )
   return html`<section class="summary" aria-label=${label}>
     <div class="total">
-      <p class="total-name">Liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
+      <p class="total-name">Open liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')}${spent !== undefined && ` for ${counted(spent, 'credit')}`}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
