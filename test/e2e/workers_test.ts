@@ -27,7 +27,14 @@ const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' }
 
 /** Processes of workers: children that run what their parent runs. PostgreSQL is a child, too. */
 function workersOf({ pid }: Service): readonly number[] {
-  const commandOf = (each: number | string) => readFileSync(`/proc/${each}/cmdline`, 'utf8')
+  const commandOf = (each: number | string) => {
+    try {
+      return readFileSync(`/proc/${each}/cmdline`, 'utf8')
+    } catch {
+      // It has ended meanwhile.
+      return ''
+    }
+  }
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   return children.filter((each) => each !== '' && commandOf(each) === commandOf(pid)).map(Number)
 }
