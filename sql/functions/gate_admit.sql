@@ -9,7 +9,8 @@
 -- stay cached: the settings make it use the indexes, whatever the statistics say. If a row to change is joined,
 -- `= any (array[…])` instead of `=` leaves no other plan: two plain columns allow joins that read all of an index and
 -- look cheap while the table is small. For the same reason a bound that is the same for all rows is put on `era + 0`:
--- on `era` alone it would find the rows of all organizations that are idle.
+-- on `era` alone it would find the rows of all organizations that are idle. A second column is `>=` and `<=` at once:
+-- PostgreSQL 15 may leave a second `= any` out of the look-up and read every version of an organization's rows instead.
 -- lane gate
 create or replace function gate_admit(
   p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[],
@@ -125,7 +126,7 @@ begin
     update rate_window_state w set at = d.at, upto = d.upto, since = d.since
     from decided d
     where d.is_changed and d.era >= v_era
-      and w.organization_id = any (array[d.id]) and w.era = any (array[d.era])
+      and w.organization_id = any (array[d.id]) and w.era >= d.era and w.era <= d.era
   ),
   begun as (
     insert into rate_window_state (organization_id, era, at, upto, since)

@@ -146,6 +146,8 @@ test('an old snapshot does not make batches of the gate read more and more pages
     return row?.n === 1
   })
   for (let batch = 0; batch < 1_500; batch++) await call()
+  // A plan that was made while the tables were empty says nothing.
+  await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
   // By then the window's rows belong to an earlier era.
   await Bun.sleep(4_000)
   await call()
