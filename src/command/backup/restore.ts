@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { MIGRATIONS } from '../../../sql/files.ts'
+import { requestLogExtend } from '../../../sql/functions.ts'
 import { type Header, malformed } from '../../db/backup/format.ts'
 import { type BackupPart, checkBackup, readBackup } from '../../db/backup/read.ts'
 import { type Restored, restoreBackup } from '../../db/backup/restore.ts'
@@ -13,6 +14,8 @@ import { withNewDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
 import { print } from '../print.ts'
 import { createProgress } from './progress.ts'
+
+const EXTEND_DEADLINE_MS = 600_000
 
 /** `restore`: a backup into an empty database, all of it or nothing. */
 export const restoreCommand: Command = {
@@ -60,12 +63,16 @@ async function restoreFrom(
     const session = await openSession({ ...at, applicationName: 'walletscope restore' })
     const say = quiet ? () => undefined : io.err
     try {
-      return await restoreBackup(session, {
+      const restored = await restoreBackup(session, {
         header,
         parts,
         stop: io.stop,
         onProgress: createProgress('Restored', say),
       })
+      // Else the first service moves this week's log while it is read, and a page of the log misses it for a moment. A
+      // service that is there already does it by itself.
+      await requestLogExtend(session, { weeks: 1 }, { deadlineMs: EXTEND_DEADLINE_MS }).catch(() => undefined)
+      return restored
     } finally {
       await session.close()
     }
