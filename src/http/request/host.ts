@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { CodedError } from '../../lib/error.ts'
 import { SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
+import { badTarget } from './target.ts'
 
 /** In place of names: any name is answered. */
 export const ANY_HOST = '*'
@@ -34,11 +35,6 @@ export function createHostFault(names: readonly string[]): HostFault {
       `Cannot answer for host "${name.slice(0, SHOWN_VALUE_LENGTH_MAX)}": expected an address, localhost, the name in PUBLIC_URL or one in ALLOWED_HOSTS`,
     )
   }
-}
-
-/** The fault of a request whose target or host cannot be read. */
-export function badTarget(): CodedError {
-  return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
 }
 
 /** The name or address in small letters, without brackets, port and the dot of the root. */

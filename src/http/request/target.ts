@@ -1,3 +1,4 @@
+import { CodedError } from '../../lib/error.ts'
 import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 
 /** Path and query of a request's target, not decoded. */
@@ -28,6 +29,21 @@ export function targetOf(url: string): Target | undefined {
  */
 export function isPlainPath(path: string): boolean {
   return !path.startsWith('//') && !/\\|\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
+}
+
+/** What is wrong with a target that `targetOf` refuses. */
+export function targetFault(url: string): CodedError {
+  const start = pathStart(url)
+  if (start < 0 || url.length - start <= TARGET_LENGTH_MAX) return badTarget()
+  return new CodedError(
+    'INVALID_REQUEST',
+    `Cannot read the request: expected at most ${TARGET_LENGTH_MAX} characters of path and query`,
+  )
+}
+
+/** The fault of a request whose target or host cannot be read. */
+export function badTarget(): CodedError {
+  return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
 }
 
 /** The path to log for a target that `targetOf` refuses: its beginning, or `/`. */

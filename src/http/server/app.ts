@@ -24,9 +24,9 @@ import { type Plane, type PlaneRequest, planeOf } from '../plane/plane.ts'
 import { bodyFault } from '../request/body.ts'
 import { createClientAddress, LoggedAddress } from '../request/client_address.ts'
 import { createCors } from '../request/cors.ts'
-import { badTarget, createHostFault } from '../request/host.ts'
+import { createHostFault } from '../request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from '../request/key.ts'
-import { isRead, type Target, targetOf, unreadTarget } from '../request/target.ts'
+import { isRead, type Target, targetFault, targetOf, unreadTarget } from '../request/target.ts'
 import { respond } from '../respond.ts'
 import type { Notary } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
@@ -284,7 +284,7 @@ function leavesBody(request: Request, method: string): boolean {
 }
 
 /** Fault of the request itself: a target that cannot be read, a body that is too large or encoded. */
-function faultOf({ headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
-  if (target === undefined) return badTarget()
+function faultOf({ url, headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
+  if (target === undefined) return targetFault(url)
   return isRead(method) ? undefined : bodyFault(headers)
 }

@@ -458,6 +458,7 @@ const SCENARIOS: readonly Scenario[] = [
     request: good,
     status: 400,
     code: 'INVALID_REQUEST',
+    message: 'Cannot read the request: expected at most 8192 characters of path and query',
     row: [`/v1/${'a'.repeat(196)}`, 400, 0, true],
     reads: 0,
   },
