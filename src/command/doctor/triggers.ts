@@ -1,7 +1,7 @@
-import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Database } from '../../db/database.ts'
 import type { TriggerLine } from '../../http/page/probes.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { servedIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
 import { readTriggerLines } from '../../trigger/report.ts'
 
@@ -10,9 +10,8 @@ export async function examineTriggers(db: Database, config: Config): Promise<rea
   if (config.featuresOff.includes('triggers')) return [good('feature', 'off (TRIGGERS)')]
   const lines = await readTriggerLines(db)
   if (lines.length === 0) return [good('to evaluate', 'none')]
-  const { chains, solana } = config
-  const served = new Set([...chains.map(({ id }) => id), ...(solana.rpcUrls.length > 0 ? [SOLANA_CHAIN_ID] : [])])
-  return lines.map((line) => findingOf(line, served.has(line.chain_id)))
+  const served = servedIds(config)
+  return lines.map((line) => findingOf(line, served.includes(line.chain_id)))
 }
 
 function findingOf(line: TriggerLine, isServed: boolean): Finding {

@@ -31,6 +31,12 @@ interface SolanaConfig {
   readonly explorer: string
 }
 
+/** Ids of all chains that are served. */
+export function servedIds({ chains, solana }: Pick<ServedChains, 'chains' | 'solana'>): readonly number[] {
+  const ids = chains.map(({ id }) => id)
+  return solana.rpcUrls.length === 0 ? ids : [...ids, SOLANA_CHAIN_ID]
+}
+
 /** The one of the Solana Foundation. */
 const SOLANA_EXPLORER = 'https://explorer.solana.com'
 

@@ -1,6 +1,7 @@
 import { LINK_SEC } from '../../account/session.ts'
 import { urlOf } from '../../http/server/listening.ts'
 import { isLoopback } from '../../lib/loopback.ts'
+import { servedIds } from '../config/chains.ts'
 import type { Config } from '../config/config.ts'
 import type { First } from '../own_database.ts'
 import type { Ports } from '../process/channel.ts'
@@ -32,7 +33,7 @@ export function announceFirst(config: Config, first: First, listens: Ports, out:
 export function announce(config: Config, listens: Ports, { log, out }: Pick<BeginOptions, 'log' | 'out'>): void {
   const { host, databaseTls, publicUrl, workers } = config
   const { port, operatorPort } = listens
-  const chains = config.chains.map(({ id }) => id)
+  const chains = servedIds(config)
   log.info({ msg: 'Listens', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
