@@ -50,7 +50,7 @@ export function choiceOf(
     if (clear !== undefined) throw invalid('clear', 'expected it with a threshold alone')
     return { clause: { event: [...new Set(when.event)] }, clear: null }
   }
-  const kind = figures[when.figure]
+  const kind = Object.hasOwn(figures, when.figure) ? figures[when.figure] : undefined
   if (kind === undefined) throw invalid('when', `expected a figure of ${family}: ${Object.keys(figures).join(', ')}`)
   if ('is' in when) {
     if (kind !== 'boolean') throw invalid('when', `expected below or above, ${when.figure} is a number`)

@@ -38,6 +38,16 @@ const settings = {
   name: v.nullable(label(NAME_LENGTH_MAX)),
   expires_at: v.nullable(instantTo),
 }
+/** Its members are the family's to check. A record would leave out some names, such as `__proto__`, which must be refused. */
+const subject = v.pipe(
+  v.unknown(),
+  v.guard(
+    (value): value is Readonly<Record<string, unknown>> =>
+      typeof value === 'object' && value !== null && !Array.isArray(value),
+    'expected an object',
+  ),
+  documented({ type: 'object', additionalProperties: {} }),
+)
 const EXPECTED_CHANGE =
   'Cannot change the trigger: expected when, clear, for_blocks, finality, webhook_id, name, paused or expires_at'
 const changeBody = v.pipe(
@@ -100,7 +110,7 @@ export function triggerRoutes(
   const createBody = v.strictObject({
     chain_id: wholeFrom(1, Number.MAX_SAFE_INTEGER),
     family: v.picklist(names, `expected one of ${names.join(', ')}`),
-    subject: v.record(v.string(), v.unknown(), 'expected an object'),
+    subject,
     ...settings,
     clear: v.optional(threshold),
     for_blocks: v.optional(settings.for_blocks, 1),

@@ -311,6 +311,8 @@ describe('triggers', () => {
       { subject: { wallet: '0x1' } },
       { subject: { wallet: WALLET, market: 'main' } },
       { subject: { wallet: WALLET, market_id: 'nowhere' } },
+      ...['__proto__', 'constructor', 'prototype'].map((name) => ({ subject: { wallet: WALLET, [name]: '1' } })),
+      ...[null, [WALLET], WALLET].map((subject) => ({ subject })),
       { when: { figure: 'fees_usd', below: '1' } },
       { when: { figure: 'health_factor', is: true } },
       { when: { figure: 'health_factor', below: 1.05 } },
