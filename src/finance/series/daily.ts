@@ -3,7 +3,7 @@ import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import { pause } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
+import { type Log, writeRepeated } from '../../lib/log.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTaker } from './take.ts'
@@ -39,16 +39,14 @@ export async function takeDaily<Figures>(parts: DailyParts<Figures>, signal: Abo
   const { places, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
-  let isTold = false
   const failed = ({ chainId }: SnapshotPlace<Figures>, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
     const isFault = !(error instanceof NoBlockError)
     nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
-    // Often all fail for one reason, the database.
-    if (!isFault || isTold) return
-    isTold = true
-    log.warn({ msg: 'Could not take snapshots', chainId, reason: String(error) })
+    // Often all fail for one reason, the database, and do so for hours.
+    const line = { msg: 'Could not take snapshots', chainId, reason: String(error) }
+    if (isFault) writeRepeated(log, { level: 'warn', kind: line.msg }, line)
   }
   await Promise.all(
     places.map((place) => takePlace(parts, { place, day }, signal).catch((error) => failed(place, error))),
