@@ -12,7 +12,7 @@ const update = query(updateSql, 'read')
 /** Something that the operator can switch off as a whole. */
 export interface Switch {
   readonly kind: 'endpoint' | 'feature'
-  /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or `snapshots`, `mcp`. */
+  /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or a feature. */
   readonly name: string
   readonly on: boolean
   /** Who switched it off: the environment's `off` counts whatever the operator does. */

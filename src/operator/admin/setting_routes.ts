@@ -3,12 +3,12 @@ import { listAudit } from '../../account/audit.ts'
 import type { Database } from '../../db/database.ts'
 import { id, listOf, moment, one, pageEntries } from '../../http/request/schema.ts'
 import { pagination } from '../../http/route/page.ts'
-import { type FreeRoute, route } from '../../http/route/route.ts'
+import { FEATURES, type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import { switchSchema } from '../schema.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
 
-const SWITCH_NAME = 'expected snapshots, mcp, history, or an endpoint such as "GET /v1/lending/aave-v3"'
+const SWITCH_NAME = `expected ${FEATURES.join(', ')}, or an endpoint such as "GET /v1/lending/aave-v3"`
 
 const auditSchema = v.strictObject({
   id: v.string(),
