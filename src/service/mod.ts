@@ -27,7 +27,7 @@ import type { Config } from './config/config.ts'
 import { hostNames } from './config/host_names.ts'
 import { createFaces } from './faces.ts'
 import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
-import { chainProbes, checkSchemaIfReached, schemaProbe, solanaOffers } from './health/probes.ts'
+import { chainProbes, checkSchemaIfReached, databaseProbe, solanaOffers } from './health/probes.ts'
 import { nameSilentEndpoints } from './health/start.ts'
 import { createFirst, type First, startOwnDatabase } from './own_database.ts'
 import { createPlanes } from './planes.ts'
@@ -197,7 +197,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         trustedProxies: config.trustedProxies,
         corsOrigins: config.corsOrigins,
         probes: {
-          database: schemaProbe(db, log),
+          database: databaseProbe(db, gate, log),
           chains: probes,
           history: historyProbe(history),
           quorum: dissents.report,

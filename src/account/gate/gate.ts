@@ -12,6 +12,7 @@ import { ToldError, UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { writeRepeated } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
+import { createTrouble } from '../../lib/trouble.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createKeyFacts } from './facts.ts'
@@ -30,6 +31,8 @@ const findLedger = query(ledgerFindSql, 'gate')
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
   readonly voidsWaiting: number
+  /** Why requests are neither admitted nor charged now, in the database's words; undefined as far as is known. */
+  readonly trouble: string | undefined
   /** Finishes batches in flight and voids what it can, for at most `timeoutMs`; other voids stay on the disk. */
   close(timeoutMs: number): Promise<void>
 }
@@ -87,15 +90,17 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const facts = createKeyFacts({ clock, featuresOff: options.featuresOff ?? [] })
   const strangers = createStrangerLimit({ clock })
   const logsRefusal = createRefusalLimit(options.refusalRowsMax)
+  const trouble = createTrouble(clock)
   const voider = createVoider({
     db,
     log,
+    trouble,
     open: async () => openJournal({ directory: journalDir, ledger: await ledgerIdOf(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
     jobs,
   })
   const rollups = startJob(rollupJob({ db, log }), jobs)
-  const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider })
+  const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider, trouble })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
@@ -200,6 +205,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   return {
     get voidsWaiting() {
       return voider.waiting
+    },
+    get trouble() {
+      return trouble.reason
     },
     holder(key, client) {
       const hash = hashKey(key)

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
+import type { Trouble } from '../../lib/trouble.ts'
 
 const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
 
@@ -9,7 +10,12 @@ export function createGateMetrics(
   {
     clock,
     voider,
-  }: { readonly clock: Clock; readonly voider: { readonly waiting: number; readonly durable: boolean } },
+    trouble,
+  }: {
+    readonly clock: Clock
+    readonly voider: { readonly waiting: number; readonly durable: boolean }
+    readonly trouble: Trouble
+  },
 ) {
   const sizes = metrics.histogram({
     name: 'walletscope_gate_batch_requests',
@@ -48,7 +54,7 @@ export function createGateMetrics(
     help: 'Requests answered 503 because too many unknown keys were tried in that second.',
   })()
 
-  /** Wraps a step's flush so that its batches are counted. */
+  /** Wraps a step's flush so that its batches are counted, and that its failures are known. */
   function observed<Item, Result>(step: 'admit' | 'settle', flush: (items: readonly Item[]) => Promise<Result>) {
     const size = sizes(step)
     const duration = durations(step)
@@ -57,9 +63,12 @@ export function createGateMetrics(
       const startedMs = clock.monotonicMs()
       size.observe(items.length)
       try {
-        return await flush(items)
+        const results = await flush(items)
+        trouble.succeeded(step)
+        return results
       } catch (error) {
         failed.add(1)
+        trouble.failed(step, error)
         throw error
       } finally {
         duration.observe((clock.monotonicMs() - startedMs) / 1000)

@@ -3,6 +3,7 @@ import type { Settlement } from '../../http/exchange/gate.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createIdle } from '../../lib/async/wait.ts'
 import { type Log, type LogLevel, writeRepeated } from '../../lib/log.ts'
+import type { Trouble } from '../../lib/trouble.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
@@ -20,9 +21,10 @@ export function createVoider(options: {
   readonly open: () => Promise<Journal>
   /** How often the journal is tended. */
   readonly tendMs: number
+  readonly trouble: Trouble
   readonly jobs?: JobOptions
 }) {
-  const { db, log, open, tendMs, jobs } = options
+  const { db, log, open, tendMs, trouble, jobs } = options
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
   const size = () => journal?.size ?? 0
@@ -63,7 +65,15 @@ export function createVoider(options: {
       name: 'gate_void',
       retryMs: RETRY_MS,
       async round(signal) {
-        await drain(signal).finally(idle.check)
+        try {
+          await drain(signal)
+          trouble.succeeded('void')
+        } catch (error) {
+          trouble.failed('void', error)
+          throw error
+        } finally {
+          idle.check()
+        }
         return undefined
       },
       failed: (error) => told('error', 'Could not void settlements', error),

@@ -77,6 +77,7 @@ export function createLane(options: LaneOptions): Lane {
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
+  let awayReason = ''
   let waitedMs = 0
 
   function generationOf(slot: Slot): Generation {
@@ -193,6 +194,7 @@ export function createLane(options: LaneOptions): Lane {
   function lost(reason: string): void {
     breaker.failed()
     awaySinceMs ??= clock.monotonicMs()
+    awayReason = reason
     // One line a minute for all lanes, also if it comes and goes.
     writeRepeated(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
   }
@@ -209,7 +211,7 @@ export function createLane(options: LaneOptions): Lane {
   return {
     async run(text, params, deadlineMs) {
       if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits()) throw away('breaker open')
+      if (!breaker.admits()) throw away(`${awayReason}, not tried again yet`)
       statements++
       try {
         return await runAdmitted(text, params, deadlineMs)

@@ -1,3 +1,4 @@
+import type { AccountGate } from '../../account/gate/gate.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Database } from '../../db/database.ts'
 import { checkServable, SchemaError } from '../../db/schema.ts'
@@ -22,7 +23,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** True if this program can serve from the database, or why not. Each new reason is logged once. */
-export function schemaProbe(db: Database, log: Log): Probe {
+function schemaProbe(db: Database, log: Log): Probe {
   let logged = ''
   const say = (message: string, tell: () => void): void => {
     if (message === logged) return
@@ -42,6 +43,16 @@ export function schemaProbe(db: Database, log: Log): Probe {
       say(message, () => log.error({ msg: 'Found the database unfit to serve', reason: message }))
       return message
     }
+  }
+}
+
+/** True if the database is fit, and requests can be charged there: one whose disk is full answers questions. */
+export function databaseProbe(db: Database, gate: Pick<AccountGate, 'trouble'>, log: Log): Probe {
+  const schema = schemaProbe(db, log)
+  return async (signal) => {
+    const answer = await schema(signal)
+    const { trouble } = gate
+    return answer !== true || trouble === undefined ? answer : `it takes no charges: ${withoutNames(trouble)}`
   }
 }
 

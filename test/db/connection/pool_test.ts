@@ -257,7 +257,7 @@ test('a refused connection says nothing of host, user or password, and soon cost
   }
   expect(lines.join('')).not.toMatch(/hush|127\.0\.0\.1/)
   expect(lines).toHaveLength(1)
-  expect(String(errors.at(-1)?.cause)).toContain('breaker open')
+  expect(String(errors.at(-1)?.cause)).toContain('not tried again yet')
 })
 
 test('a database that the server refuses is told in its own words', async () => {

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createGate } from '../../../src/account/gate/gate.ts'
+import { openDatabase } from '../../../src/db/connection/pool.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { databaseProbe } from '../../../src/service/health/probes.ts'
+import { createAccount, settlement } from '../../account/scene.ts'
+import { startTestServer, type TestServer, temporaryDirectory } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+
+let server: TestServer
+let db: Database
+/** With connections of its own. */
+let admin: Database
+
+beforeAll(async () => {
+  server = await startTestServer()
+  db = openDatabase({ url: server.url, clock: systemClock, log: silentLog })
+  admin = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
+  await migrate(db)
+}, 60_000)
+afterAll(async () => {
+  await admin.close()
+  await db.close()
+  await server.close()
+}, 60_000)
+
+test('a database that answers and takes no charges is not ready, says why, and is ready again', async () => {
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const { caller } = await createAccount(db)
+  const probe = databaseProbe(db, gate, silentLog)
+  const ready = () => probe(new AbortController().signal)
+  const takeNothing = async (value: 'on' | 'off') => {
+    await admin.run(`alter system set default_transaction_read_only = ${value}`, [])
+    await admin.run('select pg_reload_conf()', [])
+  }
+  await gate.settle(settlement(caller))
+  expect(await ready()).toBe(true)
+
+  await takeNothing('on')
+  await until('a refusal', () =>
+    gate.settle(settlement(caller)).then(
+      () => false,
+      () => true,
+    ),
+  )
+  await until('trouble', () => gate.trouble !== undefined)
+  expect(await ready()).toMatch(/^it takes no charges: cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
+
+  await takeNothing('off')
+  await until('the void', () => gate.voidsWaiting === 0)
+  expect(await ready()).toBe(true)
+  await gate.settle(settlement(caller))
+  await gate.close(2_000)
+}, 60_000)
