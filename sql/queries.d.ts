@@ -343,8 +343,8 @@ declare module '*/queries/message_list_watch.sql' {
 
 declare module '*/queries/message_redeliver.sql' {
   const text: SqlText<
-    [organization_id: string, webhook_id: string, ids: readonly string[] | null, from: Date | string | null, to: Date | string | null, max: string | number],
-    { redelivered: number }
+    [organization_id: string, webhook_id: string, ids: readonly string[] | null, from: Date | string | null, to: Date | string | null, after: string | null, max: string | number],
+    { redelivered: number; last: string | null }
   >
   export default text
 }

@@ -1705,6 +1705,7 @@ export interface Answers {
     data: {
       redelivered: number
       more: boolean
+      after: string | null
     }
     request_id: string
   }
@@ -2402,6 +2403,7 @@ export interface Answers {
     data: {
       redelivered: number
       more: boolean
+      after: string | null
     }
     request_id: string
   }

@@ -70,19 +70,31 @@ test('a test message reads those of the last hour alone', async () => {
 })
 
 test('messages that are posted again by their ids are all that is read', async () => {
-  const chosen = [ids[0] ?? '', ids[MESSAGES / 2] ?? '', crypto.randomUUID()]
-  const asked = () => redeliver(db, [organizationId, webhookId, chosen, null, null, '10000'])
-  expect(await readBy(async () => expect(await asked()).toEqual([{ redelivered: 2 }]))).toBeLessThan(100)
-  expect(await asked()).toEqual([{ redelivered: 0 }])
+  const [oldest = '', middle = ''] = [ids[0], ids[MESSAGES / 2]]
+  const chosen = [oldest, middle, crypto.randomUUID()]
+  const asked = () => redeliver(db, [organizationId, webhookId, chosen, null, null, null, '10000'])
+  const read = readBy(async () => expect(await asked()).toEqual([{ redelivered: 2, last: middle }]))
+  expect(await read).toBeLessThan(100)
+  expect(await asked()).toEqual([{ redelivered: 0, last: null }])
 })
 
 test('messages that are posted again by their time are read from that time on, to an hour after it', async () => {
-  const again = (fromMs: number, toMs: number, most: string) =>
-    redeliver(db, [organizationId, webhookId, null, new Date(fromMs), new Date(toMs), most])
+  const again = (fromMs: number, toMs: number, { most = '10000', after = null as string | null } = {}) =>
+    redeliver(db, [organizationId, webhookId, null, new Date(fromMs), new Date(toMs), after, most])
   const atMs = nowMs - 86_400_000 - 5_000 * EACH_MS
-  const three = () => again(atMs, atMs + 3 * EACH_MS, '10000')
-  expect(await readBy(async () => expect(await three()).toEqual([{ redelivered: 3 }]))).toBeLessThan(100)
-  expect(await three()).toEqual([{ redelivered: 0 }])
-  const oldest = () => again(0, Date.parse('2999-01-01'), '7')
-  expect(await readBy(async () => expect(await oldest()).toEqual([{ redelivered: 7 }]))).toBeLessThan(100)
+  const three = () => again(atMs, atMs + 3 * EACH_MS)
+  const [{ last } = { last: null }] = await three()
+  expect(last).toBe(ids[MESSAGES - 5_000 + 1] ?? '')
+  expect(await three()).toEqual([{ redelivered: 0, last: null }])
+  const oldest = (after: string | null) => again(0, Date.parse('2999-01-01'), { most: '7', after })
+  let seventh: string | null = null
+  const read = await readBy(async () => {
+    const [row] = await oldest(null)
+    expect(row?.redelivered).toBe(7)
+    seventh = row?.last ?? null
+  })
+  expect(read).toBeLessThan(100)
+  // By then they may have been posted, so that they could be chosen again.
+  await database.db.run('update message set due_at = null where organization_id = $1', [organizationId])
+  expect(await readBy(async () => expect((await oldest(seventh))[0]?.last).toBe(ids[14]))).toBeLessThan(100)
 })

@@ -25,8 +25,10 @@ export const webhooksOutput = v.strictObject({ data: v.array(v.strictObject(webh
 // The secret is shown once.
 export const secretOutput = one(v.strictObject({ ...webhookEntries, secret: v.string() }))
 export const idOutput = one(v.strictObject({ id: v.string() }))
-// More: so many that the rest has to be asked for again.
-export const redeliveredOutput = one(v.strictObject({ redelivered: whole, more: v.boolean() }))
+// More: so many that the rest has to be asked for, after the message of that id.
+export const redeliveredOutput = one(
+  v.strictObject({ redelivered: whole, more: v.boolean(), after: v.nullable(v.string()) }),
+)
 
 const triggerSchema = v.strictObject({
   id: v.string(),

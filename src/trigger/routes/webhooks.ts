@@ -47,10 +47,15 @@ const redeliverBody = v.pipe(
     ),
     from: v.optional(instantFrom),
     to: v.optional(instantTo),
+    after: v.optional(messageId),
   }),
   v.check(
     ({ ids, from, to }) => [from, to].every((each) => (each === undefined) === (ids !== undefined)),
     'Cannot read the body: expected either ids, or from and to',
+  ),
+  v.check(
+    ({ ids, after }) => ids === undefined || after === undefined,
+    'Cannot read the body: expected after beside from and to alone',
   ),
 )
 
@@ -199,7 +204,9 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       method: 'POST',
       path: `${base}/:id/redeliver`,
       summary: 'Posts messages of a webhook again whose tries are over: those with these ids, or of this time.',
-      description: `A request takes ${REDELIVER_MAX} messages at most, the oldest first; more says whether there are others.`,
+      description:
+        `A request takes ${REDELIVER_MAX} messages at most, the oldest first; if there may be more, ask again with the ` +
+        'after of the answer.',
       body: redeliverBody,
       output: redeliveredOutput,
       errors: [404],
@@ -207,12 +214,13 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       async read(asked, { organizationId }) {
         const { db } = services()
         await findWebhook(db, { organizationId, id: asked.id })
-        const { ids = null, from = null, to = null } = asked
-        const [row] = await redeliver(db, [organizationId, asked.id, ids, from, to, String(REDELIVER_MAX)], {
+        const { ids = null, from = null, to = null, after = null } = asked
+        const [row] = await redeliver(db, [organizationId, asked.id, ids, from, to, after, String(REDELIVER_MAX)], {
           deadlineMs: REDELIVER_MS,
         })
-        const redelivered = row?.redelivered ?? 0
-        return { data: { redelivered, more: redelivered === REDELIVER_MAX } }
+        const { redelivered = 0, last = null } = row ?? {}
+        const more = redelivered === REDELIVER_MAX
+        return { data: { redelivered, more, after: more ? last : null } }
       },
       present: (reply) => reply,
     }),

@@ -153,15 +153,31 @@ describe('webhooks', () => {
     )
     await ask('PATCH', `/v1/webhooks/${id}`, { url: hook() })
     const path = `/v1/webhooks/${id}/redeliver`
-    expect((await ask('POST', path, { ids: [crypto.randomUUID()] })).body.data).toEqual({ redelivered: 0, more: false })
-    expect((await ask('POST', path, { ids: [sent] })).body.data).toEqual({ redelivered: 1, more: false })
+    expect((await ask('POST', path, { ids: [crypto.randomUUID()] })).body.data).toEqual({
+      redelivered: 0,
+      more: false,
+      after: null,
+    })
+    expect((await ask('POST', path, { ids: [sent] })).body.data).toEqual({
+      redelivered: 1,
+      more: false,
+      after: null,
+    })
     await until('delivery', async () => (await read())?.outcome === 'delivered')
     expect(await read()).toEqual({ outcome: 'delivered', tries: 1, noted: 2 })
     const day = { from: '2020-01-01', to: '2999-01-01' }
     expect((await ask('POST', path, day)).body.data.redelivered).toBe(1)
     await until('delivery', async () => (await read())?.noted === 3)
     const mixed = { ids: [sent], from: day.from }
-    for (const body of [{}, { ids: [] }, { ids: ['x'] }, { ids: [sent], ...day }, mixed, { from: '2020-01-01' }]) {
+    for (const body of [
+      {},
+      { ids: [] },
+      { ids: ['x'] },
+      { ids: [sent], ...day },
+      mixed,
+      { ids: [sent], after: sent },
+      { from: '2020-01-01' },
+    ]) {
       expect((await ask('POST', path, body)).status).toBe(400)
     }
   })

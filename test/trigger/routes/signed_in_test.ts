@@ -109,7 +109,7 @@ test('what could not be delivered is listed with its tries, and posted again', a
 
   await send('PATCH', `/dashboard/v1/webhooks/${webhook.id}`, { url: `http://127.0.0.1:${receiver.port}/ok` })
   const again = await send('POST', `/dashboard/v1/webhooks/${webhook.id}/redeliver`, { ids: [first] })
-  expect(again.body.data).toEqual({ redelivered: 1, more: false })
+  expect(again.body.data).toEqual({ redelivered: 1, more: false, after: null })
   await tried(3)
   expect((await deadLetters()).data).toEqual([data[0]])
 }, 30_000)
