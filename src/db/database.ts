@@ -45,3 +45,16 @@ export class SqlError extends Error {
     this.constraint = options.constraint
   }
 }
+
+/** This program cannot use the database: it is too old, a newer or a different program's, or half restored. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+}
+
+/** The least `server_version_num`: PostgreSQL 15. */
+export const SERVER_VERSION_MIN = 150_000
+
+/** The refusal of a server below it; `is`: `is PostgreSQL 14.23`. */
+export function tooOld(is: string): SchemaError {
+  return new SchemaError(`Cannot use the database: it ${is}, expected ${SERVER_VERSION_MIN / 10_000} or later`)
+}

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { FUNCTIONS, MIGRATIONS } from '../../sql/files.ts'
-import type { Database } from './database.ts'
+import { type Database, SchemaError, SERVER_VERSION_MIN, tooOld } from './database.ts'
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -22,11 +22,6 @@ export interface SqlFunction {
   readonly text: string
 }
 
-/** This program cannot use the database: it was migrated by a newer or a different one, or a restore is unfinished. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError'
-}
-
 /** Migrations and functions of a release: this program's by default, no functions if only migrations are given. */
 export interface Release {
   readonly migrations?: readonly Migration[]
@@ -43,13 +38,16 @@ const STATE = `select to_regclass('schema_function') is not null as exists,
     where (a.attrelid, a.attname) in
       ((to_regclass('schema_migration'), 'runs_with'), (to_regclass('schema_function'), 'signature'))
   ) as complete,
-  current_setting('default_transaction_isolation') as isolation`
+  current_setting('default_transaction_isolation') as isolation,
+  current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no`
 
 interface State {
   readonly exists: boolean
   readonly complete: boolean
   readonly unfinished: boolean
   readonly isolation: string
+  readonly version: string
+  readonly version_no: number
 }
 
 // Columns that came later are read as a field of the row, which may lack it.
@@ -158,6 +156,7 @@ export async function readSchema(
   { unfinished = false }: { readonly unfinished?: boolean } = {},
 ): Promise<Schema> {
   const [found] = await db.run<State>(STATE, [], LANE)
+  if (found !== undefined && found.version_no < SERVER_VERSION_MIN) throw tooOld(`is PostgreSQL ${found.version}`)
   if (found !== undefined && found.isolation !== ISOLATION) throw new SchemaError(isolationFault(found.isolation))
   if (found?.unfinished && !unfinished) {
     throw new SchemaError(

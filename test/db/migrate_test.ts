@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { FUNCTIONS, MIGRATIONS } from '../../sql/files.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
-import type { Database } from '../../src/db/database.ts'
+import { type Database, SchemaError } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { checkSchema, checkServable, type Migration, SchemaError, type SqlFunction } from '../../src/db/schema.ts'
+import { checkSchema, checkServable, type Migration, type SqlFunction } from '../../src/db/schema.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
@@ -236,3 +236,26 @@ test('testDatabase() gives each caller a migrated database of its own', async ()
   expect(await two.db.run("select to_regclass('only_here') is null as absent", [])).toEqual([{ absent: true }])
   await Promise.all([one.close(), two.close()])
 })
+
+test('a server before PostgreSQL 15 is named and left alone', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const old: Database = {
+      ...db,
+      async run<Row extends object>(...asked: Parameters<Database['run']>) {
+        const rows = await db.run<Row>(...asked)
+        return rows.map((row) => ('version_no' in row ? { ...row, version: '14.23', version_no: 140_023 } : row))
+      },
+    }
+    const words = 'Cannot use the database: it is PostgreSQL 14.23, expected 15 or later'
+    for (const work of [migrate, checkSchema, checkServable]) {
+      await expect(work(old)).rejects.toThrow(new SchemaError(words))
+    }
+    expect(await db.run("select from pg_class where relnamespace = 'public'::regnamespace", [])).toEqual([])
+    // What PostgreSQL 13 says to whoever connects.
+    const refusal = 'unrecognized configuration parameter "client_connection_check_interval"'
+    const refused = db.run(`do $$ begin raise exception '${refusal}' using errcode = '42704'; end $$`, [])
+    await expect(refused).rejects.toThrow(
+      new SchemaError('Cannot use the database: it is older than PostgreSQL 14, expected 15 or later'),
+    )
+  }))

@@ -1,14 +1,13 @@
 import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
 import { CONNECTIONS_MAX } from '../../db/connection/pool.ts'
-import type { Database } from '../../db/database.ts'
+import { type Database, SchemaError, SERVER_VERSION_MIN } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import { checkServable, SchemaError } from '../../db/schema.ts'
+import { checkServable } from '../../db/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 
 const examine = query(examineSql, 'read')
 
-const VERSION_MIN = 150_000
 const DEADLINE_MS = 5_000
 /** An honest difference of two clocks, milliseconds. */
 const SKEW_MAX_MS = 2_000
@@ -60,7 +59,7 @@ export async function examineDatabase(db: Database, clock: Clock): Promise<reado
 }
 
 function versionOf({ version, version_no: no }: { readonly version: string; readonly version_no: number }): Finding {
-  if (no >= VERSION_MIN) return good('version', `PostgreSQL ${version}`)
+  if (no >= SERVER_VERSION_MIN) return good('version', `PostgreSQL ${version}`)
   return failed('version', `PostgreSQL ${version}`, 'expected 15 or later')
 }
 

@@ -1,4 +1,5 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import { SchemaError } from '../../db/database.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -52,7 +53,8 @@ async function databaseReports(io: CommandIo): Promise<readonly Report[]> {
     const isUsable = findings.every(isNotFailed)
     return { findings, triggers: isUsable ? await examineTriggers(db, config) : undefined }
   }).catch((error: unknown) => {
-    if (!(error instanceof CommandError || error instanceof UnavailableError)) throw error
+    const isOfDatabase = error instanceof UnavailableError || error instanceof SchemaError
+    if (!(isOfDatabase || error instanceof CommandError)) throw error
     const cost = 'nothing can be charged or logged, so nothing is answered'
     return { findings: [failed('answers', error.message, cost)], triggers: undefined }
   })

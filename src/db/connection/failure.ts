@@ -1,6 +1,6 @@
 import { DEADLINE } from '../../lib/async/wait.ts'
 import { ToldError, UnavailableError } from '../../lib/error.ts'
-import { SqlError } from '../database.ts'
+import { SqlError, tooOld } from '../database.ts'
 import { connectionFailure } from './connection_failure.ts'
 
 /** What a failed statement means for its sender. */
@@ -20,6 +20,9 @@ const QUERY_CANCELED = '57014'
 const CANNOT_CONNECT_NOW = '57P03'
 /** There never was a connection, or it was to a standby, which got nothing. */
 const UNCONNECTED = ['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'STANDBY']
+const UNDEFINED_SETTING = '42704'
+/** A setting of each session, which came with PostgreSQL 14: a server before it refuses the session. */
+export const ABANDONED_CHECK = 'client_connection_check_interval'
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -36,6 +39,9 @@ export function failureFrom(error: unknown): DatabaseFailure {
   const message = error instanceof Error ? error.message : code
   if (!isOfServer(error)) {
     return { kind: 'away', reason: connectionFailure(code, message), unsent: UNCONNECTED.includes(code) }
+  }
+  if (code === UNDEFINED_SETTING && message.includes(ABANDONED_CHECK)) {
+    return { kind: 'refused', error: tooOld('is older than PostgreSQL 14') }
   }
   const reason = `${message} (${code})`
   if (isPoolerRefusal(error)) return { kind: 'pooler', reason }

@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { onceEachText } from '../../lib/once_each.ts'
 import type { DatabaseAddress, Listener } from '../address.ts'
 import { driverTypes } from '../codec.ts'
+import { ABANDONED_CHECK } from './failure.ts'
 
 export type Generation = ReturnType<typeof createGeneration>
 
@@ -152,7 +153,7 @@ function sessionSettings(statementTimeoutMs: number) {
     // A statement that waited for a lock must see what the other wrote; the database's default may differ.
     default_transaction_isolation: 'read committed',
     statement_timeout: statementTimeoutMs,
-    client_connection_check_interval: ABANDONED_CHECK_MS,
+    [ABANDONED_CHECK]: ABANDONED_CHECK_MS,
   }
 }
 
