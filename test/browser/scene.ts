@@ -4,7 +4,8 @@ import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { type Accounts, createAccounts } from '../e2e/accounts.ts'
-import { type Program, type Service, sourceProgram, startService } from '../e2e/program.ts'
+import { buildWhatIsStale } from '../e2e/builds.ts'
+import { executableProgram, type Program, type Service, startService } from '../e2e/program.ts'
 import { testDatabase } from '../support/database.ts'
 import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
@@ -45,8 +46,9 @@ export async function startScene(options: {
     await devnet.morpho()
     await devnet.aave()
   }
+  await buildWhatIsStale()
   const database = await testDatabase()
-  const program = sourceProgram({
+  const program = executableProgram({
     DATABASE_URL: database.url,
     CHAINS: `1,${DEAD_CHAIN.id}`,
     CHAINS_FILE: '../chains.json',

@@ -2,9 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Server } from 'bun'
 import type { Browser, Page } from 'playwright-core'
 import { runJson } from '../e2e/accounts.ts'
-import { type Program, type Service, sourceProgram, spawnService } from '../e2e/program.ts'
+import { buildWhatIsStale } from '../e2e/builds.ts'
+import { executableProgram, type Program, type Service, spawnService } from '../e2e/program.ts'
 import { testDatabase } from '../support/database.ts'
 import { audit, BROWSER, launchBrowser, openPage, overflow, type Watched } from './browser.ts'
+
+await buildWhatIsStale()
 
 const START_MS = 60_000
 const ANSWER_MS = 20_000
@@ -23,7 +26,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
   beforeAll(async () => {
     database = await testDatabase()
     // No chain is ever reached here.
-    program = sourceProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
+    program = executableProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
     ;[service, browser] = await Promise.all([spawnService(program), launchBrowser()])
     thief = Bun.serve({
       hostname: '127.0.0.1',

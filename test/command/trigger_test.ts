@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createAccount } from '../account/scene.ts'
 import { runJson } from '../e2e/accounts.ts'
-import { type Program, runCommand, sourceProgram } from '../e2e/program.ts'
+import { buildWhatIsStale } from '../e2e/builds.ts'
+import { executableProgram, type Program, runCommand } from '../e2e/program.ts'
 import { openProcess, type Process } from '../operator/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
+
+await buildWhatIsStale()
 
 let database: TestDatabase
 let served: Process
@@ -15,7 +18,7 @@ let receiver: Awaited<ReturnType<typeof startReceiver>>
 beforeAll(async () => {
   database = await testDatabase()
   served = await openProcess(database.db, { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' })
-  program = sourceProgram({ DATABASE_URL: database.url })
+  program = executableProgram({ DATABASE_URL: database.url })
   receiver = await startReceiver({ plain: true })
 }, 60_000)
 afterAll(async () => {

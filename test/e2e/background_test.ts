@@ -12,8 +12,11 @@ import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { type Program, type Service, sourceProgram, spawnService } from './program.ts'
+import { executableProgram, type Program, type Service, spawnService } from './program.ts'
+
+await buildWhatIsStale()
 
 const DAY_SEC = 86_400
 const DAYS = 4
@@ -58,7 +61,12 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
       await devnet.rpc.call('evm_increaseTime', DAY_SEC)
       await devnet.rpc.call('evm_mine')
     }
-    program = sourceProgram({ DATABASE_URL: database.url, WORKERS: '4', CHAINS: '1', CHAINS_FILE: '../chains.json' })
+    program = executableProgram({
+      DATABASE_URL: database.url,
+      WORKERS: '4',
+      CHAINS: '1',
+      CHAINS_FILE: '../chains.json',
+    })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
     await runJson(program, ['migrate'])
     db = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 2 })

@@ -6,8 +6,11 @@ import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { until } from '../support/until.ts'
+import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
+import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
+
+await buildWhatIsStale()
 
 const PUBLIC = "https://api.example.org/at%20home/$it's"
 /** The same address without the marks that a file would end or expand. */
@@ -22,7 +25,7 @@ let service: Service
 let metrics = ''
 
 beforeAll(async () => {
-  program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', PUBLIC_URL: PUBLIC })
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', PUBLIC_URL: PUBLIC })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
   service = await startService(program)
   await until('figures to be read', async () => {

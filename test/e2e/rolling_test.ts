@@ -7,13 +7,18 @@ import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { type Program, type Service, sourceProgram, startService } from './program.ts'
+import { executableProgram, type Program, type Service, startService } from './program.ts'
+
+await buildWhatIsStale()
 
 const ROOT = join(import.meta.dir, '../..')
 const NEXT = MIGRATIONS.length + 1
 const GRANTED = 10_000_000
 const CLIENTS = 6
+/** Between two requests of a client, which is load without taking all that the machine can do. */
+const PAUSE_MS = 10
 /** How often the balancer asks each process. */
 const LOOK_MS = 100
 
@@ -24,7 +29,12 @@ let key = ''
 
 beforeAll(async () => {
   database = await emptyDatabase()
-  old = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url, DRAIN_SECONDS: '1' })
+  old = executableProgram({
+    CHAINS: '1',
+    CHAINS_FILE: '../chains.json',
+    DATABASE_URL: database.url,
+    DRAIN_SECONDS: '1',
+  })
   writeFileSync(join(old.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
   await runJson(old, ['migrate'])
   organizationId = (await runJson(old, ['org', 'create', 'Rolled'])).id
@@ -84,6 +94,7 @@ function balance() {
       )
       if (status === '200') counts.answered += 1
       else counts.refused.push(status)
+      await Bun.sleep(PAUSE_MS)
     }
   }
   return {

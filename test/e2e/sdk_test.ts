@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { runJson } from './accounts.ts'
-import { type Program, type Service, sourceProgram, startService } from './program.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { executableProgram, type Program, type Service, startService } from './program.ts'
+
+await buildWhatIsStale()
 
 const ROOT = join(import.meta.dir, '../..')
 const devnet = await sharedDevnet()
@@ -93,7 +96,7 @@ async function run(command: readonly string[]): Promise<{ readonly status: numbe
 }
 
 beforeAll(async () => {
-  program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
   service = await startService(program)
   const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])

@@ -9,8 +9,11 @@ import { sharedDevnet } from '../devnet/mod.ts'
 import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
+import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
+
+await buildWhatIsStale()
 
 const AWAY = { answers: false, lag_bytes: null, lag_seconds: null }
 
@@ -22,7 +25,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
 
   beforeAll(async () => {
     pair = await startReplicatedPair()
-    program = sourceProgram({
+    program = executableProgram({
       CHAINS: '1',
       CHAINS_FILE: '../chains.json',
       DATABASE_URL: pair.urlOf('primary'),
