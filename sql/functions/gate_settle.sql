@@ -8,8 +8,11 @@
 --   p_limit_daily is 1 for a limit of one day (UTC), 0 for one that does not end. One that has no row yet gets it.
 -- * p_groups to p_admitted: the requests. p_groups is the number of the combination; p_request_ids has '' for `req_` and
 --   the settlement's id; p_asked has the path that was asked for if it has no endpoint, otherwise ''.
+-- * p_organization_nos to p_path_nos: the log's numbers of each combination, as the tables gave them that p_numbering
+--   names. If the tables are others, as after a failover or a restore, the numbers are looked up.
 -- A request that one of its limits cannot pay becomes 402 and is charged to none. Returns the organizations and their
--- balances afterwards, and the numbers of the requests that could not be paid with the scope of the limit that refused.
+-- balances afterwards, the numbers of the requests that could not be paid with the scope of the limit that refused, what
+-- names the tables, and the log's numbers if they were looked up.
 -- If a request is in the log already, the whole statement fails with unique_violation.
 -- lane gate
 create or replace function gate_settle(
@@ -17,8 +20,13 @@ create or replace function gate_settle(
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
   p_limit_groups integer[], p_limit_scopes text[], p_limit_daily integer[], p_limit_mosts bigint[],
   p_groups integer[], p_requested_at_ms bigint[], p_settlements text[], p_request_ids text[], p_methods text[],
-  p_asked text[], p_latencies_ms integer[], p_credits integer[], p_admitted integer[]
-) returns table (organization_ids text[], balances bigint[], unpaid integer[], scopes text[])
+  p_asked text[], p_latencies_ms integer[], p_credits integer[], p_admitted integer[],
+  p_numbering text default '', p_organization_nos integer[] default '{}', p_caller_nos integer[] default '{}',
+  p_path_nos integer[] default '{}'
+) returns table (
+  organization_ids text[], balances bigint[], unpaid integer[], scopes text[],
+  numbering text, organization_nos integer[], caller_nos integer[], path_nos integer[]
+)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
@@ -58,8 +66,22 @@ declare
 begin
   unpaid := '{}';
   scopes := '{}';
-  select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
-  from request_log_numbers(p_organizations, p_keys, p_paths) n;
+  -- Another server, another database and a table that was filled anew have another name.
+  numbering := pg_postmaster_start_time() || ' ' || pg_relation_filepath('request_caller');
+  organization_nos := '{}';
+  caller_nos := '{}';
+  path_nos := '{}';
+  if p_numbering = numbering then
+    v_organizations := p_organization_nos;
+    v_callers := p_caller_nos;
+    v_paths := p_path_nos;
+  else
+    select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
+    from request_log_numbers(p_organizations, p_keys, p_paths) n;
+    organization_nos := v_organizations;
+    caller_nos := v_callers;
+    path_nos := v_paths;
+  end if;
 
   if p_lock = 1 then
     -- Balances are locked in one order, which prevents deadlocks. If all can pay, charging locks them in that order.

@@ -14,6 +14,7 @@ import { writeRepeated } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { createTrouble } from '../../lib/trouble.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
+import { createLogNumbers } from '../log_numbers.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createKeyFacts } from './facts.ts'
 import { claimKey, releaseKey } from './idempotency.ts'
@@ -88,6 +89,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     jobs = {},
   } = options
   const facts = createKeyFacts({ clock, featuresOff: options.featuresOff ?? [] })
+  const numbers = createLogNumbers()
   const strangers = createStrangerLimit({ clock })
   const logsRefusal = createRefusalLimit(options.refusalRowsMax)
   const trouble = createTrouble(clock)
@@ -108,7 +110,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   })
   const settlements = createBatcher<Settlement, Settled>({
     ...limits,
-    flush: observed('settle', (batch) => orVoid(batch, settleBatch)),
+    flush: observed('settle', (batch) => orVoid(batch, (limited) => settleBatch(limited, batch, numbers))),
   })
   const kept = createBatcher<Kept, Settled>({
     ...limits,
@@ -154,13 +156,13 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   /** Each settled, or why not. */
   async function orVoid(
     batch: readonly Settlement[],
-    settle: typeof settleBatch,
+    settle: (limited: Database) => Promise<readonly SettleOutcome[]>,
   ): Promise<readonly (Settled | Error)[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettled(error)
     })
     try {
-      const outcomes = await settle(within(db, { deadlineMs, clock }), batch)
+      const outcomes = await settle(within(db, { deadlineMs, clock }))
       rollups.wake()
       return outcomes.some(isRefused) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
     } catch (error) {

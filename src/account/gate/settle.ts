@@ -2,6 +2,7 @@ import { gateSettle, gateSettleIdempotent, gateVoid } from '../../../sql/functio
 import { type Database, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settled, Settlement, SpendingLimit } from '../../http/exchange/gate.ts'
 import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
+import { createLogNumbers, type NumberColumns } from '../log_numbers.ts'
 import { NOWHERE } from '../request_log.ts'
 import { recordsOf } from './idempotency.ts'
 
@@ -15,9 +16,8 @@ const OWN_PREFIX = 'req_'
 const HOUR_MS = 3_600_000
 /** Balances below this many times their dues are locked before anything is debited: others may spend meanwhile. */
 const SPENT_MEANWHILE_MAX = 16
-/** Our own SQLSTATE: not all can pay. */
+/** Our own SQLSTATEs: not all can pay; the idempotency key has gone to another request. */
 const CANNOT_PAY = 'WS402'
-/** Our own SQLSTATE: the idempotency key has gone to another request. */
 const SUPERSEDED = 'WS409'
 /** Data exceptions and integrity violations: a row is at fault, and sending it again would not help. */
 const ROW_FAULT_CLASSES = ['22', '23']
@@ -48,10 +48,18 @@ export function storable(settlement: Settlement): Settlement {
  * Charges and logs all settlements in order of arrival, those of an hour in one durable statement; outcomes are in the
  * same order. A row that the database refuses for its content does not fail the others. Throws `UnavailableError` if
  * the outcome is unknown, and all other errors of the database: then some may have been charged, and all must be
- * voided.
+ * voided. `numbers` are those of earlier batches.
  */
-export function settleBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
-  return settleHours(settlements, (columns) => gateSettle(db, columns))
+export function settleBatch(
+  db: Database,
+  settlements: readonly Settlement[],
+  numbers = createLogNumbers(),
+): Promise<readonly SettleOutcome[]> {
+  return settleHours(settlements, async (columns) => {
+    const rows = await gateSettle(db, { ...columns, ...numbers.find(columns) })
+    for (const row of rows) numbers.learn(columns, row)
+    return rows
+  })
 }
 
 async function settleHours(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettleOutcome[]> {
@@ -122,7 +130,7 @@ async function settleHour(settlements: readonly Settlement[], charge: Charge): P
 }
 
 async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly Settled[]> {
-  const row = await chargeAndLog((columns) => charge(columns, settlements), columnsOf(settlements))
+  const [row] = await chargeAndLog((columns) => charge(columns, settlements), columnsOf(settlements))
   const balances = new Map<string, bigint>()
   row?.organization_ids.forEach((id, index) => void balances.set(id, BigInt(row.balances[index] ?? 0)))
   const scopes = new Map(row?.unpaid.map((number, index) => [number - 1, row.scopes[index] ?? '']))
@@ -138,18 +146,16 @@ async function settleAll(settlements: readonly Settlement[], charge: Charge): Pr
 /** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
 async function chargeAndLog(charge: (columns: Columns) => ReturnType<Charge>, columns: Columns) {
   try {
-    const [row] = await charge(columns)
-    return row
+    return await charge(columns)
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
-    const [row] = await charge({ ...columns, lock: 1 })
-    return row
+    return await charge({ ...columns, lock: 1 })
   }
 }
 
-type Columns = Parameters<typeof gateSettle>[1]
-/** The statement that charges and logs settlements, from their columns. */
-type Charge = (columns: Columns, settlements: readonly Settlement[]) => ReturnType<typeof gateSettle>
+type Columns = Omit<Parameters<typeof gateSettle>[1], keyof NumberColumns>
+/** The statement that charges and logs settlements, from their columns; it has the log's numbers by itself. */
+type Charge = (columns: Columns, settlements: readonly Settlement[]) => ReturnType<typeof gateSettleIdempotent>
 
 /** Requests of one organization, key, path and status that the same limits bind. */
 interface Group {
