@@ -9,6 +9,7 @@ import type { Database } from '../../src/db/database.ts'
 import { findRunningEmbedded } from '../../src/db/embedded/running.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { IS_FULL } from '../support/cases.ts'
 import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
 import { startPostgres17 } from '../support/postgres17.ts'
 import { until } from '../support/until.ts'
@@ -57,9 +58,9 @@ async function call(service: Service, key: string) {
 }
 
 describe.each([
-  ['the source', sourceProgram],
-  ['the executable', executableProgram],
-] as const)('%s', (_, create) => {
+  ...(IS_FULL ? [['the source', sourceProgram] as const] : []),
+  ['the executable', executableProgram] as const,
+])('%s', (_, create) => {
   test('a backup beside the running service, restored elsewhere, serves the same key with the same credits and log', async () => {
     const first = program(create)
     const service = await spawnService(first)

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { cases } from '../support/cases.ts'
 import { hasPatroni, startPatroniPair } from '../support/patroni.ts'
 import { type FailoverPair, hasReplication, startReplicatedPair } from '../support/replication.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +27,7 @@ const KEPT_BY = [
     name: 'streaming replication (needs PostgreSQL 15 of Debian)',
     isHere: hasReplication(),
     start: startReplicatedPair,
-    rounds: process.env['SEEDS'] === 'full' ? 20 : 3,
+    rounds: cases(20),
   },
   // A round takes half a minute: Patroni waits 20 s until it takes a leader for dead.
   { name: 'Patroni with etcd (needs both of Debian)', isHere: hasPatroni(), start: startPatroniPair, rounds: 2 },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { cases } from '../support/cases.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
@@ -18,7 +19,7 @@ import {
 } from './program.ts'
 
 const WORKERS = 4
-const KILLS = process.env['SEEDS'] === 'full' ? 40 : 6
+const KILLS = cases(40)
 const GRANTED = 10_000_000
 const CLIENTS = 8
 /** Between two requests of a client, which is load without taking all that the machine can do. */

@@ -9,6 +9,7 @@ import { TOKENS, walletOf } from '../devnet/addresses.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
+import { cases } from '../support/cases.ts'
 import { checked, newSigner, payloadOf, published, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
 
 let devnet: Devnet
@@ -444,7 +445,7 @@ describe('a receipt with', () => {
 })
 
 test('of random changes none is accepted but those that change nothing that the receipt states', async () => {
-  const count = process.env['SEEDS'] === 'full' ? 10_000 : 1_500
+  const count = cases(10_000, 1_500)
   const { below, pick } = createRandom(1_101)
   const all = Object.values(receipts)
   let accepted = 0

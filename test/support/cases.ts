@@ -1,7 +1,10 @@
 const { SEEDS = 'few' } = process.env
 if (SEEDS !== 'few' && SEEDS !== 'full') throw new Error(`Cannot run tests with SEEDS "${SEEDS}": expected few or full`)
 
-/** How many random cases a test takes: `full` of them with `SEEDS=full`, as `.ci/run` does, else an eighth or `few`. */
+/** With `SEEDS=full`, as `.ci/run` has it, tests also repeat on the source what the executable showed. */
+export const IS_FULL = SEEDS === 'full'
+
+/** How many random cases a test takes: `full` of them with `SEEDS=full`, else an eighth or `few`. */
 export function cases(full: number, few: number = Math.ceil(full / 8)): number {
-  return SEEDS === 'full' ? full : few
+  return IS_FULL ? full : few
 }

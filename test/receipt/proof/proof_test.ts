@@ -10,6 +10,7 @@ import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
+import { cases } from '../../support/cases.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
@@ -442,7 +443,7 @@ describe('a proven receipt', () => {
 
   test('of random changes none is accepted', async () => {
     const { below, pick } = createRandom(2_323)
-    const count = process.env['SEEDS'] === 'full' ? 3_000 : 100
+    const count = cases(3_000, 100)
     for (let index = 0; index < count; index++) {
       const change = lied((proof, { reads: [read] }) => {
         const list = pick([proof.nodes, proof.nodes, proof.codes])
