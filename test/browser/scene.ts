@@ -13,6 +13,8 @@ import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { type SolanaDouble, startSolanaDouble } from '../support/solana.ts'
 import { walletScene } from '../support/wallet_scene.ts'
 
+await buildWhatIsStale()
+
 /** A chain whose endpoint never answers. */
 export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
 
@@ -46,7 +48,6 @@ export async function startScene(options: {
     await devnet.morpho()
     await devnet.aave()
   }
-  await buildWhatIsStale()
   const database = await testDatabase()
   const program = executableProgram({
     DATABASE_URL: database.url,
