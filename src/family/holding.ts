@@ -42,7 +42,7 @@ export interface Holdings {
    * rows.
    */
   readonly positions: number
-  /** The family's own tokens that stand for what is in `rows`: they are no assets of the wallet. Checksummed. */
+  /** The family's own tokens that stand for what is in `rows`: they are not assets of the wallet. Checksummed. */
   readonly ownTokens: readonly Address[]
   /** What is missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
@@ -107,7 +107,7 @@ export interface AccountToken {
 export interface AccountHoldings {
   /** In any order; none is of amount zero. */
   readonly rows: readonly AccountHolding[]
-  /** Mints of tokens that stand for what is in `rows`: they are no assets of the wallet. */
+  /** Mints of tokens that stand for what is in `rows`: they are not assets of the wallet. */
   readonly ownTokens: readonly string[]
   /** What is missing from `rows`, in words for a list. */
   readonly notRead: readonly string[]

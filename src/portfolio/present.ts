@@ -13,7 +13,7 @@ export interface PortfolioCoverage {
   readonly tokenLists: readonly string[]
   readonly families: readonly string[]
   readonly notRead: readonly string[]
-  /** Tokens of one unit without decimals, which are no assets; undefined where nobody looks for them. */
+  /** Tokens of one unit without decimals, which are not assets; undefined if nobody looks for them. */
   readonly nfts: number | undefined
   readonly searches: NonNullable<AssetsRead['searches']>
 }

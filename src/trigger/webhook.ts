@@ -32,7 +32,7 @@ export interface WebhookKey {
   readonly id: string
 }
 
-export const WEBHOOKS_MAX = 20
+const WEBHOOKS_MAX = 20
 const RANDOM_LENGTH = 20
 
 /** Those of an organization, oldest first. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** The kernel's clock ticks of `/proc/<pid>/stat` are hundredths of a second on every Linux that Bun runs on. */
 const US_PER_TICK = 10_000
 
-/** CPU microseconds that the processes have used so far; undefined where there is no `/proc`. */
+/** CPU microseconds that the processes have used so far; undefined if there is no `/proc`. */
 export function cpuUs(pids: readonly number[]): number | undefined {
   const used = pids.map(ticksOf)
   if (used.some((ticks) => ticks === undefined)) return undefined
@@ -16,7 +16,7 @@ export function threadCpuUs(pid: number): number | undefined {
   return ticks === undefined ? undefined : ticks * US_PER_TICK
 }
 
-/** The process and all that descend from it; only itself where there is no `/proc`. */
+/** The process and all that descend from it; only itself if there is no `/proc`. */
 export function family(pid: number): readonly number[] {
   const parents = new Map<number, number>()
   try {
@@ -32,7 +32,7 @@ export function family(pid: number): readonly number[] {
   return found
 }
 
-/** The postmaster that a backend belongs to; undefined where the server runs elsewhere. */
+/** The postmaster that a backend belongs to; undefined if the server runs elsewhere. */
 export function parentOf(pid: number): number | undefined {
   const parent = statOf(pid)?.[1]
   return parent === undefined ? undefined : Number(parent)

@@ -22,7 +22,7 @@ const WIDE = { chainId: CHAIN_ID, blocks: 7_900_000, actsPerBlock: 0.1, wallets:
 
 /**
  * A scan of everybody's history on one Anvil chain, with all checks, beside the same ranges fetched and parsed and
- * nothing else; how many of its requests are of use where an endpoint caps ranges; what a wallet's first history takes;
+ * nothing else; how many of its requests are of use if an endpoint caps ranges; what a wallet's first history takes;
  * what a scan costs those who list positions; and what three years of two chains would take.
  */
 export async function benchHistory({

@@ -23,7 +23,7 @@ const QUICK: Pace = { rounds: 1, bareMs: 250, oursMs: 700, naiveMs: 500 }
 export interface OursReady {
   readonly port: number
   readonly keys: readonly string[]
-  /** A process of the database server, where it runs on this machine. */
+  /** A process of the database server, if it runs on this machine. */
   readonly postgresPid: number | undefined
 }
 
@@ -42,7 +42,7 @@ interface Target extends Omit<LoadJob, 'connections' | 'durationMs'> {
 
 interface Burst extends LoadResult {
   readonly perSecond: number
-  /** CPU microseconds per request; undefined where they cannot be told. */
+  /** CPU microseconds per request; undefined if they cannot be told. */
   readonly serverCpuUs: number | undefined
   readonly postgresCpuUs: number | undefined
 }

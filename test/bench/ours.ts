@@ -81,7 +81,7 @@ async function readBooks(db: Database): Promise<Books> {
   }
 }
 
-/** The server's first process, where the one that answers us is on this machine. */
+/** The server's first process, if the one that answers us is on this machine. */
 async function localPostmaster(db: Database): Promise<number | undefined> {
   const [row] = await db.run<{ pid: number }>('select pg_backend_pid() as pid', [])
   return row === undefined ? undefined : parentOf(row.pid)

@@ -18,7 +18,7 @@ const WAYS: readonly { readonly name: LensWay; readonly depthMax: number }[] = [
   { name: 'deployless', depthMax: 3 },
 ]
 
-/** Counts what a wallet's whole list costs the endpoint, by each way of reading; false where it is too much. */
+/** Counts what a wallet's whole list costs the endpoint, by each way of reading; false if it is too much. */
 export async function benchRpc(options: { readonly quick: boolean }): Promise<boolean> {
   const devnet = await startDevnet()
   try {

@@ -36,7 +36,7 @@ export function launchBrowser(): Promise<Browser> {
 /** A page, and all that it complained about and asked for. */
 export interface Watched {
   readonly page: Page
-  /** Errors of scripts and violations of the policy; answers that are no success are not among them. */
+  /** Errors of scripts and violations of the policy; answers that are not a success are not among them. */
   readonly complaints: readonly string[]
   /** Addresses of all requests. */
   readonly requests: readonly string[]

@@ -71,7 +71,7 @@ test.each([
   expect(clear.join('')).not.toContain('someone')
 })
 
-// Linux leads 0.0.0.0 to this machine, and it is no address of loopback.
+// Linux leads 0.0.0.0 to this machine, and it is not an address of loopback.
 test.if(process.platform === 'linux')(
   'DATABASE_TLS lets a host of a private network be reached with less',
   async () => {

@@ -11,7 +11,7 @@ import { descendants, stillRunning } from './processes.ts'
 import { eachLine } from './watched.ts'
 
 const READY_LIMIT_MS = 20_000
-/** With the compilation of the lending protocols, where this machine has not done it yet. */
+/** With the compilation of the lending protocols, if this machine has not done it yet. */
 const LENDING_LIMIT_MS = 120_000
 
 const directories: string[] = []

@@ -85,7 +85,7 @@ export function createUniswapV3({ rpc, send }: { readonly rpc: Rpc; readonly sen
     readPositions: (tokenIds: readonly bigint[], block?: AtBlock) => readStored(rpc, tokenIds, block),
     readTokenIds: (owner: Address, block?: AtBlock) => readTokenIds(rpc, owner, block),
     staticDecreaseMany,
-    /** What withdrawing all its liquidity would give, simulated from the owner; zeros where there is none. */
+    /** What withdrawing all its liquidity would give, simulated from the owner; zeros if there is none. */
     staticDecrease: async (tokenId: bigint, block?: AtBlock): Promise<Amounts> =>
       only(await staticDecreaseMany([tokenId], block)),
     staticCollectMany,

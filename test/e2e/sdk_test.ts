@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dir, '../..')
 const devnet = await sharedDevnet()
 const WALLET = devnet.wallets.provider
 
-// Inside the checkout, so that types of the runtime are found from there. The generators are no dependencies of ours:
+// Inside the checkout, so that types of the runtime are found from there. The generators are not dependencies of ours:
 // one of them needs another TypeScript, and all of them together are a hundred megabytes.
 mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
 const directory = mkdtempSync(join(ROOT, 'node_modules/.cache/sdk-'))

@@ -37,7 +37,7 @@ export function listing(chain: FinanceChain, addresses: readonly Address[]): Fin
   return { ...chain, tokens: tokenListOf({ ...chain, id: 0 }, [{ name: 'test', addresses }]) }
 }
 
-/** Asks the routes of portfolios over these clients: with Aave on Ethereum alone, with Morpho where a history is given. */
+/** Asks the routes of portfolios over these clients: with Aave on Ethereum alone, with Morpho if a history is given. */
 export function createPortfolio(
   clients: readonly FinanceClient[],
   options: { readonly db?: Database; readonly clock?: Clock; readonly history?: History } = {},

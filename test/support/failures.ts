@@ -10,7 +10,7 @@ export function failuresOf(report: string): string {
       const said = attributesOf(failure)['message'] ?? ''
       const [first = '', ...rest] = said.split('\n').filter((each) => each.trim() !== '')
       const shown = [first, ...rest.slice(0, LINES_MAX)].map((each) => `  ${each.slice(0, WIDTH_MAX)}`)
-      // In brackets stands what is no test: a hook, or a file that ended the process.
+      // In brackets stands what is not a test: a hook, or a file that ended the process.
       const only = name.startsWith('(') ? '' : ` -t '${name.replaceAll(/[^\w ,:;=/-]/g, '.')}'`
       return [`${place}  ${name}`, ...shown, `  again: bun test ${file} --timeout=60000${only}`].join('\n')
     })

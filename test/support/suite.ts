@@ -27,7 +27,7 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** Tests wait for much that is no work: one more than there are cores. More would be late for what they time. */
+/** Tests wait for much that is not work: one more than there are cores. More would be late for what they time. */
 const WORKERS = Math.min(8, availableParallelism() + 1)
 /** More files than these do not fail by chance, even beside other work of the machine. */
 const AGAIN_MAX = 16
@@ -46,7 +46,7 @@ await server.close()
 process.exit(status)
 
 /**
- * All at once, then what failed once more and alone: what only fails beside others is named, and is no failure. Errors
+ * All at once, then what failed once more and alone: what only fails beside others is named, and is not a failure. Errors
  * outside of tests are what is left of tests that failed, if any did. Returns the exit status.
  */
 async function runTests(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {

@@ -53,7 +53,7 @@ const POLICY: RotationPolicy = {
   lostAt: 'doubtful',
   // Public endpoints count every request, so a client that is used only once should not probe the others.
   firstLookMs: 10_000,
-  // An endpoint that refuses to read accounts, say because it wants a key, refuses all. Refused searches are no failure.
+  // An endpoint that refuses to read accounts, say because it wants a key, refuses all. A refused search is not a failure.
   blamesRefusals: true,
 }
 /** How often groups of an older slot are asked again. */

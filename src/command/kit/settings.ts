@@ -9,7 +9,7 @@ export interface KitSettings {
   readonly drainSec: number
   /** Seconds from the request to stop until a supervisor may kill. */
   readonly stopSec: number
-  /** Plain variables that are set and are no secrets, by name. */
+  /** Plain variables that are set and are not secrets, by name. */
   readonly variables: Readonly<Record<string, string>>
   /** Variables that hold the endpoints of its chains. */
   readonly endpoints: readonly string[]

@@ -7,7 +7,7 @@ import { html, useState } from '../lib/view.js'
 import { useRove } from '../part/rove.js'
 
 /**
- * Asks for the rows of a list once more, as a file for spreadsheets; nothing for what is no list.
+ * Asks for the rows of a list once more, as a file for spreadsheets; nothing for what is not a list.
  * @param {{ answer: import('../lib/api.js').Answer, apiKey: string, catalog: import('../lib/catalog.js').Catalog }} props
  */
 export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }) {

@@ -70,7 +70,7 @@ export function totalOf(parts) {
   return { net: sumDollars([...liquidity, ...netWorths]), isWhole: parts.every(({ answer }) => answer?.ok) }
 }
 
-/** The sum of what was read; nothing read is no zero. @param {{ values: readonly string[], known: boolean, isAsked: boolean }} props */
+/** The sum of what was read; nothing read is not zero. @param {{ values: readonly string[], known: boolean, isAsked: boolean }} props */
 function Sum({ values, known, isAsked }) {
   if (known) return html`<${Usd} value=${sumDollars(values)} />`
   return isAsked

@@ -9,7 +9,7 @@ import { FLOW_PRICE_SOURCES } from './lives/flow_price.ts'
 /** A number that is never negative, in digits. */
 export const unsignedText = text(UNSIGNED_INTEGER)
 /** A decimal, all digits. */
-export const decimalText = text(DECIMAL)
+const decimalText = text(DECIMAL)
 /** Raw units of a token, and whole tokens. */
 export const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
 /** Amounts of both tokens, in raw units and whole tokens. */

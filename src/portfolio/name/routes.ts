@@ -14,7 +14,7 @@ const ENS_CHAIN_ID = 1
 const CHARGE: Charge = { credits: 1, per: CALL }
 
 /** What a name stands for. */
-export const nameOutput = v.strictObject({
+const nameOutput = v.strictObject({
   data: v.strictObject({
     /** In its normal form. */
     name: v.string(),

@@ -49,7 +49,7 @@ export interface AssetsRead {
   readonly tokensAsked: number
   /** What is missing, in words for a list. */
   readonly notRead: readonly string[]
-  /** How many tokens of one unit without decimals it has, which are no assets; absent if nobody looked. */
+  /** How many tokens of one unit without decimals it has, which are not assets; absent if nobody looked. */
   readonly nfts?: number
   /** How families found positions, if there may be others. */
   readonly searches?: readonly (HoldingsSearch & { readonly family: string })[]

@@ -42,8 +42,8 @@ export interface DueReport {
 }
 
 /** Messages of one webhook under way at the same time. */
-export const WEBHOOK_POSTS_MAX = 16
-export const DUE_COUNT_MAX = 100_000
+const WEBHOOK_POSTS_MAX = 16
+const DUE_COUNT_MAX = 100_000
 /** A webhook that nothing reaches for so long is stopped. */
 const STOP_SEC = 5 * 86_400
 

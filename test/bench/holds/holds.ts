@@ -27,7 +27,7 @@ interface Question {
 /** A question by the number of the round. */
 type Ask = (round: number) => Question
 
-/** What was seen of one question: milliseconds by round, and where it did not answer 200. */
+/** What was seen of one question: milliseconds by round, and whenever it did not answer 200. */
 interface Seen {
   readonly name: string
   readonly holdsMs: readonly number[]

@@ -89,7 +89,7 @@ test('a backup of a newer version is refused before anything is done', () =>
 test('a backup of other tables than this program has ever had is refused', () =>
   withEmpty(async (target) => {
     const edited = MIGRATIONS.map((each) => ({ ...each, text: `${each.text} -- edited` }))
-    // Fewer of other tables are no older version.
+    // Fewer of other tables do not make an older version.
     for (const migrations of [edited, edited.slice(0, 3)]) {
       const refused = new BackupError(
         'Cannot restore the backup: its tables are not those of any version of this program',

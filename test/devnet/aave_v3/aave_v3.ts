@@ -96,7 +96,7 @@ export function createAaveV3(
       await rpc.call('evm_mine')
     },
     blockNumber: async (): Promise<bigint> => BigInt(await rpc.call<Hex>('eth_blockNumber')),
-    /** Throws where the Pool reverts, as it does for the holders of an asset without a price. */
+    /** Throws if the Pool reverts, as it does for the holders of an asset without a price. */
     getUserAccountData: async (market: MarketName, wallet: Address, block?: AtBlock): Promise<AccountData> =>
       at(await readAccounts(market, [wallet], block), 0),
     getUserAccountDataMany: readAccounts,
@@ -105,7 +105,7 @@ export function createAaveV3(
       at(await readUserReserves(rpc, { market: markets[market], wallets: [wallet], block }), 0),
     getUserReservesMany: (market: MarketName, wallets: readonly Address[], block?: AtBlock) =>
       readUserReserves(rpc, { market: markets[market], wallets, block }),
-    /** USD with 8 decimals for every reserve; throws where one has no price. */
+    /** USD with 8 decimals for every reserve; throws if one has no price. */
     getPrices: (market: MarketName, block?: AtBlock) => readPrices(rpc, markets[market], block),
     getReserveData: async (market: MarketName, asset: AssetName, block?: AtBlock) => {
       const call = { abi: DATA_PROVIDER_ABI, functionName: 'getReserveData', args: [ASSETS[asset].address] } as const

@@ -98,7 +98,7 @@ export const AAVE_WALLETS = {
   /** In an eMode where its collateral has LTV zero. */
   emodeLtvZero: walletOf('aave emode ltv zero'),
   isolated: walletOf('aave isolated'),
-  /** One supply is no collateral, because its owner said so. */
+  /** One supply is not collateral, because its owner said so. */
   switchedOff: walletOf('aave switched off'),
   ltvZero: walletOf('aave ltv zero'),
   /** Never supplied: was sent aTokens. */

@@ -34,7 +34,7 @@ export const ALL = maxUint256
 
 const MODES = { stable: 1n, variable: 2n } as const
 
-/** Supplies in the wallet's name; the bank pays. Switches the collateral on where the Pool does so by itself. */
+/** Supplies in the wallet's name; the bank pays. Switches the collateral on if the Pool does so by itself. */
 export function supplyCall({ market, wallet, asset, amount }: Movement): Transaction {
   const args = [ASSETS[asset].address, amount, wallet, 0] as const
   return poolCall(market, BANK, encodeFunctionData({ abi: POOL_ABI, functionName: 'supply', args }))

@@ -28,7 +28,7 @@ export interface Reserve {
   readonly decimals: number
   readonly aToken: Address
   readonly variableDebtToken: Address
-  /** Zero where the version knows no stable debt. */
+  /** Zero if the version knows no stable debt. */
   readonly stableDebtToken: Address
 }
 

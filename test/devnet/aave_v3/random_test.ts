@@ -56,7 +56,7 @@ test(
   COMPILE_LIMIT_MS,
 )
 
-/** Since 3.5: a supply is worth its floor and a debt its ceiling; what is no collateral counts for nothing. */
+/** Since 3.5: a supply is worth its floor and a debt its ceiling; what is not collateral counts for nothing. */
 async function checkTotals(aave: AaveDevnet, market: MarketName, wallets: readonly Address[]): Promise<void> {
   const block = await aave.blockNumber()
   const prices = await aave.getPrices(market, block)

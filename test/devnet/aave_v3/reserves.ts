@@ -4,7 +4,7 @@ import type { AssetName, MarketName } from './addresses.ts'
 export interface ReserveSetup {
   readonly ltv: number
   readonly threshold: number
-  /** 10,000 plus what a liquidator earns; 0 where the reserve is no collateral. */
+  /** 10,000 plus what a liquidator earns; 0 if the reserve is not collateral. */
   readonly bonus: number
   readonly borrowable: boolean
   readonly factor: number

@@ -35,7 +35,7 @@ export interface MorphoDevnet extends MorphoScenario {
   accrue(market: MorphoMarket): Promise<void>
   /** Mines a block so many seconds after the last one. */
   warp(seconds: number): Promise<void>
-  /** Sets the oracle of a market, where that is one of ours. */
+  /** Sets the oracle of a market, if that is one of ours. */
   setOracle(market: MorphoMarket, state: { readonly price: bigint; readonly mood?: OracleMood }): Promise<void>
   /** Rates per second, 18 decimals. */
   setLinearIrm(state: { readonly base: bigint; readonly slope: bigint; readonly silent?: boolean }): Promise<void>
@@ -50,7 +50,7 @@ export interface MorphoDevnet extends MorphoScenario {
   readStored(market: MorphoMarket, wallet: Address): Promise<StoredByContract>
   /** What repaying all of a wallet's debt would take, simulated; 0 without debt. */
   staticRepayAll(market: MorphoMarket, wallet: Address): Promise<bigint>
-  /** What withdrawing all that a wallet supplied would pay, simulated; undefined where the market cannot pay it out. */
+  /** What withdrawing all that a wallet supplied would pay, simulated; undefined if the market cannot pay it out. */
   staticWithdrawAll(market: MorphoMarket, wallet: Address): Promise<bigint | undefined>
   /** Whether the contract would let anybody liquidate the wallet. */
   canLiquidate(market: MorphoMarket, wallet: Address): Promise<boolean>

@@ -55,7 +55,7 @@ export async function staticRepayAll(rpc: Rpc, held: Held): Promise<bigint> {
   return decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'repay', data: answer })[0]
 }
 
-/** What withdrawing all that a wallet supplied would pay, simulated; undefined where the market cannot pay it out. */
+/** What withdrawing all that a wallet supplied would pay, simulated; undefined if the market cannot pay it out. */
 export async function staticWithdrawAll(rpc: Rpc, held: Held): Promise<bigint | undefined> {
   const { supplyShares } = await readStored(rpc, held)
   if (supplyShares === 0n) return 0n

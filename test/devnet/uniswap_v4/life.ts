@@ -150,7 +150,7 @@ function planAct(
 
 /**
  * Those that do not revert: a hook may forbid removal or take more than a removal without principal pays, and the manager
- * refuses to collect where no liquidity is.
+ * refuses to collect if there is no liquidity.
  */
 async function possible({ rpc }: UniswapV4, wanted: readonly Planned[]): Promise<Planned[]> {
   const outcomes = await Promise.all(

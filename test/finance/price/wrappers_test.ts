@@ -63,7 +63,7 @@ function clientWith(prices: Partial<ChainPrices> = {}): FinanceClient {
   return clientOf({ ...chain, prices: { ...chain.prices, wrappers, ...prices } })
 }
 
-/** Prices by token; the reason where one is missing. */
+/** Prices by token; the reason if one is missing. */
 async function pricesBy(client: FinanceClient, way: (typeof LENS_WAYS)[number] = 'override') {
   const { rows } = await read(client, { wallet: WALLET, way })
   return new Map(

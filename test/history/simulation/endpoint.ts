@@ -70,7 +70,7 @@ export function simulateEndpoints(random: Random, chain: SimulatedChain): readon
       index,
       { random, chain },
       {
-        // A much narrower endpoint is no witness for a wide one.
+        // A much narrower endpoint is not a witness for a wide one.
         cap: random.chance(0.4) ? random.pick([100, 200, 500]) : undefined,
         dialect: random.pick(CAP_DIALECTS),
         resultsMax: random.chance(0.3) ? 20 + random.below(100) : undefined,

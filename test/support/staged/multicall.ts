@@ -95,7 +95,7 @@ export async function multicallEach(
 }
 
 /**
- * One call of its own, for a contract that anybody may have made: not ok where it reverts or burns all that a call may
+ * One call of its own, for a contract that anybody may have made: not ok if it reverts or burns all that a call may
  * burn. Throws as `Endpoint.call` for everything else.
  */
 export async function callAlone(
@@ -144,7 +144,7 @@ function encodeAggregate3(calls: readonly Call[]): Hex {
   return `${AGGREGATE3}${word(32)}${word(calls.length)}${offsets.join('')}${tuples.join('')}`
 }
 
-/** `(bool success, bytes returnData)[]`. Throws `UpstreamError` where it is not exactly that, with `count` entries. */
+/** `(bool success, bytes returnData)[]`. Throws `UpstreamError` if it is not exactly that, with `count` entries. */
 function decodeAggregate3(answer: Hex, count: number): CallResult[] {
   const read = reader(answer)
   const list = read.number(0) + 32

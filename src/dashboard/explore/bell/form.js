@@ -10,7 +10,7 @@ const LEVELS = ['1.5', '1.25', '1.1', '1.05', '1.02']
 const LEAST = '1'
 
 /** The first level that is not reached yet. @param {string} healthFactor `MAX` without a debt */
-export function levelBelow(healthFactor) {
+function levelBelow(healthFactor) {
   const now = Number(healthFactor)
   return LEVELS.find((level) => Number.isNaN(now) || Number(level) < now) ?? LEAST
 }
@@ -23,7 +23,7 @@ export function TriggerForm({ watched, places, apiKey, credits, onMade }) {
   const { chainId, family, subject, figure, value } = watched
   const isRange = figure === 'in_range'
   const [level, setLevel] = useState(levelBelow(String(value)))
-  // Whatever it is now is no news.
+  // What it is now is not news.
   const [side, setSide] = useState(String(value === false))
   const [place, setPlace] = useState('')
   const body = {

@@ -139,7 +139,7 @@ function Hook({ hooks: { address, permissions }, chainId, catalog }) {
     ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
 }
 
-/** A pool of Uniswap V4 is no contract: its id is a hash. @param {string} id */
+/** A pool of Uniswap V4 is not a contract: its id is a hash. @param {string} id */
 function isAddress(id) {
   return walletKind(id) !== undefined
 }

@@ -212,7 +212,7 @@ contract Lens is LensPage {
         return true;
     }
 
-    /// Records of one wallet in one market: nothing where it has nothing there.
+    /// Records of one wallet in one market: nothing if it has nothing there.
     function account(Page memory page, Market memory market, uint256 m, uint256 w, address wallet) private view {
         if (!ask1(page, market.pool, IPool.getUserConfiguration.selector, uint160(wallet), 32)) {
             return broken(page, w, m, 1);
@@ -243,7 +243,7 @@ contract Lens is LensPage {
         for (uint256 i = 0; i < held; i++) writeHolding(page, market.holdings + i * HOLDING_WORDS * 32);
     }
 
-    /// Collects into `market.holdings` what the wallet supplies, owes or has switched on: 0 where it neither supplies nor owes.
+    /// Collects into `market.holdings` what the wallet supplies, owes or has switched on: 0 if it neither supplies nor owes.
     function readHoldings(
         Page memory page,
         Market memory market,

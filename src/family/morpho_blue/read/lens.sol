@@ -26,7 +26,7 @@ interface IOracle {
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
 ///
 ///   header    as in `page.sol`, then u8 1 if Morpho answers, address feeRecipient
-///   market    u8 0 where there is none, 2 where the wallet has nothing, 3 where Morpho fails, and that is all; else 1,
+///   market    u8 0 if there is none, 2 if the wallet has nothing, 3 if Morpho fails, and that is all; else 1,
 ///             address oracle, irm, u256 lltv, books, optional average rate since the last accrual, u8 1 if the contract
 ///             accrued, and then books after that and optional rate from then on; optional oracle price; the loan token
 ///             and the collateral token as in `tokens.sol`; what is said about the price of each, as in `prices.sol`

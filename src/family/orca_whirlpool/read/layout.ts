@@ -82,7 +82,7 @@ function rewardsOf(bytes: Bytes): readonly PoolReward[] {
   return rewards
 }
 
-/** When the program last counted a pool's rewards, Unix seconds; undefined if the bytes are no pool. */
+/** When the program last counted a pool's rewards, Unix seconds; undefined if the bytes are not a pool. */
 export function rewardsAtSecOf(data: Uint8Array): bigint | undefined {
   return isOf(POOL, data) ? bytesIn(data).u64(261) : undefined
 }

@@ -56,7 +56,7 @@ contract Lens is Positions {
         /// The answer of `positions`.
         uint256 state;
         Numbers numbers;
-        /// Pool addresses by number; 0 where the pool is unreadable.
+        /// Pool addresses by number; 0 if the pool is unreadable.
         uint256 poolList;
     }
 

@@ -111,7 +111,7 @@ async function searchPhase(
     best = earlier ?? best
     const lowest = best?.number ?? 0n
     const later = rounds.find(({ number, updatedAtSec }) => number > lowest && updatedAtSec > timeSec)
-    // Numbers that were asked and are no rounds need not be asked again.
+    // Numbers that were asked and are not rounds need not be asked again.
     const isAll = numbers.length < Number(PROBES)
     if (isAll || (earlier === undefined && later === undefined)) return best
     above = later?.number ?? above

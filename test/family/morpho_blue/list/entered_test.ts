@@ -150,7 +150,7 @@ async function outcome(wallet: Address, wanted: readonly string[], rpcUrls: read
   const fresh = startLister(devnet, { database, rpcUrls })
   try {
     let answer = await fresh.ask({ wallet })
-    // A busy machine may need more than one answer's time; its progress is no verdict.
+    // A busy machine may need more than one answer's time; its progress is not a verdict.
     for (let asked = 1; asked < 10 && / blocks left$/.test(answer.message ?? ''); asked++) {
       answer = await fresh.ask({ wallet })
     }

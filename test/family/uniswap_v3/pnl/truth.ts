@@ -84,7 +84,7 @@ export async function truthOf(
   const stored = decodeFunctionResult({ abi: ABI, functionName: 'positions', data })
   const range = { tickLower: stored[5], tickUpper: stored[6] }
   const priceAt = (flow: ReceiptFlow) => pricesOf(pool, flow, { all, range, devnet, prices })
-  // A collect of nothing is no flow.
+  // A collect of nothing is not a flow.
   const real = all.filter(({ kind, amount0, amount1 }) => kind !== 'collect' || amount0 + amount1 > 0n)
   const flows: Flow[] = []
   for (const flow of real) {

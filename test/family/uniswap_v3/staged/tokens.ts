@@ -46,7 +46,8 @@ export const NOTHING_SAID: UsdAnswers = { rates: [], round: undefined, aave: und
 
 /**
  * The latest round of the feed of every token that has one, and what Aave's oracle says of the others that it has a source
- * for; in the order of the addresses. Tokens of a pool are no wrappers here. Its sources may be anybody's contracts, so prices are asked last, and those that fail once more, each alone.
+ * for; in the order of the addresses. Tokens of a pool are not wrappers here. Its sources may be anybody's contracts, so
+ * prices are asked last, and those that fail once more, each alone.
  */
 export async function readPrices(
   options: TokensRequest & { readonly subject: LensSubject; readonly ask: Ask },

@@ -25,7 +25,7 @@ type Node = Pick<Devnet, 'rpc' | 'client'>
 
 const BALANCE_ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 
-/** What the chain shows of acts that are no transfers. In the block of an act nothing but acts of others happens. */
+/** What the chain shows of acts that are not transfers. In the block of an act nothing but acts of others happens. */
 export async function truthsOfActs(
   node: Node,
   { acts, positions }: { readonly acts: readonly V4Act[]; readonly positions: readonly V4Life[] },

@@ -24,7 +24,7 @@ function deposit(days: number, liquidity: bigint, root: bigint): Flow {
   return { kind: 'increase', timeSec: day(days), liquidity, amounts, prices: pricesAt(root) }
 }
 
-/** WBTC/ETH: 4.5 is no whole number, so these amounts are written out. */
+/** WBTC/ETH: 4.5 is not a whole number, so these amounts are written out. */
 const BTC_ETH: History = {
   flows: [
     {
