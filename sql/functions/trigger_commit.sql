@@ -46,8 +46,6 @@ begin
     return;
   end if;
 
-  delete from watch_told t
-  where t.chain_id = p_chain_id and t.finality = p_finality and t.shard = p_shard and t.block < p_final;
   delete from watch_block b
   where b.chain_id = p_chain_id and b.finality = p_finality and b.shard = p_shard
     and (b.number < p_final or (p_fork >= 0 and b.number >= p_fork));
@@ -134,6 +132,14 @@ begin
       p_message_changes, p_types, string_to_array(p_bodies, E'\n'),
       (select array_agg(v_webhooks[m.no]) from unnest(p_message_states) m (no)));
   end if;
+
+  -- Last, and without those that others have: whoever deletes a trigger has its state first, and then waits for these.
+  delete from watch_told t
+  where t.ctid = any (array(
+    select x.ctid from watch_told x
+    where x.chain_id = p_chain_id and x.finality = p_finality and x.shard = p_shard and x.block < p_final
+    for update skip locked
+  ));
   return next;
 end
 $$;

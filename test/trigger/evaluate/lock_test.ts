@@ -97,3 +97,27 @@ test('a trigger that fires while it is changed is told, and then armed anew', as
     value: '1.04',
   })
 })
+
+test('a trigger that is deleted while a commit forgets what was told of it waits for nobody who waits for it', async () => {
+  const { db } = database
+  const { organizationId, apiKeyId } = await createAccount(db)
+  const line: Line = { chainId: 4, chainName: 'Test', finality: 'latest', shard: 0, blindAfterSec: 60, leaseSec: 60 }
+  const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: 4 })
+  const tenure = await takeLine(db, line, 'me')
+  if (tenure === undefined) throw new Error('Expected the line')
+  await db.run(
+    `insert into watch_told (organization_id, id, change, chain_id, finality, shard, block, name)
+     values ($1, $2, 1, 4, 'latest', 0, 1, 'fired')`,
+    [organizationId, trigger.id],
+  )
+  // As `deleteTrigger` in one statement, slowly.
+  await owner.run('begin', [])
+  await owner.run('select from watch_state where organization_id = $1 for update', [organizationId])
+  const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
+  const at = { line, tenure, block, fork: null, final: 5n, families: ['aave-v3'], nowMs: Date.now() }
+  const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
+  await until('the commit to wait for the state', async () => (await waiting()) === 1)
+  await owner.run('delete from watch where organization_id = $1', [organizationId])
+  await owner.run('commit', [])
+  expect(await committed).toHaveLength(1)
+})
