@@ -88,9 +88,19 @@ begin
   ),
   taken as (
     update message m set lease_until = now() + make_interval(secs => p_lease_sec)
-    from (select f.organization_id, f.no from free f offset 0) f
-    where m.organization_id = f.organization_id and m.no = f.no and m.due_at is not null
-      and (m.lease_until is null or m.lease_until <= now())
+    from (
+      select f.organization_id, f.no
+      from free f
+      cross join lateral (
+        -- Never waits: others may have some of a webhook that was started again meanwhile, and wait for these.
+        select from message x
+        where x.organization_id = f.organization_id and x.no = f.no and x.due_at is not null
+          and (x.lease_until is null or x.lease_until <= now())
+        for no key update skip locked
+      ) x
+      offset 0
+    ) f
+    where m.organization_id = f.organization_id and m.no = f.no
     returning m.organization_id, m.no, m.id, m.body, m.tries, m.webhook_id
   )
   select t.organization_id, t.no, t.id::text, t.body, t.tries::integer, t.webhook_id, w.url, w.generation,

@@ -24,6 +24,8 @@ begin
       select g.*, g.status between 200 and 299 as arrived
       from unnest(p_organizations, p_nos, p_tries, p_statuses, p_failures, p_latencies_ms, p_pauses_ms)
         g (organization_id, no, try, status, failure, latency_ms, pause_ms)
+      -- In one order, because another process may note the same after a lease has ended.
+      order by g.organization_id collate "C", g.no
       offset 0
     ) u
     where m.organization_id = any (array[u.organization_id]) and m.no = any (array[u.no])
