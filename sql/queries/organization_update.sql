@@ -1,4 +1,5 @@
--- Renames an organization that is not deleted, or sets its limits, from the next request on. Null keeps a value.
+-- Renames an organization that is not deleted, or sets its limits, from the next request on. Null keeps a value. The
+-- lock lets others refer to it: whoever replaces a key has counted a change before that, and this waits to count its own.
 -- $1 id text
 -- $2 name text | null
 -- $3 rate_limit integer | null
@@ -6,7 +7,7 @@
 -- $5 actor text
 -- $6 session_id text | null
 with before as (
-  select id, name, rate_limit, trigger_limit from organization where id = $1 and deleted_at is null for update
+  select id, name, rate_limit, trigger_limit from organization where id = $1 and deleted_at is null for no key update
 ),
 changed as (
   update organization o set name = coalesce($2, b.name), rate_limit = coalesce($3, b.rate_limit),

@@ -1,10 +1,11 @@
--- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are.
+-- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. The lock lets
+-- others refer to it: whoever replaces a key has counted a change before that, and this waits to count its own.
 -- $1 id text
 -- $2 change text
 -- $3 actor text
 -- $4 session_id text | null
 with before as (
-  select id, suspended_at from organization where id = $1 and deleted_at is null for update
+  select id, suspended_at from organization where id = $1 and deleted_at is null for no key update
 ),
 changed as (
   update organization o
