@@ -21,8 +21,8 @@ import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../suppo
 import { DEPLOYMENT } from '../support.ts'
 
 const BUILD_LIMIT_MS = 120_000
-/** Blocks in which the position has a flow, its mint among them. */
-const BLOCKS = 31
+/** Blocks in which the position has a flow, its mint among them: more than a page. */
+const BLOCKS = 28
 const FINALITY_DEPTH = 12
 /** The time of a request. */
 const BUDGET_MS = 5_000
