@@ -18,10 +18,18 @@ const CELLS = [
   [1_000, 256],
 ] as const
 const ORGANIZATIONS_MAX = 1_000
-const ROUNDS = 8
+/** How often both versions are started: one process differs from the next by up to a tenth for all of its life. */
+const STARTS = 4
+/** Phases of each version and cell after a start. */
+const ROUNDS = 3
 const PHASE_MS = 350
 /** A service runs for days: its code is compiled before it is measured. */
 const WARM_UP_MS = 4_000
+
+/** A version and its database. */
+interface Installed extends Version {
+  readonly url: string
+}
 
 interface Served {
   readonly name: Version['name'] | 'bare'
@@ -39,6 +47,8 @@ interface Phase {
   readonly postgresUs: number
 }
 
+type Phases = Readonly<Record<Served['name'], Phase[]>>
+
 /** The metered path of this version and of another one, in short phases that alternate; beside bare `Bun.serve`. */
 export async function compareMetered({ databaseUrl }: { readonly databaseUrl: string }): Promise<void> {
   const children: Child[] = []
@@ -51,16 +61,9 @@ export async function compareMetered({ databaseUrl }: { readonly databaseUrl: st
     const generator = start('load.ts')
     const bare = start('bare.ts')
     const { port } = await bare.read<{ port: number }>()
-    const served: Served[] = [{ name: 'bare', port, pid: bare.pid, keys: [], postgresPid: undefined }]
-    for (const { name, root } of await versions()) {
-      const url = await newDatabase(databaseUrl, { name, root })
-      const child = start(join(root, 'test/bench/ours.ts'), {
-        BENCH_DATABASE_URL: url,
-        BENCH_JOURNAL: temporaryDirectory(),
-        BENCH_ORGANIZATIONS: String(ORGANIZATIONS_MAX),
-      })
-      served.push({ name, pid: child.pid, ...(await child.read<OursReady>()) })
-    }
+    const ceiling: Served = { name: 'bare', port, pid: bare.pid, keys: [], postgresPid: undefined }
+    const installed: Installed[] = []
+    for (const each of await versions()) installed.push({ ...each, url: await newDatabase(databaseUrl, each) })
 
     const phase = async (each: Served, [organizations, connections]: readonly [number, number], durationMs: number) => {
       const { port, pid, keys, postgresPid } = each
@@ -76,19 +79,31 @@ export async function compareMetered({ databaseUrl }: { readonly databaseUrl: st
       return { perSecond, p50Ms: result.p50Ms, serverUs: used(0), postgresUs: used(1) } satisfies Phase
     }
 
-    for (const each of served) await phase(each, [ORGANIZATIONS_MAX, 64], WARM_UP_MS)
-    const rows: string[][] = []
-    for (const cell of CELLS) {
-      const phases = new Map(served.map(({ name }): [string, Phase[]] => [name, []]))
-      for (let round = 0; round < ROUNDS; round++) {
-        for (const each of round % 2 === 0 ? served : served.toReversed()) {
-          phases.get(each.name)?.push(await phase(each, cell, PHASE_MS))
+    const cells = CELLS.map((cell) => ({ cell, phases: { bare: [], old: [], new: [] } as Phases }))
+    for (let count = 0; count < STARTS; count++) {
+      const running: Child[] = []
+      const served = [ceiling]
+      for (const { name, root, url } of installed) {
+        const child = start(join(root, 'test/bench/ours.ts'), {
+          BENCH_DATABASE_URL: url,
+          BENCH_JOURNAL: temporaryDirectory(),
+          BENCH_ORGANIZATIONS: String(ORGANIZATIONS_MAX),
+        })
+        running.push(child)
+        served.push({ name, pid: child.pid, ...(await child.read<OursReady>()) })
+      }
+      for (const each of served) if (each !== ceiling) await phase(each, [ORGANIZATIONS_MAX, 64], WARM_UP_MS)
+      for (const { cell, phases } of cells) {
+        for (let round = 0; round < ROUNDS; round++) {
+          const inTurn = (count + round) % 2 === 0 ? served : served.toReversed()
+          for (const each of inTurn) phases[each.name].push(await phase(each, cell, PHASE_MS))
         }
       }
-      rows.push(rowOf(cell, phases))
+      await Promise.all(running.map((child) => child.stop()))
     }
+    const rows = cells.map(({ cell, phases }) => rowOf(cell, phases))
     printTable(HEAD, rows)
-    printNote(`medians of ${ROUNDS} phases of each in turn; CPU microseconds per request`)
+    printNote(`medians of ${STARTS} starts and ${ROUNDS} phases in turn after each; CPU microseconds per request`)
   } finally {
     await Promise.all(children.map((child) => child.stop()))
   }
@@ -99,13 +114,12 @@ const HEAD = [
   ...['bare CPU', 'old', 'new', 'new ÷ old', 'old ÷ bare', 'new ÷ bare', 'PostgreSQL old', 'new'],
 ]
 
-function rowOf(cell: readonly [number, number], phases: ReadonlyMap<string, readonly Phase[]>): string[] {
-  const of = (name: Served['name'], figure: keyof Phase) => median((phases.get(name) ?? []).map((each) => each[figure]))
+function rowOf(cell: readonly [number, number], phases: Phases): string[] {
+  const of = (name: Served['name'], figure: keyof Phase) => median(phases[name].map((each) => each[figure]))
   const speed = of('bare', 'perSecond')
   const [bare, old, now] = [of('bare', 'serverUs'), of('old', 'serverUs'), of('new', 'serverUs')]
   // By round, because what else the machine does changes from round to round.
-  const olds = phases.get('old') ?? []
-  const ratio = median((phases.get('new') ?? []).map((each, round) => each.serverUs / (olds[round]?.serverUs ?? 0)))
+  const ratio = median(phases.new.map((each, round) => each.serverUs / (phases.old[round]?.serverUs ?? 0)))
   return [
     ...cell.map(String),
     ...[speed.toFixed(0), (of('old', 'perSecond') / speed).toFixed(3), (of('new', 'perSecond') / speed).toFixed(3)],
