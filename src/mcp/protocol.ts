@@ -61,7 +61,8 @@ export async function answerMessages(
     faults.set(message.id, fault)
     return { ...message, method: MISREAD, params: {} }
   })
-  const server = serverOf(served, faults)
+  const given = new Map(messages.map((message) => [message.id, argumentsOf(message)]))
+  const server = serverOf(served, { faults, given })
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   try {
@@ -73,16 +74,24 @@ export async function answerMessages(
   }
 }
 
-function serverOf({ tools, call, unknown }: Served, faults: ReadonlyMap<unknown, string>): Server {
+/** What the messages of a request hold besides what the SDK reads of them, by id. */
+interface Sent {
+  /** What is wrong with the parameters of some. */
+  readonly faults: ReadonlyMap<unknown, string>
+  /** Arguments as they came: the SDK drops some names, such as `__proto__`, which must be refused like others. */
+  readonly given: ReadonlyMap<unknown, Readonly<Record<string, unknown>>>
+}
+
+function serverOf({ tools, call, unknown }: Served, { faults, given }: Sent): Server {
   const server = new Server(SERVER_INFO, {
     capabilities: { tools: {} },
     instructions: INSTRUCTIONS,
     jsonSchemaValidator: NO_VALIDATOR,
   })
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools.values()].map(({ listing }) => listing) }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
     const tool = tools.get(params.name)
-    if (tool !== undefined) return call(tool, params.arguments ?? {})
+    if (tool !== undefined) return call(tool, given.get(requestId) ?? {})
     await unknown()
     throw new RpcError(ErrorCode.InvalidParams, UNKNOWN_TOOL)
   })
@@ -104,6 +113,15 @@ function faultOf(message: RawMessage): string | undefined {
   // Its first step is `params`, which may be absent altogether.
   const field = issue?.path.slice(1).join('.') || 'params'
   return `Cannot read the parameters of "${method}": "${field.slice(0, SHOWN_VALUE_LENGTH_MAX)}" is missing or wrong`
+}
+
+function argumentsOf({ params }: RawMessage): Readonly<Record<string, unknown>> {
+  const given = isObject(params) && 'arguments' in params ? params.arguments : undefined
+  return isObject(given) ? { ...given } : {}
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 /** Nothing is asked of the client, so none of its answers is checked. The SDK's own validator takes long to make. */

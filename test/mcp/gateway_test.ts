@@ -165,6 +165,10 @@ test.each([
   [LIST, { wallet: WALLET, chainId: 1 }, '"chainId": expected no such field, the nearest is "chain_id"'],
   [BATCH, { walets: [WALLET] }, '"wallets": it is required'],
   [BATCH, { wallets: [WALLET], walets: 1 }, '"walets": expected no such field, the nearest is "wallets"'],
+  ...['__proto__', 'constructor'].flatMap((name) => [
+    [LIST, { wallet: WALLET, [name]: { limit: 1 } }, `"${name}": expected no such field`] as const,
+    [BATCH, { wallets: [WALLET], [name]: 1 }, `"${name}": expected no such field`] as const,
+  ]),
 ])('a mistyped argument of %s is refused, and the nearest one named', async (tool, given, says) => {
   const { body } = await scene().post(call(tool, given))
   expect(body.result.content[0].text).toContain(says)
