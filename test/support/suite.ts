@@ -27,8 +27,8 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** Tests wait for much that is not work: one more than there are cores. More would be late for what they time. */
-const WORKERS = Math.min(8, availableParallelism() + 1)
+/** Tests wait for much that is not work: two more than there are cores. More would be late for what they time. */
+const WORKERS = Math.min(8, availableParallelism() + 2)
 /** More files than these do not fail by chance, even beside other work of the machine. */
 const AGAIN_MAX = 16
 /** Many times what all tests say. */
