@@ -190,7 +190,9 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await proof.innerText()).toMatch(/Ethereum block \d+/)
 
     await proof.getByText('curl', { exact: true }).click()
-    const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await proof.locator('code').innerText()) ?? []
+    const command = proof.locator('code').filter({ hasText: 'curl' })
+    await command.waitFor()
+    const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await command.innerText()) ?? []
     expect(header).toBe('Authorization: Bearer $WALLETSCOPE_KEY')
     // Profit and loss comes with the list once its history is complete, which may be in between.
     const figures = (body: Json) => body.data.map((each: Json) => ({ ...each, pnl: undefined }))
