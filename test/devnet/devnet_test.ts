@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, getContractAddress, type Hex, keccak256, parseAbi } from 'viem'
 import { TOKENS, walletOf } from './addresses.ts'
-import { type Devnet, sharedDevnet, startDevnet } from './mod.ts'
+import { type Devnet, startDevnet } from './mod.ts'
 import { MANAGER_ABI, type Pool } from './uniswap_v3_calls.ts'
 
 const POOL_INIT_CODE_HASH = '0xe34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54'
@@ -21,8 +21,10 @@ const TOKEN_ABI = parseAbi([
 let devnet: Devnet
 
 beforeAll(async () => {
-  devnet = await sharedDevnet()
+  // As it is built: other files move the one that they share.
+  devnet = await startDevnet()
 }, 60_000)
+afterAll(() => devnet?.stop())
 
 test('a wallet without ether writes through the viem client from any address', async () => {
   const { client, addresses } = devnet
