@@ -10,6 +10,8 @@ import { describeServices } from '../src/service/routes.ts'
  * three OpenAPI documents; with `--check` it tells whether they are current.
  */
 const FILE = join(import.meta.dir, '../src/dashboard/answers.d.ts')
+/** Names the operations whose answers the pages show. */
+const SHAPES = join(import.meta.dir, '../src/dashboard/lib/shapes.d.ts')
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
@@ -21,13 +23,14 @@ interface Operation {
   >
 }
 
-function answersOf(text: string): string[] {
+function answersOf(text: string, shown: ReadonlySet<string>): string[] {
   const { paths } = JSON.parse(text) as Document
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) => {
+      const name = `${method.toUpperCase()} ${path}`
       const schema = (responses['200'] ?? responses['201'])?.content?.['application/json']?.schema
-      if (schema === undefined || !path.includes('/v1/')) return []
-      return [`  '${method.toUpperCase()} ${path}': ${withoutComments(typeText(schema, 1))}`]
+      if (schema === undefined || !shown.has(name)) return []
+      return [`  '${name}': ${withoutComments(typeText(schema, 1))}`]
     }),
   )
 }
@@ -40,10 +43,12 @@ const config = readConfig({}, () => {
   throw new Error('Expected no file')
 })
 const { operator, organization } = describePlanes(config)
-const types = [describeServices(config), operator, organization].flatMap(answersOf)
+const shapes = await Bun.file(SHAPES).text()
+const shown = new Set(Array.from(shapes.matchAll(/Answers\['(.+?)'\]/g), ([, name]) => name ?? ''))
+const types = [describeServices(config), operator, organization].flatMap((text) => answersOf(text, shown))
 const text = `// Written by \`bun run page:types\`: do not edit.
 
-/** Bodies of successes by operation. */
+/** Bodies of successes by operation, of all that the pages show. */
 export interface Answers {
 ${types.join('\n')}
 }
