@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import type { Address } from 'viem'
 import { checkLife, profitOfLife, type ToldLife } from '../finance/liquidity/lives/told_life.ts'
 import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
 import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
@@ -8,7 +7,8 @@ import type { Charge } from '../http/route/charge.ts'
 import { pageOf, pagination } from '../http/route/page.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { asOf, type Moment } from './place.ts'
+import type { AskedPlaces } from './managed_places.ts'
+import { asOf } from './place.ts'
 import { inactiveStatus, managerAddress } from './position_parameters.ts'
 
 /** What the routes about a life are made from. */
@@ -27,10 +27,8 @@ interface LifeRoutesOptions {
 }
 
 /** Which position, and when. */
-export interface AskedPosition extends Moment {
+interface AskedPosition extends AskedPlaces {
   readonly id: bigint
-  readonly chain_id?: number | undefined
-  readonly manager_address?: Address | undefined
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */

@@ -91,11 +91,7 @@ export function createPositionLives<
 >(setup: LivesSetup<Deployment, Position>): PositionLives<Deployment, Position> {
   const { reader, lives, timedLives, managerOf, stateOf } = setup
 
-  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
-    onlyPosition(reads, {
-      id,
-      placeOf: ({ chainId, deployment }) => ({ chainId, manager: managerOf(deployment) }),
-    })
+  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) => onlyPosition(reads, { id, managerOf })
 
   /** The question for the life of a position that was read, and where and when it was read. */
   function askAbout(position: Position, { places, reads }: Reading<Deployment>) {

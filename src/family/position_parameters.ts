@@ -24,3 +24,11 @@ export const managerAddress = v.optional(
     v.examples(['0xC36442b4a4522E871399CD717aBDD847Ab11FE88']),
   ),
 )
+
+/** Refuses `full` for positions that are closed. */
+export function fullOfActive<Asked extends { readonly status?: 'inactive' | undefined; readonly full: boolean }>() {
+  return v.check(
+    ({ status, full }: Asked) => !(full && status === 'inactive'),
+    'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
+  )
+}

@@ -7,7 +7,7 @@ import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { inactiveStatus, isFull } from '../../position_parameters.ts'
+import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { uncoveredOfAll } from '../present/uncovered.ts'
@@ -29,10 +29,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       limit,
     }),
     momentRule(),
-    v.check(
-      ({ status, full }) => !(full && status === 'inactive'),
-      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
-    ),
+    fullOfActive(),
   )
   return route({
     method: 'GET',

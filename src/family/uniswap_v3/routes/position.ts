@@ -1,17 +1,18 @@
 import * as v from 'valibot'
+import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
 import { outcomeOf } from '../../../finance/liquidity/lives/profit.ts'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, untilNext } from '../../place.ts'
+import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { uncoveredOf } from '../present/uncovered.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPositionOf, placesToAsk, type RoutesOptions, readOneAt, UNTOLD } from './places.ts'
+import { managerOf, placesToAsk, type RoutesOptions, UNTOLD } from './places.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -37,12 +38,12 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     charge: CHARGES.position,
     async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
-      const { places, reads } = await readOneAt(
-        reader,
-        { id, places: placesToAsk(reader, asked), moment: asked, isPriced: full },
-        signal,
-      )
-      const position = onlyPositionOf(reads, id)
+      const from = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const { places, reads } = await readAt(from, async (here) => ({
+        places: here,
+        reads: await reader.readOne(id, { places: here, isPriced: full, signal }),
+      }))
+      const position = onlyPosition(reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = asOf(reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { position, reads, asOf: here }

@@ -10,7 +10,7 @@ import type { Position } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import { CHARGES } from './credits.ts'
-import { placesToAsk, type RoutesOptions } from './places.ts'
+import { managerOf, placesToAsk, type RoutesOptions } from './places.ts'
 
 export type UniswapV3Lives = PositionLives<UniswapV3Deployment, Position>
 
@@ -20,7 +20,7 @@ export function createUniswapV3Lives(services: {
   readonly lives: UniswapV3LifeReader
   readonly timedLives: TimedLives<UniswapV3LifeQuestion>
 }): UniswapV3Lives {
-  return createPositionLives({ ...services, managerOf: ({ manager }) => manager, stateOf })
+  return createPositionLives({ ...services, managerOf, stateOf })
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */

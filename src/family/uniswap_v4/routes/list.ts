@@ -6,7 +6,7 @@ import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { inactiveStatus, isFull } from '../../position_parameters.ts'
+import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { WalletTooLargeError } from '../read/read.ts'
@@ -28,10 +28,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
       limit,
     }),
     momentRule(),
-    v.check(
-      ({ status, full }) => !(full && status === 'inactive'),
-      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
-    ),
+    fullOfActive(),
   )
   return route({
     method: 'GET',

@@ -1,17 +1,18 @@
 import * as v from 'valibot'
+import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
 import { outcomeOf } from '../../../finance/liquidity/lives/profit.ts'
 import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, untilNext } from '../../place.ts'
+import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { uncoveredOf } from '../present/uncovered.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPositionOf, placesToAsk, readOneAt, type V4RoutesOptions } from './places.ts'
+import { managerOf, placesToAsk, type V4RoutesOptions } from './places.ts'
 import { lifeIfTold } from './position_life.ts'
 
 const FAILED = { status: 'failed' } as const
@@ -40,9 +41,12 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
     charge: CHARGES.position,
     async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
-      const places = placesToAsk(reader, asked)
-      const found = await readOneAt(reader, { id, places, moment: asked }, signal)
-      const position = onlyPositionOf(found.reads, id)
+      const from = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const found = await readAt(from, async (places) => ({
+        places,
+        reads: await reader.readOne(id, { places, signal }),
+      }))
+      const position = onlyPosition(found.reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = asOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { reads: found.reads, position, full: undefined, asOf: here }

@@ -13,7 +13,7 @@ import type { Position } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { CHARGES } from './credits.ts'
-import { placesToAsk, type V4RoutesOptions } from './places.ts'
+import { managerOf, placesToAsk, type V4RoutesOptions } from './places.ts'
 
 /** Lives of the family's positions, as its routes ask for them. */
 export type UniswapV4Lives = PositionLives<UniswapV4Deployment, Position>
@@ -26,7 +26,7 @@ export function createUniswapV4Lives(
 ): UniswapV4Lives {
   const { reader } = services
   const readers = createUniswapV4LifeReaders(services)
-  return createPositionLives({ reader, ...readers, managerOf: ({ positionManager }) => positionManager, stateOf })
+  return createPositionLives({ reader, ...readers, managerOf, stateOf })
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */

@@ -18,6 +18,12 @@ interface FoundPlace {
   readonly manager: Address
 }
 
+/** A position that is a token of a manager. */
+interface ManagedPosition<Deployment> {
+  readonly chainId: number
+  readonly deployment: Deployment
+}
+
 /** Positions of all chains by chain, and of each as they were read. */
 export function positionsOf<Listed>(reads: Reads<Listed>): Listed[] {
   return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
@@ -27,13 +33,14 @@ export function positionsOf<Listed>(reads: Reads<Listed>): Listed[] {
  * The one position of an id; undefined without any. Throws `CodedError` MISSING_PARAMETER for several, naming the
  * parameter that decides, and `UnavailableError` for one that cannot be decoded.
  */
-export function onlyPosition<Listed>(
+export function onlyPosition<Deployment, Listed extends ManagedPosition<Deployment>>(
   reads: Reads<Listed>,
-  { id, placeOf }: { readonly id: bigint; readonly placeOf: (position: Listed) => FoundPlace },
+  { id, managerOf }: { readonly id: bigint; readonly managerOf: (deployment: Deployment) => Address },
 ): Listed | undefined {
   const positions = positionsOf(reads)
   const unreadable = reads.flatMap((read) => read.unreadable)
-  const found = [...positions.map(placeOf), ...unreadable]
+  const places = positions.map(({ chainId, deployment }) => ({ chainId, manager: managerOf(deployment) }))
+  const found = [...places, ...unreadable]
   if (found.length > 1) throw ambiguous(found, id)
   const [position] = positions
   if (position !== undefined) return position
