@@ -6,6 +6,8 @@ import type { SolanaSession } from '../chain/solana/client.ts'
 import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
 import type { FinanceClient } from '../finance/chain.ts'
+import { type PricedToken, priceOutcomeOf } from '../finance/liquidity/priced_token.ts'
+import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
 
@@ -21,6 +23,19 @@ export interface Holding {
   readonly price: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can say. */
   readonly refused?: Refused | undefined
+}
+
+/** Adds what a liquidity position has of both tokens, if it has any. */
+export function addLiquidity(
+  rows: Holding[],
+  { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
+  { amounts, ...of }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
+): void {
+  const add = (token: PricedToken, amount: bigint) => {
+    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: priceOutcomeOf(token), ...of })
+  }
+  add(token0, amounts.amount0)
+  add(token1, amounts.amount1)
 }
 
 /** A token as a row shows it; undefined decimals make it unpriced. */

@@ -1,7 +1,6 @@
 import { checksumAddress } from 'viem'
-import { type PricedToken, priceOutcomeOf } from '../../../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { Holding, Refused } from '../../holding.ts'
+import { addLiquidity, type Holding, type Refused } from '../../holding.ts'
 import { countedOf, heldIn, type Withdrawal } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
@@ -10,17 +9,24 @@ import type { Position } from '../read/position.ts'
  * pays, if its hook sees withdrawals.
  */
 export function holdingsOf(position: Position, withdrawal: Withdrawal | undefined): Holding[] {
+  const { deployment, tokenId } = position
   const { principal, fees } = heldIn(position)
+  const manager_address = checksumAddress(deployment.positionManager)
+  const rows: Holding[] = []
+  const add = (part: string, amounts: TokenAmounts, refused: Refused | undefined) => {
+    const named = { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part }
+    addLiquidity(rows, position, { amounts, position: named, refused })
+  }
   const spam: Refused | undefined = position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
   if (withdrawal !== undefined && !('error' in withdrawal)) {
     const counted = countedOf({ principal, fees }, withdrawal)
-    return counted === undefined ? [] : rows(position, { part: 'withdrawable', amounts: counted, refused: spam })
+    if (counted !== undefined) add('withdrawable', counted, spam)
+    return rows
   }
   const refused = spam ?? (withdrawal && REFUSED[withdrawal.error])
-  return [
-    ...rows(position, { part: 'principal', amounts: principal, refused }),
-    ...rows(position, { part: 'fees', amounts: fees, refused }),
-  ]
+  add('principal', principal, refused)
+  add('fees', fees, refused)
+  return rows
 }
 
 const REFUSED: Readonly<Record<'reverts' | 'unsupported', Refused>> = {
@@ -29,31 +35,4 @@ const REFUSED: Readonly<Record<'reverts' | 'unsupported', Refused>> = {
     reason: 'withdrawal_reverts',
     detail: "The pool's hook sees withdrawals, and no endpoint shows what one would pay",
   },
-}
-
-function rows(
-  position: Position,
-  held: {
-    readonly part: 'principal' | 'fees' | 'withdrawable'
-    readonly amounts: TokenAmounts
-    readonly refused: Refused | undefined
-  },
-): Holding[] {
-  const { token0, token1, deployment, tokenId } = position
-  const { part, amounts, refused } = held
-  const manager_address = checksumAddress(deployment.positionManager)
-  const row = (token: PricedToken, amount: bigint): Holding[] =>
-    amount === 0n
-      ? []
-      : [
-          {
-            kind: 'liquidity',
-            token,
-            amount,
-            position: { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part },
-            price: priceOutcomeOf(token),
-            ...(refused === undefined ? {} : { refused }),
-          },
-        ]
-  return [...row(token0, amounts.amount0), ...row(token1, amounts.amount1)]
 }
