@@ -1,6 +1,7 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
 import type { Fresh } from '../chain/block_cache.ts'
 import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
 import type { SentTime } from '../http/request/input.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
@@ -100,6 +101,17 @@ export function asOf(reads: readonly { readonly block: Pick<Block, 'chainId' | '
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)
+}
+
+/** The slot of an answer about Solana, for `X-As-Of`. */
+export function asOfSlot(slot: bigint) {
+  return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
+}
+
+/** What reads Solana, for `name`. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED without it. */
+export function connectedTo<Reader>(reader: Reader | undefined, name: string): Reader {
+  if (reader !== undefined) return reader
+  throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', `Cannot read ${name}: no Solana endpoint is configured`)
 }
 
 /** Until when all these readings are of the newest blocks, milliseconds of the monotonic clock; 0 without any. */

@@ -5,10 +5,11 @@ import { limit, noMoment, page, solanaAddress } from '../../../http/request/inpu
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
+import { asOfSlot } from '../../place.ts'
 import { batchOutput, presentCoverage, presentReduced } from '../present/list.ts'
 import { BATCH_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type ConnectedKamino, connectedOr, SPARE_MS } from './reader.ts'
+import { type ConnectedKamino, connectedOr, SPARE_MS } from './reader.ts'
 
 /** The obligations of many wallets. */
 export function batchRoute(reader: ConnectedKamino): Route {
@@ -40,7 +41,7 @@ export function batchRoute(reader: ConnectedKamino): Route {
       data: pageOf(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
       coverage: presentCoverage(by),
       pagination: pagination({ page, limit, total: wallets.length, url }),
-      asOf: asOf(slot),
+      asOf: asOfSlot(slot),
     }),
   })
 }

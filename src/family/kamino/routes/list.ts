@@ -3,10 +3,11 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
+import { asOfSlot } from '../../place.ts'
 import { listOutput, presentCoverage, presentWallet } from '../present/list.ts'
 import { LIST_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type ConnectedKamino, connectedOr, SPARE_MS } from './reader.ts'
+import { type ConnectedKamino, connectedOr, SPARE_MS } from './reader.ts'
 
 /** The list of a wallet's obligations. */
 export function listRoute(reader: ConnectedKamino): Route {
@@ -41,7 +42,7 @@ export function listRoute(reader: ConnectedKamino): Route {
         data: pageOf(entries, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
         pagination: pagination({ page, limit, total: entries.length, url }),
-        asOf: asOf(slot),
+        asOf: asOfSlot(slot),
       }
     },
   })

@@ -4,10 +4,11 @@ import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/reque
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { asOfSlot } from '../../place.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from '../present/obligation.ts'
 import type { KaminoReader, ObligationReading } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type ConnectedKamino, connectedOr } from './reader.ts'
+import { type ConnectedKamino, connectedOr } from './reader.ts'
 
 const input = v.object({
   ...noMoment,
@@ -47,7 +48,7 @@ export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
       tool: 'kamino_yield',
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
-      present: ({ slot, position }, query) => ({ data: presentYield(names(query), position), asOf: asOf(slot) }),
+      present: ({ slot, position }, query) => ({ data: presentYield(names(query), position), asOf: asOfSlot(slot) }),
     }),
     route({
       ...common,
@@ -57,7 +58,7 @@ export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
       output: riskOutput,
       present: ({ slot, position }, query) => ({
         data: presentRisk(names(query), position, query.target_health_factor),
-        asOf: asOf(slot),
+        asOf: asOfSlot(slot),
       }),
     }),
   ]

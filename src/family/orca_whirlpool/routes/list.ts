@@ -3,10 +3,11 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { inactiveStatus, isFull } from '../../position_parameters.ts'
+import { asOfSlot } from '../../place.ts'
+import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
+import { type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The list of a wallet's positions. */
 export function listRoute(reader: Connected): Route {
@@ -20,10 +21,7 @@ export function listRoute(reader: Connected): Route {
       page,
       limit,
     }),
-    v.check(
-      ({ status, full }) => !(full && status === 'inactive'),
-      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
-    ),
+    fullOfActive(),
   )
   return route({
     method: 'GET',
@@ -46,7 +44,7 @@ export function listRoute(reader: Connected): Route {
       data: read.positions.map((position) => presentPosition(position, { sqrtPrice: false, slot: read.isMixed })),
       pagination: pagination({ page, limit, total: matching, url }),
       counts: presentCounts({ ...read, filtered: matching }),
-      asOf: asOf(read.slot),
+      asOf: asOfSlot(read.slot),
     }),
   })
 }

@@ -3,10 +3,11 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { asOfSlot } from '../../place.ts'
 import { isFull } from '../../position_parameters.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { CHARGES } from './credits.ts'
-import { asOf, type Connected, connectedOr, REQUEST_MS } from './reader.ts'
+import { type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The state of one position. */
 export function positionRoute(reader: Connected): Route {
@@ -43,7 +44,7 @@ export function positionRoute(reader: Connected): Route {
     untilMs: ({ untilMs }) => untilMs,
     present: ({ position }) => ({
       data: presentPosition(position, { sqrtPrice: true, slot: false }),
-      asOf: asOf(position.slot),
+      asOf: asOfSlot(position.slot),
     }),
   })
 }
