@@ -54,6 +54,18 @@ export function lendingText({ healthFactor, totals }: WatchedLending, figure: st
   return figure === 'current_ltv_percentage' ? percentageText(currentLtv(totals)) : usdText(MONEY[figure](totals))
 }
 
+/** What triggers see of a position; `memo` is what foresees its figures. */
+export function watchedLending(figures: WatchedLending, memo?: unknown) {
+  return {
+    value: (figure: string) => lendingValue(figures, figure),
+    text: (figure: string) => lendingText(figures, figure),
+    memo,
+  }
+}
+
+/** The same of a position that nobody can value. */
+export const WATCHED_UNKNOWN = watchedLending({ healthFactor: undefined, totals: undefined })
+
 function isMoney(figure: string): figure is keyof typeof MONEY {
   return Object.hasOwn(MONEY, figure)
 }

@@ -1,4 +1,4 @@
-import { lendingText, lendingValue, NOTHING_LENT } from '../../../finance/lending/watched.ts'
+import { NOTHING_LENT, watchedLending } from '../../../finance/lending/watched.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import type { Confirmed } from '../../watch.ts'
@@ -10,19 +10,8 @@ import type { Position } from '../read/position.ts'
 export function watchedPosition(position: Position): Confirmed {
   const { data } = position
   const healthFactor = data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD)
-  return confirmedFrom({ healthFactor, totals: totalsOf(position) }, memoOf(position))
+  return watchedLending({ healthFactor, totals: totalsOf(position) }, memoOf(position))
 }
 
 /** The same of a wallet that has nothing in a market. */
-export const WATCHED_NOTHING = confirmedFrom(NOTHING_LENT, NO_LEGS)
-
-/** The same of a position that nobody can value. */
-export const WATCHED_UNKNOWN = confirmedFrom({ healthFactor: undefined, totals: undefined }, undefined)
-
-function confirmedFrom(figures: Parameters<typeof lendingValue>[0], memo: unknown): Confirmed {
-  return {
-    value: (figure) => lendingValue(figures, figure),
-    text: (figure) => lendingText(figures, figure),
-    memo,
-  }
-}
+export const WATCHED_NOTHING = watchedLending(NOTHING_LENT, NO_LEGS)
