@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { documented, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route/route.ts'
-import { FEATURE, LIST, type TriggerServices } from './route_parts.ts'
+import { AS_READ, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, eventsOutput } from './schema.ts'
 
 const WAIT_SEC_MAX = 25
@@ -44,6 +44,7 @@ const input = v.object({
 export function eventsRoute(services: () => TriggerServices): Route {
   return route({
     ...FEATURE,
+    ...AS_READ,
     ...LIST,
     method: 'GET',
     path: '/v1/events',
@@ -59,6 +60,5 @@ export function eventsRoute(services: () => TriggerServices): Route {
       data: await services().feed.read({ organizationId, after, limit, waitMs: wait * 1_000 }, signal),
     }),
     count: anyIn,
-    present: (reply) => reply,
   })
 }

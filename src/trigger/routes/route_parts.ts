@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { CALL, type Charge } from '../../http/route/charge.ts'
+import type { Reply } from '../../http/route/route.ts'
 import type { AddressRules } from '../deliver/address.ts'
 import type { SigningKeys } from '../deliver/sign.ts'
 import type { Feed } from '../feed.ts'
@@ -18,9 +19,11 @@ export const FEATURE = { feature: 'triggers', asOf: false } as const
 const FREE: Charge = { credits: 0, per: CALL }
 const LISTED: Charge = { credits: 1, per: CALL, terms: 'none if empty' }
 
+/** Of a route that answers what it has read, as it is. */
+export const AS_READ = { present: (reply: Reply) => reply } as const
 /** Of a route that changes something, which costs nothing. */
-export const CHANGE = { charge: FREE, changes: true } as const
+export const CHANGE = { ...AS_READ, charge: FREE, changes: true } as const
 /** Of a route that reads one thing. */
-export const CONTENT = { charge: { credits: 1, per: CALL } } as const
+export const CONTENT = { ...AS_READ, charge: { credits: 1, per: CALL } } as const
 /** Of a route that reads a list. */
 export const LIST = { charge: LISTED } as const

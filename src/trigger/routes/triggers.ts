@@ -20,7 +20,7 @@ import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES
 import { clauseSchema, HEAD_NAMES, threshold } from '../trigger.ts'
 import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, familyOf, subjectOf } from './choice.ts'
 import { presentDelivery, presentTrigger } from './present.ts'
-import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
+import { AS_READ, CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
 import { sendTriggerTest } from './test_message.ts'
 
@@ -123,6 +123,7 @@ export function triggerRoutes(
   return [
     route({
       ...FEATURE,
+      ...AS_READ,
       method: 'POST',
       path: base,
       tool: 'trigger_create',
@@ -147,7 +148,6 @@ export function triggerRoutes(
         const made = { organizationId, apiKeyId, chainId, family, subject, finality, name, ...chosen, ...others }
         return await shown({ organizationId, id: await createTrigger(services().db, made) })
       },
-      present: (reply) => reply,
     }),
     route({
       ...FEATURE,
@@ -176,7 +176,6 @@ export function triggerRoutes(
       summary: 'One trigger with its state.',
       output: triggerOutput,
       read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -204,7 +203,6 @@ export function triggerRoutes(
         })
         return await shown(key)
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -218,7 +216,6 @@ export function triggerRoutes(
         await deleteTrigger(services().db, { organizationId, id: asked.id })
         return { data: { id: asked.id } }
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -230,7 +227,6 @@ export function triggerRoutes(
       async read(asked, { organizationId, requestedAtMs }) {
         return { data: { id: await sendTriggerTest(services().db, { organizationId, id: asked.id }, requestedAtMs) } }
       },
-      present: (reply) => reply,
     }),
     route({
       ...FEATURE,

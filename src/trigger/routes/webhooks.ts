@@ -17,7 +17,7 @@ import {
   type Webhook,
   type WebhookKey,
 } from '../webhook.ts'
-import { CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
+import { AS_READ, CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, idOutput, isoOf, redeliveredOutput, secretOutput, webhookOutput, webhooksOutput } from './schema.ts'
 import { sendTest } from './test_message.ts'
 
@@ -99,10 +99,10 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         const id = await createWebhook(services().db, { organizationId, url, name })
         return await revealed({ organizationId, id })
       },
-      present: (reply) => reply,
     }),
     route({
       ...FEATURE,
+      ...AS_READ,
       ...LIST,
       method: 'GET',
       path: base,
@@ -113,7 +113,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         data: await Promise.all((await listWebhooks(services().db, organizationId)).map(present)),
       }),
       count: anyIn,
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -124,7 +123,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       output: webhookOutput,
       errors: [404],
       read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -149,7 +147,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         })
         return await shown(key)
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -163,7 +160,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         await deleteWebhook(services().db, { organizationId, id: asked.id })
         return { data: { id: asked.id } }
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -179,7 +175,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         await rotateWebhook(services().db, { ...key, overlapSec: asked.overlap_sec })
         return await revealed(key)
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -196,7 +191,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         const at = { organizationId, webhookId: webhook.id, triggerId: null, atMs: requestedAtMs }
         return { data: { id: await sendTest(services().db, { ...at, text, data }) } }
       },
-      present: (reply) => reply,
     }),
     route({
       ...parts,
@@ -222,7 +216,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         const more = redelivered === REDELIVER_MAX
         return { data: { redelivered, more, after: more ? last : null } }
       },
-      present: (reply) => reply,
     }),
   ]
 }

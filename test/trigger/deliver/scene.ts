@@ -5,8 +5,8 @@ import { createLog } from '../../../src/lib/log.ts'
 import { createDeliverer, type Deliverer } from '../../../src/trigger/deliver/deliver.ts'
 import { createPost } from '../../../src/trigger/deliver/post.ts'
 import type { SigningKeys } from '../../../src/trigger/deliver/sign.ts'
-import { addMessages } from '../../../src/trigger/message.ts'
 import { networks } from '../../support/networks.ts'
+import { addMessages } from '../messages.ts'
 
 /** Messages that one statement adds: a busy server must not be late for it. */
 const TOGETHER_MAX = 1_000

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { addMessages } from '../../../src/trigger/message.ts'
 import { createAccount } from '../../account/scene.ts'
 import { openProcess, type Process, signedIn, TOKEN, withToken } from '../../operator/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
+import { addMessages } from '../messages.ts'
 
 let database: TestDatabase
 let served: Process
