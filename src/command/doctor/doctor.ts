@@ -2,6 +2,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { SchemaError } from '../../db/database.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
+import { fewAtOnce } from '../../lib/async/few_at_once.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failed, lacking } from '../../lib/finding.ts'
@@ -78,12 +79,10 @@ function listenerReport(config: Config): Report {
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
   const reports: Report[] = []
-  // All workers take from the same list.
-  const waiting = questionsOf(io.config(), io.stop).entries()
-  const worker = async () => {
-    for (const [index, ask] of waiting) reports[index] = await ask()
-  }
-  await Promise.all(Array.from({ length: AT_ONCE_MAX }, worker))
+  const questions = [...questionsOf(io.config(), io.stop).entries()]
+  await fewAtOnce(questions, AT_ONCE_MAX, async ([index, ask]) => {
+    reports[index] = await ask()
+  })
   return reports
 }
 

@@ -5,7 +5,7 @@ import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from './confirm.js'
 import { Copy } from './copy.js'
 import { Choice, Field } from './field.js'
-import { Paged } from './list.js'
+import { Paged, TO_DO } from './list.js'
 import { Empty, Trouble } from './notice.js'
 
 /** @type {readonly (readonly [string, string])[]} */
@@ -15,7 +15,6 @@ const GRACES = [
   ['86400', 'works for one more day'],
   ['604800', 'works for one more week'],
 ]
-const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 const COLUMNS = ['Name', 'Key', 'Created', 'State', TO_DO]
 
 /**

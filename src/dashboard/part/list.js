@@ -34,6 +34,9 @@ export function words(name) {
   return html`<th scope="col" class="words">${name}</th>`
 }
 
+/** Column of buttons, which needs no name to be seen. */
+export const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+
 /**
  * @template Row
  * @typedef {{ data: readonly Row[], pagination: { page: number, limit: number, total: number } }} Page

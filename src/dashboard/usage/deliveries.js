@@ -2,7 +2,7 @@ import { act, withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
-import { Paged, words } from '../part/list.js'
+import { Paged, TO_DO, words } from '../part/list.js'
 import { Empty, Trouble } from '../part/notice.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Delivery} Delivery */
@@ -10,7 +10,6 @@ import { Empty, Trouble } from '../part/notice.js'
 
 const LOOK_MS = 10_000
 const COLUMNS = ['When', words('What'), 'State', words('Tries')]
-const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 const DEAD_COLUMNS = ['When', words('What'), words('Tries'), TO_DO]
 
 /** Colour and words of what became of a message. @type {Record<Delivery['status'], readonly [string, string]>} */

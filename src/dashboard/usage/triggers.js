@@ -3,7 +3,7 @@ import { useAnswer } from '../lib/hooks.js'
 import { clauseText, STATE_KINDS } from '../lib/trigger.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
-import { Paged, words } from '../part/list.js'
+import { Paged, TO_DO, words } from '../part/list.js'
 import { Empty, Trouble } from '../part/notice.js'
 import { DeadLetters, Deliveries } from './deliveries.js'
 import { Webhooks } from './webhooks.js'
@@ -11,7 +11,6 @@ import { Webhooks } from './webhooks.js'
 /** @typedef {import('../lib/shapes.d.ts').Trigger} Trigger */
 
 const LOOK_MS = 10_000
-const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 const COLUMNS = [words('What'), words('When'), 'State', 'Changes', TO_DO]
 
 /**

@@ -5,13 +5,12 @@ import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
 import { Field } from '../part/field.js'
-import { Table, words } from '../part/list.js'
+import { Table, TO_DO, words } from '../part/list.js'
 import { Answered, Empty, Trouble } from '../part/notice.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Webhook} Webhook */
 
 const LOOK_MS = 10_000
-const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 const COLUMNS = [words('Where'), 'State', TO_DO]
 
 /** @type {Record<Webhook['status'], string>} */

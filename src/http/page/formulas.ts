@@ -1,3 +1,4 @@
+import { escaped } from './html.ts'
 import type { Page, Pages } from './page.ts'
 import { BARE, type Look, plainPage } from './plain.ts'
 
@@ -145,8 +146,4 @@ function unitOf(name: string): string {
 
 function prose(text: string): string {
   return escaped(text).replace(/`([^`]*)`/g, '<code>$1</code>')
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }

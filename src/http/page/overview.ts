@@ -1,5 +1,6 @@
 import { DOCS_PATH } from './docs.ts'
 import { createDocument } from './document.ts'
+import { escaped } from './html.ts'
 import type { Pages } from './page.ts'
 import { BARE, type Look, PLAIN_HEADERS, plainText } from './plain.ts'
 
@@ -86,8 +87,4 @@ function inline(text: string): string {
     .replace(/`([^`]*)`/g, '<code>$1</code>')
     .replace(/\*\*([^*]*)\*\*/g, '<strong>$1</strong>')
     .replace(/\[([^\]]*)\]\(([\w./]+)\)/g, '<a href="$2">$1</a>')
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }

@@ -120,12 +120,12 @@ export function readConfig(
   }
 
   const { solana, ...served } = readChains({ given, readFile, mistakes, families, names: Object.keys(env) })
-  const databaseTls = checked('DATABASE_TLS', parseTls, TLS_POLICIES.join(', ')) ?? 'verify'
+  const databaseTls = checked('DATABASE_TLS', oneOf(TLS_POLICIES), TLS_POLICIES.join(', ')) ?? 'verify'
   const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
   const config: Config = {
-    workers: checked('WORKERS', parseWorkers, WORKERS_EXPECTED) ?? 1,
+    workers: checked('WORKERS', wholeFrom(1, WORKERS_MAX), WORKERS_EXPECTED) ?? 1,
     port,
     operatorPort,
     host: given('HOST') ?? '127.0.0.1',
@@ -140,13 +140,14 @@ export function readConfig(
     instanceKey: instanceKey(given('INSTANCE_KEY_FILE'), { readFile, mistakes }),
     featuresOff: FEATURES.filter((name) => checked(SWITCHES[name], parseSwitch, 'on or off') === 'off'),
     historyRequestsPerSecond:
-      checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
+      checked('HISTORY_REQUESTS_PER_SECOND', wholeFrom(0, REQUESTS_PER_SECOND_MAX), REQUESTS_EXPECTED) ??
+      REQUESTS_PER_SECOND,
     trustedProxies: checked('TRUSTED_PROXIES', parseNetworks, NETWORKS_EXPECTED) ?? [],
     webhookNetworks: checked('WEBHOOK_ALLOWED_CIDRS', parseNetworks, NETWORKS_EXPECTED) ?? [],
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     drainMs: Math.round((checked('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
     pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
-    logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
+    logLevel: checked('LOG_LEVEL', oneOf(LOG_LEVELS), 'debug, info, warn or error') ?? 'info',
     ...served,
     solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
@@ -155,22 +156,25 @@ export function readConfig(
   return config
 }
 
-function parseWorkers(text: string): number | undefined {
-  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  return workers >= 1 && workers <= WORKERS_MAX ? workers : undefined
+/** Parses a whole number in no more digits than the highest has. */
+function wholeFrom(min: number, max: number): (text: string) => number | undefined {
+  return (text) => {
+    const value = /^\d+$/.test(text) && text.length <= String(max).length ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  }
 }
 
-function parsePort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+/** Parses one of these words. */
+function oneOf<Word extends string>(words: readonly Word[]): (text: string) => Word | undefined {
+  return (text) => words.find((word) => word === text)
 }
+
+const parsePort = wholeFrom(0, 65_535)
+const parseSwitch = oneOf(['on', 'off'])
 
 function parseRetentionDays(text: string): number | undefined {
   const days = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   return days === 0 || days >= RETENTION_DAYS_MIN ? days : undefined
-}
-
-function parseRequestsPerSecond(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= REQUESTS_PER_SECOND_MAX ? Number(text) : undefined
 }
 
 function parseDrainSeconds(text: string): number | undefined {
@@ -248,16 +252,4 @@ function parseOrigins(text: string): readonly string[] | undefined {
 
 function parseToken(text: string): string | undefined {
   return text.length >= TOKEN_LENGTH_MIN && /^[\x21-\x7e]{1,256}$/.test(text) ? text : undefined
-}
-
-function parseTls(text: string): DatabaseTls | undefined {
-  return TLS_POLICIES.find((policy) => policy === text)
-}
-
-function parseSwitch(text: string): 'on' | 'off' | undefined {
-  return (['on', 'off'] as const).find((state) => state === text)
-}
-
-function parseLogLevel(text: string): LogLevel | undefined {
-  return LOG_LEVELS.find((level) => level === text)
 }
