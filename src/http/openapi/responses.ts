@@ -49,7 +49,7 @@ const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
 }
 
 /** Of statuses that share the code INVALID_REQUEST, and of the one without a code. */
-const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
+export const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
   405: 'The path has other methods, which `Allow` lists.',
   408: 'The body did not arrive in time.',
   413: 'The body is larger than 256 KiB.',

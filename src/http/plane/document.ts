@@ -1,5 +1,5 @@
 import { askedOf, documentText, pathsOf, withRequestId } from '../openapi/operation.ts'
-import { ERROR_SCHEMA } from '../openapi/responses.ts'
+import { DESCRIPTIONS_BY_STATUS, ERROR_SCHEMA } from '../openapi/responses.ts'
 import { jsonSchema } from '../route/json_schema.ts'
 import type { FreeRoute } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
@@ -10,15 +10,11 @@ const COMMON_STATUSES = [400, 401, 404, 405, 431, 500, 503] as const
 const BODY_STATUSES = [408, 413, 415] as const
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
+  ...DESCRIPTIONS_BY_STATUS,
   400: 'A parameter or the body is missing or wrong.',
   401: 'Nobody is recognised: the token or the session is missing, wrong or has ended.',
   403: 'The organization is suspended, or a page of another origin tried to change something.',
   404: 'Nothing is there.',
-  405: 'The path has other methods, which `Allow` lists.',
-  408: 'The body did not arrive in time.',
-  413: 'The body is larger than 256 KiB.',
-  415: 'The body is encoded.',
-  431: 'The head of the request is too large. The answer has no body.',
   500: 'The service failed.',
   503: 'The service or its database cannot answer now. Try again after the given wait.',
 }
