@@ -9,6 +9,11 @@ interface Encoded {
   readonly digits: string
 }
 
+/** An address or bytes in lower case, as logs and histories have them. */
+export function lower(hex: string): Hex {
+  return hex.toLowerCase() as Hex
+}
+
 /** An array of words. */
 export function encodeArray(words: readonly Word[]): Encoded {
   return { digits: digitsOf(BigInt(words.length)) + words.map(digitsOf).join('') }

@@ -10,9 +10,7 @@ export async function inPieces<Item, Result>(
   work: (piece: readonly Item[], signal: AbortSignal) => Promise<readonly Result[]>,
   signal: AbortSignal,
 ): Promise<Result[]> {
-  const pieces = Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )
+  const pieces = piecesOf(items, size)
   const made: (readonly Result[])[] = []
   let next = 0
   const worker = async (shared: AbortSignal): Promise<void> => {
@@ -26,4 +24,11 @@ export async function inPieces<Item, Result>(
     signal,
   )
   return made.flat()
+}
+
+/** The items in their order, at most `size` in one piece. */
+export function piecesOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
 }

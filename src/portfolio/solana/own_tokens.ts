@@ -7,6 +7,7 @@ import { decodeTokenAccount } from '../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
+import { piecesOf } from '../../lib/async/pieces.ts'
 import { mapInTurns } from '../../lib/async/turns.ts'
 import { grouped } from '../../lib/grouped.ts'
 import { createRecent } from '../../lib/recent.ts'
@@ -116,7 +117,7 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
     for (const [mint, accounts] of grouped(listed, (each) => each.mint)) {
       const sum = accounts.reduce((total, { amount }) => total + amount, 0n)
       if (sum === 1n && decimals.get(mint) === 0) units.push(mint)
-      else holders.push({ mint, accounts: parted(accounts) })
+      else holders.push({ mint, accounts: piecesOf(accounts, ACCOUNTS_TOGETHER) })
     }
     // Those with a price beside each other, so that few requests carry the feed.
     holders.sort((a, b) => prices.addressesFor(b.mint).length - prices.addressesFor(a.mint).length)
@@ -160,11 +161,4 @@ function heldIn(
   const held = found?.owner === account.program ? decodeTokenAccount(found.data) : undefined
   if (held?.owner !== wallet) return { amount: 0n, isFrozen: false }
   return held.mint === account.mint ? held : 'changed'
-}
-
-function parted(accounts: readonly ListedTokenAccount[]): ListedTokenAccount[][] {
-  const count = Math.ceil(accounts.length / ACCOUNTS_TOGETHER)
-  return Array.from({ length: count }, (_, index) =>
-    accounts.slice(index * ACCOUNTS_TOGETHER, (index + 1) * ACCOUNTS_TOGETHER),
-  )
 }

@@ -2,7 +2,7 @@ import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type ContractCall, type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
+import { addressOf, encodeCall, lower, wordOf } from '../../../chain/call/words.ts'
 import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { EventsPlace } from '../../../finance/lending/read_events.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -132,8 +132,4 @@ function wordsOf(answer: ReturnData, { count, market }: { readonly count: number
     throw new SilentError(`market "${market}" does not say what its reserves are`)
   }
   return answer
-}
-
-function lower(address: Address): Hex {
-  return address.toLowerCase() as Hex
 }

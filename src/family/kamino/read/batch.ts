@@ -1,6 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
 import { pause } from '../../../lib/async/abort.ts'
+import { piecesOf } from '../../../lib/async/pieces.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
@@ -105,7 +106,7 @@ export function createBatchReader(options: {
       })
     } else {
       await derive([first])
-      await eachOf(together(others), derive)
+      await eachOf(piecesOf(others, DERIVED_TOGETHER), derive)
     }
   }
 
@@ -169,11 +170,4 @@ async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>):
     }
   }
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
-}
-
-function together(wallets: readonly string[]): string[][] {
-  const count = Math.ceil(wallets.length / DERIVED_TOGETHER)
-  return Array.from({ length: count }, (_, index) =>
-    wallets.slice(index * DERIVED_TOGETHER, (index + 1) * DERIVED_TOGETHER),
-  )
 }

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
+import { lower } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamPlace } from '../../../history/stream.ts'
@@ -158,8 +159,4 @@ function historyOf({ client, deployments: [deployment] }: MorphoBluePlace): Stre
 /** Where history follows Morpho. */
 export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamPlace {
   return { chainId, contract: lower(morpho), startBlock }
-}
-
-function lower(address: Address): Hex {
-  return address.toLowerCase() as Hex
 }

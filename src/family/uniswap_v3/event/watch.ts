@@ -1,4 +1,5 @@
-import { type Hex, toEventSelector } from 'viem'
+import { toEventSelector } from 'viem'
+import { lower } from '../../../chain/call/words.ts'
 import type { PositionFlowKind } from '../../../finance/liquidity/lives/position_flow.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -50,8 +51,4 @@ export function loggedFlows(
 /** Names a position on its chain. */
 export function nameOf(manager: string, tokenId: bigint | string): string {
   return `${lower(manager)}:${tokenId}`
-}
-
-function lower(address: string): Hex {
-  return address.toLowerCase() as Hex
 }

@@ -1,4 +1,5 @@
 import { type Hex, padHex } from 'viem'
+import { lower } from '../../../../chain/call/words.ts'
 import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import type { Stream, StreamPlace } from '../../../../history/stream.ts'
 import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
@@ -29,8 +30,4 @@ export function changePlaceOf(
   { positionManager, poolManager, startBlock }: UniswapV4Deployment,
 ): ChangePlace {
   return { chainId, contract: lower(positionManager), poolManager: lower(poolManager), startBlock }
-}
-
-function lower(address: Hex): Hex {
-  return address.toLowerCase() as Hex
 }

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
+import { lower } from '../../../../chain/call/words.ts'
 import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
@@ -230,8 +231,4 @@ function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deploymen
 
 function wordOf(id: bigint): Hex {
   return `0x${id.toString(16).padStart(64, '0')}`
-}
-
-function lower(address: Hex): Hex {
-  return address.toLowerCase() as Hex
 }
