@@ -67,12 +67,6 @@ export const liquidityChangeStore = callValue<
   boolean
 >('background', { name: 'liquidity_change_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'tokenIds', 'blocks', 'logIndexes', 'pools', 'ticksLower', 'ticksUpper', 'liquidities', 'txHashes', 'times', 'epoch'] })
 
-/** Adds messages, each the next of its organization. */
-export const messageAdd = callValue<
-  { organizations: readonly string[]; watches: readonly string[]; changes: readonly string[] | readonly number[]; types: readonly string[]; bodies: readonly string[]; webhooks: readonly string[] },
-  readonly string[]
->('read', { name: 'message_add', params: ['organizations', 'watches', 'changes', 'types', 'bodies', 'webhooks'] })
-
 /** Takes up to p_most messages that are due, for p_lease_sec. */
 export const messageClaim = callRows<
   { most: number; each: number; leaseSec: number },

@@ -2,7 +2,6 @@
 -- none, and the change that it tells, 0 if it tells none; the webhook, '' for the feed only, null if the message is not to
 -- be added. Returns the ids of those that were added, in order.
 -- Whoever calls it from another function locks nothing afterwards: the counts are locked until the commit, in one order.
--- lane read
 create or replace function message_add(
   p_organizations text[], p_watches text[], p_changes bigint[], p_types text[], p_bodies text[], p_webhooks text[]
 ) returns uuid[] language plpgsql

@@ -1,4 +1,3 @@
-import { messageAdd } from '../../sql/functions.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { MessageBody } from '../../src/trigger/message.ts'
 
@@ -14,12 +13,13 @@ interface NewMessage {
 
 /** Adds messages, each the next of its organization in the feed, due at once. Returns their ids in order. */
 export async function addMessages(db: Database, messages: readonly NewMessage[]): Promise<readonly string[]> {
-  return await messageAdd(db, {
-    organizations: messages.map(({ organizationId }) => organizationId),
-    watches: messages.map(({ triggerId }) => triggerId ?? ''),
-    changes: messages.map(() => 0),
-    types: messages.map(({ body }) => body.type),
-    bodies: messages.map(({ body }) => JSON.stringify(body)),
-    webhooks: messages.map(({ webhookId }) => webhookId ?? ''),
-  })
+  const [row] = await db.run<{ ids: readonly string[] }>('select message_add($1, $2, $3, $4, $5, $6) as ids', [
+    messages.map(({ organizationId }) => organizationId),
+    messages.map(({ triggerId }) => triggerId ?? ''),
+    messages.map(() => 0),
+    messages.map(({ body }) => body.type),
+    messages.map(({ body }) => JSON.stringify(body)),
+    messages.map(({ webhookId }) => webhookId ?? ''),
+  ])
+  return row?.ids ?? []
 }
