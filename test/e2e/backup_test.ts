@@ -17,7 +17,15 @@ import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { untilEmpty } from './processes.ts'
-import { executableProgram, type Program, runCommand, type Service, sourceProgram, spawnService } from './program.ts'
+import {
+  executableProgram,
+  giveDatabase,
+  type Program,
+  runCommand,
+  type Service,
+  sourceProgram,
+  spawnService,
+} from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -63,6 +71,7 @@ describe.each([
 ])('%s', (_, create) => {
   test('a backup beside the running service, restored elsewhere, serves the same key with the same credits and log', async () => {
     const first = program(create)
+    await giveDatabase(first)
     const service = await spawnService(first)
     const key = KEY.exec(service.stdout())?.[0] ?? ''
     for (let calls = 0; calls < 3; calls++) await call(service, key)

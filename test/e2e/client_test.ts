@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
@@ -10,6 +11,7 @@ import { executableProgram, type Program, runCommand, type Service, startService
 await buildWhatIsStale()
 const devnet = await sharedDevnet()
 
+let database: TestDatabase
 let program: Program
 let service: Service
 // biome-ignore lint/suspicious/noExplicitAny: the printed client is typed for its users; a test of it checks values.
@@ -18,7 +20,8 @@ let client: any
 let createClient: any
 
 beforeAll(async () => {
-  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  database = await testDatabase()
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
   service = await startService(program)
   const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])
@@ -34,6 +37,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop()
   program?.remove()
+  await database?.close()
 }, 30_000)
 
 test('the client that the executable prints reads lists, single things and bodies', async () => {

@@ -5,7 +5,7 @@ import { IS_FULL } from '../support/cases.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { untilEmpty } from './processes.ts'
-import { createDatabase, executableProgram, type Finished, runCommand, sourceProgram } from './program.ts'
+import { executableProgram, type Finished, giveDatabase, runCommand, sourceProgram } from './program.ts'
 
 await buildWhatIsStale()
 
@@ -145,7 +145,7 @@ describe.each([
   test.if(createProgram === executableProgram || IS_FULL)(
     'organizations, keys and credits, without a service running, and nothing left running',
     async () => {
-      await createDatabase(program)
+      await giveDatabase(program)
       const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7', '--trigger-limit', '20'])
       expect(await runJson(program, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
         balance: '1000',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
@@ -12,6 +13,7 @@ await buildWhatIsStale()
 const devnet = await sharedDevnet()
 const LIMIT = { timeout: 20_000 }
 
+let database: TestDatabase
 let program: Program
 let service: Service
 let browser: Browser
@@ -22,7 +24,8 @@ const asked: string[] = []
 const complaints: string[] = []
 
 beforeAll(async () => {
-  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  database = await testDatabase()
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
   service = await startService(program)
   const { id } = await runJson(program, ['org', 'create', 'readers'])
@@ -44,6 +47,7 @@ afterAll(async () => {
   await browser?.close()
   await service?.stop()
   program?.remove()
+  await database?.close()
 }, 30_000)
 
 test('the API reference shows every operation of the document', async () => {

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
+import { executableProgram, giveDatabase, type Program, runCommand, type Service, startService } from './program.ts'
 
 await buildWhatIsStale()
 
@@ -27,6 +27,7 @@ let metrics = ''
 beforeAll(async () => {
   program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', PUBLIC_URL: PUBLIC })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+  await giveDatabase(program)
   service = await startService(program)
   await until('figures to be read', async () => {
     metrics = (await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })).body

@@ -9,7 +9,15 @@ import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { processesIn, untilEmpty } from './processes.ts'
-import { executableProgram, type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
+import {
+  executableProgram,
+  giveDatabase,
+  type Program,
+  runCommand,
+  type Service,
+  sourceProgram,
+  startService,
+} from './program.ts'
 
 const EXIT_LIMIT_MS = 10_000
 const LOGS = '/v1/usage/logs'
@@ -45,6 +53,8 @@ describe.each([
     upstream = await startFaultyRpc(devnet.rpcUrl)
     program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(upstream.url))
+    // The executable makes its own.
+    if (!isWhole) await giveDatabase(program)
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 

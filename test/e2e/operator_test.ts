@@ -9,7 +9,15 @@ import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { executableProgram, nodeProgram, type Program, runCommand, type Service, spawnService } from './program.ts'
+import {
+  executableProgram,
+  giveDatabase,
+  nodeProgram,
+  type Program,
+  runCommand,
+  type Service,
+  spawnService,
+} from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -43,6 +51,7 @@ test.each([
   async (name, env) => {
     const other = await takenPort()
     const operated = program(env)
+    await giveDatabase(operated)
     const failed = await runCommand(operated, ['serve'], { [name]: String(other.port) })
     other.free()
     expect(failed.status).toBe(1)
@@ -57,6 +66,7 @@ test.each([
 
 test('a first start with a bad RPC URL names the variable, shows no value and makes no key', async () => {
   const operated = program()
+  await giveDatabase(operated)
   const failed = await runCommand(operated, ['serve'], { RPC_URL_1: 'https://user:%ZZ@rpc-secret.test', PORT: '0' })
   expect([failed.status, failed.stdout]).toEqual([1, ''])
   expect(failed.stderr).toMatch(/^walletscope: Cannot start with this configuration: RPC_URL_1: expected [^\n]+\n$/)

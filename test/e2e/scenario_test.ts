@@ -11,7 +11,15 @@ import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbounc
 import { type Accounts, createAccounts, runJson, withDatabase } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
-import { executableProgram, nodeProgram, type Program, type Service, sourceProgram, startService } from './program.ts'
+import {
+  executableProgram,
+  giveDatabase,
+  nodeProgram,
+  type Program,
+  type Service,
+  sourceProgram,
+  startService,
+} from './program.ts'
 import { type Json, ORGANIZATIONS, type Scenario, scenarios } from './scenarios.ts'
 
 await buildWhatIsStale()
@@ -47,7 +55,8 @@ describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
       ...(url === undefined ? {} : { DATABASE_URL: url }),
     })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
-    if (url !== undefined) await runJson(program, ['migrate'])
+    if (url === undefined) await giveDatabase(program)
+    else await runJson(program, ['migrate'])
     service = await startService(program)
     accounts = await createAccounts(program)
   }, 60_000)

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
@@ -82,6 +83,7 @@ console.log(JSON.stringify({ total, code }))
   },
 } as const
 
+let database: TestDatabase
 let program: Program
 let service: Service
 let environment: Record<string, string> = {}
@@ -96,7 +98,8 @@ async function run(command: readonly string[]): Promise<{ readonly status: numbe
 }
 
 beforeAll(async () => {
-  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  database = await testDatabase()
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
   service = await startService(program)
   const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])
@@ -116,6 +119,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop()
   program?.remove()
+  await database?.close()
   rmSync(directory, { recursive: true, force: true })
 }, 30_000)
 

@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
-import { executableProgram, nodeProgram, type Program, runCommand, spawnService } from './program.ts'
+import { executableProgram, giveDatabase, nodeProgram, type Program, runCommand, spawnService } from './program.ts'
 
 const TOKEN = 'the-operators-own-token'
 /** No chain is ever reached here. */
@@ -119,6 +119,7 @@ test.each(['Bun', 'Node'])(
 test('the first start prints links of the operator and of its organization, each on the port of its page', async () => {
   const program = executableProgram({ ...ENV, OPERATOR_PORT: '0' })
   programs.push(program)
+  await giveDatabase(program)
   const service = await spawnService(program)
   const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
   await until('the links are printed', () => service.stdout().includes('listens on'))

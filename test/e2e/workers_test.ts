@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { cases } from '../support/cases.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
@@ -10,6 +10,7 @@ import { ask } from './http.ts'
 import { untilEmpty } from './processes.ts'
 import {
   executableProgram,
+  giveDatabase,
   nodeProgram,
   type Program,
   runCommand,
@@ -70,6 +71,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
 
   beforeAll(async () => {
     program = executableProgram({ ...CHAIN, WORKERS: String(WORKERS) })
+    await giveDatabase(program)
     service = await spawnService(program)
   }, 120_000)
   afterAll(async () => {
@@ -170,10 +172,10 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
 describe.skipIf(process.platform !== 'linux').each(['source', 'executable', 'Node'])('workers of the %s', (form) => {
   test('start once, share both ports, count as one, and leave nothing behind', async () => {
     const env = { ...CHAIN, WORKERS: '3', OPERATOR_PORT: '0' }
-    const database = form === 'Node' ? await emptyDatabase() : undefined
+    const database = form === 'Node' ? await testDatabase() : undefined
     const make = { source: sourceProgram, executable: executableProgram, Node: nodeProgram }[form] ?? sourceProgram
     const program = make(database === undefined ? env : { ...env, DATABASE_URL: database.url })
-    if (database !== undefined) await runCommand(program, ['migrate'])
+    if (database === undefined) await giveDatabase(program)
     const service = await spawnService(program)
     const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     const operator = { ...service, port: operatorPort }
@@ -199,7 +201,7 @@ describe.skipIf(process.platform !== 'linux').each(['source', 'executable', 'Nod
     const killed = await spawnService(program)
     expect((await killed.stop('SIGKILL')).status).not.toBe(0)
     expect(await untilEmpty(program.directory, 15_000)).toEqual([])
-    await database?.drop()
+    await database?.close()
     program.remove()
   }, 120_000)
 })

@@ -28,6 +28,8 @@ export interface TestServer {
 }
 
 const PREFIX = 'walletscope-test-'
+/** In the data directory that others are copied from. */
+const PROGRAMS = 'programs'
 const ADMIN_DEADLINE_MS = 30_000
 const IN_USE = '55006'
 
@@ -64,7 +66,8 @@ export async function emptyDatabase(): Promise<{ readonly url: string; drop(): P
 /** Starts a throwaway server in a directory of its own. */
 export async function startTestServer(): Promise<TestServer> {
   const dataDir = await dataDirectory()
-  let server: EmbeddedDatabase | undefined = await startEmbedded(testOptions(dataDir))
+  const options = testOptions(dataDir, await madeDirectory())
+  let server: EmbeddedDatabase | undefined = await startEmbedded(options)
   const { url } = server
   const close = once(async () => {
     closers.delete(close)
@@ -83,7 +86,7 @@ export async function startTestServer(): Promise<TestServer> {
       server = undefined
     },
     async start() {
-      server ??= await startEmbedded(testOptions(dataDir))
+      server ??= await startEmbedded(options)
     },
     close,
   }
@@ -99,18 +102,44 @@ export function temporaryDirectory(): string {
   return path
 }
 
-/** A data directory that holds a database already: copying one takes a tenth of what making it takes. */
+/** A data directory that holds a migrated database: copying one takes a tenth of what making it takes. */
 export async function dataDirectory(): Promise<string> {
-  madeBefore ??= makeDataDirectory()
   const path = temporaryDirectory()
-  const { success, stderr } = Bun.spawnSync(['cp', '-a', join(await madeBefore, 'postgres'), path])
-  if (!success) throw new Error(`Cannot copy a data directory: ${stderr}`)
+  await fillDataDirectory(path)
   return path
 }
 
+/** Copies a migrated database into an empty data directory; for an executable, the programs that it would unpack, too. */
+export async function fillDataDirectory(path: string, { programs } = { programs: false }): Promise<void> {
+  const made = await madeDirectory()
+  copyInto(path, join(made, 'postgres'))
+  if (!programs) return
+  const [name = ''] = readdirSync(join(made, PROGRAMS))
+  copyInto(join(path, 'postgres'), join(made, PROGRAMS, name))
+}
+
+function copyInto(path: string, from: string): void {
+  const { success, stderr } = Bun.spawnSync(['cp', '-a', from, path])
+  if (!success) throw new Error(`Cannot copy a data directory: ${stderr}`)
+}
+
+/** The data directory that others are copied from; the processes of a run share one. */
+function madeDirectory(): Promise<string> {
+  madeBefore ??= makeDataDirectory()
+  return madeBefore
+}
+
 async function makeDataDirectory(): Promise<string> {
+  const given = process.env['TEST_DATA_DIRECTORY']
+  if (given) return given
   const path = temporaryDirectory()
-  await (await startEmbedded(testOptions(path))).close()
+  const server = await startEmbedded(testOptions(path, path))
+  try {
+    const db = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
+    await migrate(db).finally(() => db.close())
+  } finally {
+    await server.close()
+  }
   return path
 }
 
@@ -127,13 +156,20 @@ export async function closeTestDatabases(onStep: (step: string) => void = () => 
   await (await open)?.close(onStep)
 }
 
-/** The server and the template that all processes of a run share, for their environment. */
+/** The server, the template and the data directory that all processes of a run share, for their environment. */
 export async function openTestServer(): Promise<{
   readonly environment: Readonly<Record<string, string>>
   close(): Promise<void>
 }> {
   const { url, template, close } = await openShared()
-  return { environment: { TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: template }, close: () => close(() => {}) }
+  return {
+    environment: {
+      TEST_DATABASE_URL: url,
+      TEST_DATABASE_TEMPLATE: template,
+      TEST_DATA_DIRECTORY: await madeDirectory(),
+    },
+    close: () => close(() => {}),
+  }
 }
 
 /** Pids of a server: its postmaster, then the postmaster's children. */
@@ -152,12 +188,9 @@ export function serverPids(dataDir: string, whom?: 'postmaster'): readonly numbe
   return [postmaster, ...children]
 }
 
-let programParent: string | undefined
-
-function testOptions(dataDir: string) {
-  programParent ??= temporaryDirectory()
+function testOptions(dataDir: string, made: string) {
   const settings = { fsync: 'off', max_connections: '400' }
-  return { dataDir, clock: systemClock, log: silentLog, settings, programParent }
+  return { dataDir, clock: systemClock, log: silentLog, settings, programParent: join(made, PROGRAMS) }
 }
 
 async function createDatabase(kind: 'migrated' | 'empty'): Promise<{ url: string; drop(): Promise<void> }> {
@@ -178,8 +211,8 @@ async function createDatabase(kind: 'migrated' | 'empty'): Promise<{ url: string
 
 async function openShared(): Promise<Shared> {
   const given = process.env['TEST_DATABASE_URL']
-  const dataDir = given ? undefined : temporaryDirectory()
-  const server = dataDir === undefined ? undefined : await startEmbedded(testOptions(dataDir))
+  const dataDir = given ? undefined : await dataDirectory()
+  const server = dataDir === undefined ? undefined : await startEmbedded(testOptions(dataDir, await madeDirectory()))
   const url = server?.url ?? given ?? ''
   const admin = openDatabase({ url, clock: systemClock, log: silentLog, max: 2 })
   const made = process.env['TEST_DATABASE_TEMPLATE']
