@@ -9,15 +9,7 @@ import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { processesIn, untilEmpty } from './processes.ts'
-import {
-  executableProgram,
-  giveDatabase,
-  type Program,
-  runCommand,
-  type Service,
-  sourceProgram,
-  startService,
-} from './program.ts'
+import { executableProgram, type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
 
 const EXIT_LIMIT_MS = 10_000
 const LOGS = '/v1/usage/logs'
@@ -26,11 +18,9 @@ const KEY = /ws_sk_[0-9A-Za-z]{24}/g
 await buildWhatIsStale()
 
 describe.each([
-  ['the source', sourceProgram],
-  ['the executable', executableProgram],
-] as const)('%s', (_, createProgram) => {
-  /** What ends it badly is shown on the executable, which is the same code. */
-  const isWhole = createProgram === executableProgram || IS_FULL
+  ...(IS_FULL ? [['the source', sourceProgram] as const] : []),
+  ['the executable', executableProgram] as const,
+])('%s', (_, createProgram) => {
   let program: Program
   let upstream: FaultyRpc
   let key = ''
@@ -53,8 +43,6 @@ describe.each([
     upstream = await startFaultyRpc(devnet.rpcUrl)
     program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(upstream.url))
-    // The executable makes its own.
-    if (!isWhole) await giveDatabase(program)
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 
@@ -80,18 +68,14 @@ describe.each([
     expect((await second.stop()).status).toBe(0)
   }, 60_000)
 
-  test.if(isWhole)(
-    'a second owner of the data directory is refused in one line, and the first serves on',
-    async () => {
-      const service = await startService(program)
-      const refused = await runCommand({ ...program, command: program.serve }, [], { PORT: '0' })
-      expect(refused.status).toBe(1)
-      expect(refused.stderr.trim().split('\n').at(-1)).toMatch(/data/i)
-      expect((await get(service, single)).status).toBe(200)
-      expect((await service.stop()).status).toBe(0)
-    },
-    60_000,
-  )
+  test('a second owner of the data directory is refused in one line, and the first serves on', async () => {
+    const service = await startService(program)
+    const refused = await runCommand({ ...program, command: program.serve }, [], { PORT: '0' })
+    expect(refused.status).toBe(1)
+    expect(refused.stderr.trim().split('\n').at(-1)).toMatch(/data/i)
+    expect((await get(service, single)).status).toBe(200)
+    expect((await service.stop()).status).toBe(0)
+  }, 60_000)
 
   test('SIGTERM: readiness goes first, accepted requests are answered and charged, nothing stays', async () => {
     const service = await startService(program, { DRAIN_SECONDS: '1' })
@@ -114,23 +98,19 @@ describe.each([
     await again.stop()
   }, 60_000)
 
-  test.if(isWhole)(
-    'SIGTERM ends it in time while a chain hangs',
-    async () => {
-      const service = await startService(program)
-      const hanging = heldUp({ kind: 'hang' }, () => get(service, single))
-      await until('a call to the chain', () => upstream.seen.length > 0)
-      const { status, ms } = await service.stop()
-      expect(status).toBe(0)
-      expect(ms).toBeLessThan(EXIT_LIMIT_MS)
-      expect((await hanging).status).toBe(503)
-      expect(await untilEmpty(program.directory, 5_000)).toEqual([])
-    },
-    60_000,
-  )
+  test('SIGTERM ends it in time while a chain hangs', async () => {
+    const service = await startService(program)
+    const hanging = heldUp({ kind: 'hang' }, () => get(service, single))
+    await until('a call to the chain', () => upstream.seen.length > 0)
+    const { status, ms } = await service.stop()
+    expect(status).toBe(0)
+    expect(ms).toBeLessThan(EXIT_LIMIT_MS)
+    expect((await hanging).status).toBe(503)
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+  }, 60_000)
 
   // Only Linux shows which processes are the server's.
-  test.if(isWhole && process.platform === 'linux')(
+  test.if(process.platform === 'linux')(
     'SIGTERM ends it in time while the database hangs',
     async () => {
       const service = await startService(program)
@@ -152,41 +132,37 @@ describe.each([
     60_000,
   )
 
-  test.if(isWhole)(
-    'kill -9 leaves no PostgreSQL behind and loses no charge',
-    async () => {
-      const service = await startService(program)
-      const before = await total(service, 'status_code=200')
-      const clients = 8
-      let answered = 0
-      let running = true
-      const load = Array.from({ length: clients }, async () => {
-        while (running) {
-          const answer = await get(service, LOGS).catch(() => undefined)
-          if (answer === undefined) return
-          if (answer.status === 200) answered += 1
-        }
-      })
-      await until('every client to have been answered', () => answered > 5 * clients, 20_000)
-      process.kill(service.pid, 'SIGKILL')
-      running = false
-      await Promise.all(load)
-      expect(await untilEmpty(program.directory, 10_000)).toEqual([])
+  test('kill -9 leaves no PostgreSQL behind and loses no charge', async () => {
+    const service = await startService(program)
+    const before = await total(service, 'status_code=200')
+    const clients = 8
+    let answered = 0
+    let running = true
+    const load = Array.from({ length: clients }, async () => {
+      while (running) {
+        const answer = await get(service, LOGS).catch(() => undefined)
+        if (answer === undefined) return
+        if (answer.status === 200) answered += 1
+      }
+    })
+    await until('every client to have been answered', () => answered > 5 * clients, 20_000)
+    process.kill(service.pid, 'SIGKILL')
+    running = false
+    await Promise.all(load)
+    expect(await untilEmpty(program.directory, 10_000)).toEqual([])
 
-      const again = await startService(program)
-      const { headers, body } = await get(again, `${LOGS}?status_code=200&limit=1`)
-      // The question before the load is in the log too.
-      const charged = JSON.parse(body).pagination.total - before - 1
-      expect(charged).toBeGreaterThanOrEqual(answered)
-      expect(charged).toBeLessThanOrEqual(answered + clients)
+    const again = await startService(program)
+    const { headers, body } = await get(again, `${LOGS}?status_code=200&limit=1`)
+    // The question before the load is in the log too.
+    const charged = JSON.parse(body).pagination.total - before - 1
+    expect(charged).toBeGreaterThanOrEqual(answered)
+    expect(charged).toBeLessThanOrEqual(answered + clients)
 
-      const { id } = JSON.parse((await runCommand(program, ['org', 'list', '--json'])).stdout)[0]
-      const shown = JSON.parse((await runCommand(program, ['credits', 'show', id, '--json'])).stdout)
-      expect(String(shown.balance)).toBe(String(headers['x-credits-remaining']))
-      await again.stop()
-    },
-    60_000,
-  )
+    const { id } = JSON.parse((await runCommand(program, ['org', 'list', '--json'])).stdout)[0]
+    const shown = JSON.parse((await runCommand(program, ['credits', 'show', id, '--json'])).stdout)
+    expect(String(shown.balance)).toBe(String(headers['x-credits-remaining']))
+    await again.stop()
+  }, 60_000)
 })
 
 function continueProcess(pid: number): void {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { MIGRATIONS } from '../../sql/files.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { cases } from '../support/cases.ts'
 import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
@@ -17,6 +18,8 @@ const ROOT = join(import.meta.dir, '../..')
 const NEXT = MIGRATIONS.length + 1
 const GRANTED = 10_000_000
 const CLIENTS = 6
+/** Before the next step of the upgrade. */
+const ANSWERS = cases(200, 50)
 /** Between two requests of a client, which is load without taking all that the machine can do. */
 const PAUSE_MS = 10
 /** How often the balancer asks each process. */
@@ -130,13 +133,13 @@ test('a rolling upgrade of two processes under load refuses nothing and charges 
     const from = counts.answered
     return until(`${n} more answers`, () => counts.answered >= from + n, 30_000)
   }
-  await more(200)
+  await more(ANSWERS)
 
   expect((await runJson(next, ['migrate'])).applied).toContain(`${String(NEXT).padStart(4, '0')}_next`)
   // Longer than readiness is kept.
   await Bun.sleep(1_500)
   for (const each of olds) expect(await readiness(each)).toMatchObject({ code: 200, reasons: [] })
-  await more(200)
+  await more(ANSWERS)
   const news: Service[] = []
   for (const leaving of olds) {
     const arriving = await startService(next)
@@ -147,7 +150,7 @@ test('a rolling upgrade of two processes under load refuses nothing and charges 
     await until('the old process to be left', () => !balancer.isReady(leaving))
     expect((await gone).status).toBe(0)
     members.delete(leaving)
-    await more(200)
+    await more(ANSWERS)
   }
   await finish()
   expect(counts.refused).toEqual([])

@@ -6,6 +6,7 @@ import { grantCredits, readCredits } from '../../src/account/credit.ts'
 import { restoreOrganization, updateOrganization } from '../../src/account/organization.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { IS_FULL } from '../support/cases.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { type Accounts, createAccounts, runJson, withDatabase } from './accounts.ts'
@@ -28,11 +29,11 @@ const TABLE = scenarios(devnet)
 
 const BEHIND_POOLER = 'the source behind PgBouncer in transaction mode'
 const PROGRAMS = [
-  ['the source', sourceProgram, 'embedded'],
-  ['the executable alone', executableProgram, 'embedded'],
-  ['the Node bundle alone', nodeProgram, 'server'],
+  ...(IS_FULL ? [['the source', sourceProgram, 'embedded'] as const] : []),
+  ['the executable alone', executableProgram, 'embedded'] as const,
+  ['the Node bundle alone', nodeProgram, 'server'] as const,
   ...(hasPgBouncer() ? [[BEHIND_POOLER, sourceProgram, 'pooler'] as const] : []),
-] as const
+]
 
 test.skipIf(!hasPgBouncer())(`${BEHIND_POOLER} takes the table, too (needs the program "pgbouncer")`, () => {
   expect(PROGRAMS.map(([name]) => name)).toContain(BEHIND_POOLER)
