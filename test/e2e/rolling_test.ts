@@ -21,7 +21,7 @@ const CLIENTS = 6
 /** Before the next step of the upgrade. */
 const ANSWERS = cases(200, 50)
 /** Between two requests of a client, which is load without taking all that the machine can do. */
-const PAUSE_MS = 10
+const PAUSE_MS = 40
 /** How often the balancer asks each process. */
 const LOOK_MS = 100
 
