@@ -1,7 +1,7 @@
 const { SEEDS = 'few' } = process.env
 if (SEEDS !== 'few' && SEEDS !== 'full') throw new Error(`Cannot run tests with SEEDS "${SEEDS}": expected few or full`)
 
-/** With `SEEDS=full`, as `.ci/run` has it, tests also repeat on the source what the executable showed. */
+/** With `SEEDS=full`, as `.ci/run` has it, tests also repeat in other forms what one form of the program or page shows. */
 export const IS_FULL = SEEDS === 'full'
 
 /** How many random cases a test takes: `full` of them with `SEEDS=full`, else an eighth or `few`. */
