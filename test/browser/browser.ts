@@ -76,21 +76,20 @@ const DARK = {
   rules: { runOnly: ['color-contrast', 'link-in-text-block'] },
   passesMin: 1,
 } as const
-/** Every page uses the same few colours: in dark the first audit of a process looks at them, with SEEDS=full every one. */
-let isDarkSeen = false
 
 /** Nothing is told of nodes that pass, and nodes are not named by selectors: that takes longer than the checks. */
 const BRIEF = { resultTypes: ['violations'], selectors: false }
 
-/** What an accessibility audit of the page as it stands finds in light, and the first time or with SEEDS=full in dark. */
-export async function audit(page: Page): Promise<string[]> {
+/**
+ * What an accessibility audit of the page as it stands finds in light, and in dark with SEEDS=full or if it is asked for:
+ * all pages take their colours from the same few.
+ */
+export async function audit(page: Page, { dark = IS_FULL } = {}): Promise<string[]> {
   const found: string[] = []
   await page.evaluate(AXE)
   // The audit does not know that a modal dialog is above everything, and would judge no colour in it.
   await page.evaluate("for (const each of document.querySelectorAll('dialog:modal')) each.style.zIndex = '99'")
-  const audits = IS_FULL || !isDarkSeen ? [LIGHT, DARK] : [LIGHT]
-  isDarkSeen = true
-  for (const { colorScheme, rules, passesMin } of audits) {
+  for (const { colorScheme, rules, passesMin } of dark ? [LIGHT, DARK] : [LIGHT]) {
     await page.emulateMedia({ colorScheme })
     const options = JSON.stringify({ ...rules, ...BRIEF })
     const { violations, passes } = (await page.evaluate(`axe.run(document, ${options})`)) as Audit

@@ -35,7 +35,7 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
     expect(addresses.length).toBeGreaterThan(5)
     for (const address of [...addresses, '/docs', '/formulas']) {
       await page.goto(new URL(address, server.url).href)
-      expect({ address, found: await audit(page) }).toEqual({ address, found: [] })
+      expect({ address, found: await audit(page, { dark: true }) }).toEqual({ address, found: [] })
       expect({ address, over: await overflow(page) }).toEqual({ address, over: [0, 0] })
     }
     expect(complaints).toEqual([])

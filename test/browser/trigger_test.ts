@@ -118,7 +118,7 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
     await dialog.getByRole('button', { name: 'Tell me' }).click()
     await dialog.getByText('not in range').waitFor()
-    expect(await audit(page)).toEqual([])
+    expect(await audit(page, { dark: true })).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
     const [trigger] = await api('GET', 'v1/triggers')
     expect(trigger).toMatchObject({ family: 'uniswap-v3', when: { figure: 'in_range', is: false }, webhook_id: null })
