@@ -32,7 +32,6 @@ export function spawnWatched(command: readonly string[], options: WatchedOptions
     env,
     detached: true,
   })
-  child.unref()
   return {
     pid: child.pid,
     stdout: child.stdout,
