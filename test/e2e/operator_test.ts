@@ -143,6 +143,8 @@ test.each(['Bun', 'Node'])(
     }
     const addresses = ['192.0.2.7', '198.51.100.1, 192.0.2.7', '192.0.2.7, 198.51.100.1', '']
     const behind = await spawnService(operated)
+    // It listens before it has reached its database.
+    await until('an answer of the gate', async () => (await statuses(behind, ['']))[0] === 401)
     expect(await statuses(behind, addresses)).toEqual([200, 200, 401, 401])
     expect(behind.stderr()).toContain('"from":"192.0.2.7"')
     await behind.stop()
