@@ -32,6 +32,7 @@ export function spawnWatched(command: readonly string[], options: WatchedOptions
     env,
     detached: true,
   })
+  // It stays referenced: Bun's loop does not sleep while it waits for nothing but a child that is not.
   return {
     pid: child.pid,
     stdout: child.stdout,

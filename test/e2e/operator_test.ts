@@ -142,13 +142,17 @@ test.each(['Bun', 'Node'])(
       return Promise.all(asked)
     }
     const addresses = ['192.0.2.7', '198.51.100.1, 192.0.2.7', '192.0.2.7, 198.51.100.1', '']
-    const behind = await spawnService(operated)
-    // It listens before it has reached its database.
-    await until('an answer of the gate', async () => (await statuses(behind, ['']))[0] === 401)
+    const opened = async (env = {}) => {
+      const service = await spawnService(operated, env)
+      // It listens before it has reached its database, and without its chain it is never ready.
+      await until('an answer of the gate', async () => (await statuses(service, ['']))[0] === 401)
+      return service
+    }
+    const behind = await opened()
     expect(await statuses(behind, addresses)).toEqual([200, 200, 401, 401])
     expect(behind.stderr()).toContain('"from":"192.0.2.7"')
     await behind.stop()
-    const alone = await spawnService(operated, { TRUSTED_PROXIES: '' })
+    const alone = await opened({ TRUSTED_PROXIES: '' })
     expect(await statuses(alone, addresses)).toEqual([401, 401, 401, 401])
     await alone.stop()
     await close()
