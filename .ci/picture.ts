@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { audit, launchBrowser, openPage } from '../test/browser/browser.ts'
+import { audit, openPage } from '../test/browser/browser.ts'
 
 /** `bun run picture`: takes the pictures of README, light and dark, of the demo's Explore page in Chromium. */
 const FOLDER = join(import.meta.dir, '../src/dashboard/guide')
@@ -7,10 +7,9 @@ const VIEW = { width: 1280, height: 960 }
 const PATIENCE_MS = 120_000
 
 const demo = Bun.spawn(['bun', join(import.meta.dir, '../test/devnet/demo.ts')], { stdout: 'pipe', stderr: 'ignore' })
-const browser = await launchBrowser()
+const { page } = await openPage({ viewport: VIEW })
 try {
   const { key, url, wallet } = await shownBy(demo.stdout)
-  const { page } = await openPage(browser, { viewport: VIEW })
   page.setDefaultTimeout(PATIENCE_MS)
   await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${key}')`)
   await page.goto(`${url}#wallet=${wallet}`)
@@ -23,7 +22,7 @@ try {
   const found = await audit(page)
   if (found.length > 0) throw new Error(`Cannot show this page: ${found.join('\n')}`)
 } finally {
-  await browser.close()
+  await page.context().browser()?.close()
   demo.kill('SIGINT')
   await demo.exited
 }

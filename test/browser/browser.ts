@@ -33,9 +33,12 @@ if (BROWSER === undefined) {
   console.log('left out: tests of the pages in a browser, as no Chromium is installed')
 }
 
-/** Starts the browser. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: BROWSER ?? '', args: ARGUMENTS })
+let launched: Promise<Browser> | undefined
+
+/** The browser, one for all pages of this process: starting one takes as much work as a test. It ends with the process. */
+function theBrowser(): Promise<Browser> {
+  launched ??= chromium.launch({ executablePath: BROWSER ?? '', args: ARGUMENTS })
+  return launched
 }
 
 /** A page, and all that it complained about and asked for. */
@@ -49,10 +52,10 @@ export interface Watched {
 }
 
 /** Opens an empty page in a browser profile of its own. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+export async function openPage(options: BrowserContextOptions = {}): Promise<Watched> {
   // What turns while somebody waits would be painted by the processor.
   const still = { viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' } as const
-  const context = await browser.newContext({ ...still, ...options })
+  const context = await (await theBrowser()).newContext({ ...still, ...options })
   const page = await context.newPage()
   const complaints: string[] = []
   const requests: string[] = []

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createFaces } from '../../src/service/faces.ts'
 import { describeServices } from '../../src/service/routes.ts'
-import { audit, BROWSER, launchBrowser, openPage, overflow } from './browser.ts'
+import { audit, BROWSER, openPage, overflow } from './browser.ts'
 
 describe.skipIf(BROWSER === undefined)('pages of text', () => {
   const openapi = describeServices(
@@ -19,17 +18,10 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
       return new Response(answer?.packed ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
     },
   })
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await server.stop(true)
-  })
+  afterAll(() => server.stop(true))
 
   test('are read by everybody: in light and dark, by keyboard, on a phone', async () => {
-    const { page, complaints, close } = await openPage(browser)
+    const { page, complaints, close } = await openPage()
     // The reference is drawn by others' code.
     const addresses = [...pages.keys()].filter((path) => path.startsWith('/docs/') && path !== '/docs/reference')
     expect(addresses.length).toBeGreaterThan(5)

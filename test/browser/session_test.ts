@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Server } from 'bun'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { runJson } from '../e2e/accounts.ts'
 import { buildWhatIsStale } from '../e2e/builds.ts'
 import { executableProgram, type Program, type Service, spawnService } from '../e2e/program.ts'
 import { testDatabase } from '../support/database.ts'
-import { audit, BROWSER, launchBrowser, openPage, overflow, type Watched } from './browser.ts'
+import { audit, BROWSER, openPage, overflow, type Watched } from './browser.ts'
 
 await buildWhatIsStale()
 
@@ -16,7 +16,6 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
   let database: Awaited<ReturnType<typeof testDatabase>>
   let program: Program
   let service: Service
-  let browser: Browser
   let watched: Watched
   /** Another service of the same host, on another port, that belongs to somebody else. */
   let thief: Server<undefined>
@@ -27,7 +26,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     database = await testDatabase()
     // No chain is ever reached here.
     program = executableProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
-    ;[service, browser] = await Promise.all([spawnService(program), launchBrowser()])
+    service = await spawnService(program)
     thief = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -38,7 +37,6 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     })
   }, START_MS)
   afterAll(async () => {
-    await browser?.close()
     await thief?.stop(true)
     await service?.stop()
     program?.remove()
@@ -51,7 +49,7 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
   /** Signs a new browser in by a link of the command line. */
   async function signIn(words: readonly string[], path: string): Promise<Page> {
     stolen = []
-    watched = await openPage(browser)
+    watched = await openPage()
     const { page } = watched
     page.setDefaultTimeout(ANSWER_MS)
     const { url } = await runJson(program, ['login', ...words])

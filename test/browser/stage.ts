@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
-import { launchBrowser, openPage, type Watched } from './browser.ts'
+import type { Page } from 'playwright-core'
+import { openPage, type Watched } from './browser.ts'
 import { type Scene, startScene } from './scene.ts'
 
-/** One scene and one browser for all tests of a `describe`. */
+/** One scene for all tests of a `describe`. */
 export interface Stage {
   readonly scene: Scene
   /** Addresses that the page of the test has asked. */
@@ -22,13 +22,11 @@ export function setStage(options: {
 }): Stage {
   const { lending, startMs, answerMs, env = {} } = options
   let scene: Scene
-  let browser: Browser
   let watched: Watched
   beforeAll(async () => {
-    ;[scene, browser] = await Promise.all([startScene({ lending, env }), launchBrowser()])
+    scene = await startScene({ lending, env })
   }, startMs)
   afterAll(async () => {
-    await browser?.close()
     await scene?.stop()
   }, startMs)
   afterEach(async () => {
@@ -45,7 +43,7 @@ export function setStage(options: {
       return watched.requests
     },
     async open() {
-      watched = await openPage(browser)
+      watched = await openPage()
       watched.page.setDefaultTimeout(answerMs)
       return watched.page
     },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
-import { BROWSER, launchBrowser, openPage, type Watched } from '../browser/browser.ts'
+import type { Page } from 'playwright-core'
+import { BROWSER, openPage, type Watched } from '../browser/browser.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -17,7 +17,6 @@ const LIMIT = { timeout: 20_000 }
 let database: TestDatabase
 let program: Program
 let service: Service
-let browser: Browser
 let watched: Watched
 let page: Page
 let key: string
@@ -31,13 +30,12 @@ describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
     const { id } = await runJson(program, ['org', 'create', 'readers'])
     await runJson(program, ['credits', 'grant', id, '100', '--reason', 'reading'])
     key = (await runJson(program, ['key', 'create', id, '--name', 'reader'])).key
-    browser = await launchBrowser()
-    watched = await openPage(browser)
+    watched = await openPage()
     page = watched.page
   }, 120_000)
 
   afterAll(async () => {
-    await browser?.close()
+    await watched?.close()
     await service?.stop()
     program?.remove()
     await database?.close()

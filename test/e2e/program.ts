@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, linkSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { KEPT_MEMORY } from '../support/allocators.ts'
 import { fillDataDirectory, temporaryDirectory } from '../support/database.ts'
 import { ask } from './http.ts'
 
@@ -91,7 +92,7 @@ export async function startService(program: Program, env: Environment = {}): Pro
 export async function spawnService(program: Program, env: Environment = {}): Promise<Service> {
   const child = Bun.spawn([...program.serve], {
     cwd: program.directory,
-    env: { ...program.env, PORT: '0', ...env },
+    env: { ...KEPT_MEMORY, ...program.env, PORT: '0', ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -139,7 +140,7 @@ export async function giveDatabase(program: Program): Promise<void> {
 export async function runCommand(program: Program, words: readonly string[], env: Environment = {}): Promise<Finished> {
   const child = Bun.spawn([...program.command, ...words], {
     cwd: program.directory,
-    env: { ...program.env, ...env },
+    env: { ...KEPT_MEMORY, ...program.env, ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

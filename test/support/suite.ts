@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { KEPT_MEMORY } from './allocators.ts'
 import { openTestServer, sweep } from './database.ts'
 import { failedFilesOf, failuresOf, strayErrorsOf } from './failures.ts'
 
@@ -82,7 +83,7 @@ async function runOnce(words: readonly string[], environment: Readonly<Record<st
       ...[process.execPath, 'test', '--no-orphans', '--timeout=60000'],
       ...['--reporter=junit', `--reporter-outfile=${report}`, ...words],
     ],
-    { cwd: ROOT, env: { ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'pipe'] },
+    { cwd: ROOT, env: { ...KEPT_MEMORY, ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'pipe'] },
   )
   const pass = () => {
     isStopped = true
