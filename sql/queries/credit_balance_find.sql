@@ -1,7 +1,6 @@
 -- Balance and sum of grants of an organization.
 -- $1 organization_id text
--- balance not null
--- granted not null
+-- not null balance, granted
 select b.organization_id, b.most - b.spent as balance, b.most as granted
 from spending_limit b
 join organization o on o.id = b.organization_id
