@@ -5,6 +5,7 @@ import type { FreeRoute } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'
 
+const VERSION = '1.0.0'
 /** Failures of every route, and those of routes with a body. */
 const COMMON_STATUSES = [400, 401, 404, 405, 431, 500, 503] as const
 const BODY_STATUSES = [408, 413, 415] as const
@@ -27,14 +28,12 @@ const SCHEMES = {
 export function planeDocument(options: {
   readonly title: string
   readonly description: string
-  readonly version: string
   readonly routes: readonly FreeRoute[]
-  /** Name of the session's cookie. */
   readonly cookie: string
   /** True if the operator's token opens it too. */
   readonly takesToken: boolean
 }): string {
-  const { title, description, version, cookie, takesToken } = options
+  const { title, description, cookie, takesToken } = options
   const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
   const page = {
     type: 'apiKey',
@@ -52,7 +51,7 @@ export function planeDocument(options: {
       responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
     },
   }
-  return documentText({ info: { title, version, description }, rest })
+  return documentText({ info: { title, version: VERSION, description }, rest })
 }
 
 function operation(route: FreeRoute): unknown {

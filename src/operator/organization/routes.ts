@@ -89,7 +89,6 @@ export function dashboardPlane(options: {
   const openapi = planeDocument({
     title: 'walletscope: an organization',
     description: DESCRIPTION,
-    version: '1.0.0',
     routes,
     cookie: cookie.name,
     takesToken: false,
