@@ -600,7 +600,7 @@ declare module '*/queries/switch_update.sql' {
 declare module '*/queries/table_column_list.sql' {
   const text: SqlText<
     [tables: readonly string[]],
-    { table_name: string; column_name: string; type: string; sequence: string | null; reached: string | null }
+    { table_name: string; name: string; type: string; sequence: string | null; reached: string | null }
   >
   export default text
 }
