@@ -20,9 +20,7 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   503: 'The service or its database cannot answer now. Try again after the given wait.',
 }
 
-const SCHEMES = {
-  token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' },
-}
+const TOKEN = { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' }
 
 /** The OpenAPI 3.1 document of a plane, as text, made from the schemas that check its requests. */
 export function planeDocument(options: {
@@ -46,7 +44,7 @@ export function planeDocument(options: {
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
     paths: pathsOf(options.routes, operation),
     components: {
-      securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session, page },
+      securitySchemes: { ...(takesToken ? { token: TOKEN } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
       responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
     },
