@@ -61,14 +61,6 @@ declare module '*/queries/audit_entry_list.sql' {
   export default text
 }
 
-declare module '*/queries/credit_balance_find.sql' {
-  const text: SqlText<
-    [organization_id: string],
-    { organization_id: string; balance: string; granted: string }
-  >
-  export default text
-}
-
 declare module '*/queries/credit_grant_count.sql' {
   const text: SqlText<
     [organization_id: string],
@@ -400,7 +392,7 @@ declare module '*/queries/organization_count_low.sql' {
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
-    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
+    { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
   >
   export default text
 }
@@ -608,7 +600,7 @@ declare module '*/queries/switch_update.sql' {
 declare module '*/queries/table_column_list.sql' {
   const text: SqlText<
     [tables: readonly string[]],
-    { table_name: string; column_name: string; type: string; sequence: string | null; reached: string | null }
+    { table_name: string; name: string; type: string; sequence: string | null; reached: string | null }
   >
   export default text
 }

@@ -1,7 +1,7 @@
 /**
  * Writes `sql/queries.d.ts` from what PostgreSQL says about every file in `sql/queries`. A file's header gives the reason
- * in a sentence, then `-- $1 name type [| null]` for each parameter, and `-- column [not] null` where PostgreSQL cannot
- * know (expressions) or would be wrong (outer joins).
+ * in a sentence, then `-- $1 name type [| null]` for each parameter, and `-- null column, column` or `-- not null column`
+ * where PostgreSQL cannot know (expressions) or would be wrong (outer joins).
  */
 import { join } from 'node:path'
 import { columnType, paramType, type Sql } from './catalogue.ts'
@@ -62,8 +62,8 @@ function parseHeader(text: string): Header {
     } else if (/^-- \$\d/.test(line)) {
       throw new Error(`expected "-- $1 name type [| null][, remark]", found "${line}"`)
     }
-    const column = /^-- ([a-z_][a-z0-9_]*) (not )?null$/.exec(line)
-    if (column?.[1] !== undefined) columns.set(column[1], column[2] === undefined)
+    const [, not, names = ''] = /^-- (not )?null ([a-z_0-9, ]+)$/.exec(line) ?? []
+    for (const name of names.split(', ').filter((each) => each !== '')) columns.set(name, not === undefined)
   }
   return { params, columns }
 }
@@ -122,7 +122,10 @@ async function fieldOf(
   options: { readonly column: DescribedColumn; readonly overrides: ReadonlyMap<string, boolean> },
 ): Promise<string> {
   const { column, overrides } = options
-  const nullable = overrides.get(column.name) ?? !(await isNotNull(sql, column))
+  const isUsual = !(await isNotNull(sql, column))
+  const nullable = overrides.get(column.name) ?? isUsual
+  if (overrides.get(column.name) === isUsual)
+    throw new Error(`the header need not say whether "${column.name}" may be null`)
   return `${column.name}: ${columnType(column.type)}${nullable ? ' | null' : ''}`
 }
 

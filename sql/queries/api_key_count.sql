@@ -1,4 +1,4 @@
 -- How many keys an organization ever had.
 -- $1 organization_id text
--- total not null
+-- not null total
 select count(*)::integer as total from api_key where organization_id = $1

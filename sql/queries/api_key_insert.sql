@@ -16,8 +16,7 @@ with created as (
   select o.id, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9
   from organization o
   where o.id = $1 and o.deleted_at is null and o.suspended_at is null
-  returning organization_id, id, name, last4, created_at, revoked_at, expires_at, allowed_networks, allowed_endpoints,
-    credits_per_day
+  returning *
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)

@@ -22,8 +22,7 @@ created as (
     organization_id, id, name, hash, last4, allowed_networks, allowed_endpoints, credits_per_day)
   select organization_id, $4, name, decode($5, 'hex'), $6, allowed_networks, allowed_endpoints, credits_per_day
   from old
-  returning organization_id, id, name, last4, created_at, revoked_at, expires_at, allowed_networks, allowed_endpoints,
-    credits_per_day
+  returning *
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)

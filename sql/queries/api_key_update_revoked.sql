@@ -10,8 +10,7 @@ changed as (
   update api_key k set revoked_at = coalesce(k.revoked_at, now())
   from before b
   where k.organization_id = b.organization_id and k.id = b.id
-  returning k.organization_id, k.id, k.name, k.last4, k.created_at, k.revoked_at, k.expires_at, k.allowed_networks,
-    k.allowed_endpoints, k.credits_per_day
+  returning k.*
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)

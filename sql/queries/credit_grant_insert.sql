@@ -6,8 +6,7 @@
 -- $4 reason text
 -- $5 actor text
 -- $6 session_id text | null
--- balance not null
--- granted not null
+-- not null balance, granted
 with changed as (
   update spending_limit b
   set most = b.most + $2

@@ -1,14 +1,6 @@
 -- What the server is and how it is set, for the operator.
--- version not null
--- version_no not null
--- is_standby not null
--- fsync not null
--- full_page_writes not null
--- synchronous_commit not null
--- connections_max not null
--- gives_up not null
--- now_ms not null
--- bytes not null
+-- not null version, version_no, is_standby, fsync, full_page_writes, synchronous_commit, connections_max, gives_up
+-- not null now_ms, bytes
 select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no,
   pg_is_in_recovery() as is_standby, current_setting('fsync') = 'on' as fsync,
   current_setting('full_page_writes') = 'on' as full_page_writes,

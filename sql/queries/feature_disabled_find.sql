@@ -1,4 +1,4 @@
 -- Whether the operator switched a feature off.
 -- $1 feature text
--- is_off not null
+-- not null is_off
 select exists (select from feature_disabled f where f.feature = $1) as is_off

@@ -7,7 +7,7 @@
 -- $6 sec integer
 -- $7 from_block bigint, the blocks that are wanted
 -- $8 to_block bigint
--- subject not null
+-- not null subject
 with place as (
   select history_place_id($1, decode($2, 'hex')) as id
 ),

@@ -4,12 +4,7 @@
 -- $3 stream text
 -- $4 subjects text[], '' for everybody
 -- $5 holder text, who asks
--- subject not null
--- first_blocks not null
--- last_blocks not null
--- first_agreed not null
--- last_agreed not null
--- is_leased not null
+-- not null subject, first_blocks, last_blocks, first_agreed, last_agreed, is_leased
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 )

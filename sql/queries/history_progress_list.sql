@@ -1,12 +1,5 @@
 -- What is stored of every history that is followed, for the operator.
--- contract not null
--- stream not null
--- subjects not null
--- first_blocks not null
--- last_blocks not null
--- wanted null
--- missing null
--- stopped not null
+-- not null contract, subjects, first_blocks, last_blocks, stopped
 select
   p.chain_id,
   encode(p.contract, 'hex') as contract,

@@ -1,3 +1,3 @@
 -- Id of this database's ledger, by which processes name what they store for it outside.
--- id not null
+-- not null id
 select id::text as id from ledger

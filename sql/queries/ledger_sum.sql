@@ -1,10 +1,6 @@
 -- Credits over all organizations, with charges of dropped parts of the log; `odd` is the number of organizations whose
 -- credits do not add up: granted is not balance plus charged.
--- organizations not null
--- granted not null
--- balance not null
--- charged not null
--- odd not null
+-- not null organizations, granted, balance, charged, odd
 select count(b.organization_id)::integer as organizations,
   coalesce(sum(b.granted), 0)::text as granted,
   coalesce(sum(b.balance), 0)::text as balance,

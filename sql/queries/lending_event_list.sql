@@ -9,17 +9,8 @@
 -- $8 market text | null, the only one of the place
 -- $9 max bigint
 -- $10 skip bigint
--- covered not null
--- total not null
--- market null
--- block null
--- log_index null
--- leg null
--- kind null
--- asset null
--- amount null
--- tx_hash null
--- index_ray null
+-- not null covered, total
+-- null block, log_index, leg, kind, asset, amount, tx_hash
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),

@@ -3,8 +3,6 @@
 -- $2 contract text, hexadecimal without prefix as the wallet
 -- $3 wallet text
 -- $4 max bigint, the newest ones
--- day not null
--- witnesses not null
 select d.day, d.collateral, d.debt, d.net_worth, d.health_factor, d.witnesses
 from (
   select s.day, s.collateral::text as collateral, s.debt::text as debt, s.net_worth::text as net_worth,

@@ -9,13 +9,8 @@
 -- $8 max bigint
 -- $9 after_block bigint, where the page before ended
 -- $10 after_log_index integer
--- covered not null
--- block null
--- log_index null
--- tick_lower null
--- tick_upper null
--- liquidity null
--- tx_hash null
+-- not null covered
+-- null block, log_index, tick_lower, tick_upper, liquidity, tx_hash
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),

@@ -1,4 +1,4 @@
 -- How many messages these organizations ever had.
 -- $1 organization_ids text[]
--- count not null
+-- not null count
 select c.organization_id, c.count::text as count from message_count c where c.organization_id = any ($1)

@@ -2,7 +2,7 @@
 -- organization come first.
 -- $1 days integer
 -- $2 each bigint, most of an organization
--- deleted not null
+-- not null deleted
 with old as (
   select m.organization_id, m.no
   from message_count c

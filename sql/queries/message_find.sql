@@ -1,7 +1,7 @@
 -- The number of a message of an organization, the id of the oldest that is kept, and how many there ever were.
 -- $1 organization_id text
 -- $2 id uuid | null
--- count not null
+-- not null count
 select
   (select m.no::text from message m where m.organization_id = $1 and m.id = $2) as no,
   (select m.id::text from message m where m.organization_id = $1 order by m.no limit 1) as oldest,

@@ -2,9 +2,7 @@
 -- $1 organization_id text
 -- $2 max bigint
 -- $3 skip bigint
--- id not null
--- total not null
--- tries not null
+-- not null id, total, tries
 select m.id::text as id, m.type, m.watch_id, m.change, m.created_at, m.webhook_id, m.due_at, m.outcome,
   (select count(*) from message d where d.organization_id = $1 and d.outcome = 'dead') as total,
   coalesce((

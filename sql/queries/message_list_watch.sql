@@ -3,9 +3,7 @@
 -- $2 watch_id text
 -- $3 max bigint
 -- $4 skip bigint
--- id not null
--- total not null
--- tries not null
+-- not null id, total, tries
 select m.id::text as id, m.type, m.change, m.created_at, m.webhook_id, m.due_at, m.outcome,
   count(*) over () as total,
   coalesce((

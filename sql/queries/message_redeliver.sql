@@ -8,7 +8,7 @@
 -- $5 to timestamptz | null
 -- $6 after text | null
 -- $7 max bigint
--- redelivered not null
+-- not null redelivered
 with chosen as (
   select m.no
   from unnest($3::text[]) u (id)

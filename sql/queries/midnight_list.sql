@@ -2,8 +2,7 @@
 -- $1 chain_id bigint
 -- $2 from_day integer
 -- $3 to_day integer
--- hash not null
--- parent_hash not null
+-- not null hash, parent_hash
 select m.day, m.block, encode(m.hash, 'hex') as hash, encode(m.parent_hash, 'hex') as parent_hash, m.time, m.is_final,
   m.witnesses
 from midnight m

@@ -1,3 +1,3 @@
 -- How many organizations are not deleted.
--- total not null
+-- not null total
 select count(*)::integer as total from organization where deleted_at is null

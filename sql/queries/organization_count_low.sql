@@ -1,6 +1,6 @@
 -- How many organizations have less left than they spent since a day began.
 -- $1 from_day integer, whole days since the epoch
--- total not null
+-- not null total
 select count(*)::integer as total
 from organization o
 join spending_limit b on b.organization_id = o.id and b.scope = '' and b.period = 0

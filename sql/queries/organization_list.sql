@@ -1,8 +1,7 @@
 -- One page of the organizations that are not deleted, oldest first, with their balances and grants.
 -- $1 offset bigint
 -- $2 limit bigint
--- balance not null
--- granted not null
+-- not null balance, granted
 select o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at, b.most - b.spent as balance, b.most as granted
 from organization o
 join spending_limit b on b.organization_id = o.id and b.scope = '' and b.period = 0

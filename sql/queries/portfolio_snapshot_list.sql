@@ -3,16 +3,7 @@
 -- $2 name text, hexadecimal without prefix as the wallet
 -- $3 wallet text
 -- $4 max bigint, the newest ones
--- day not null
--- net_worth not null
--- assets not null
--- debt not null
--- held not null
--- liquidity not null
--- supplied not null
--- unpriced not null
--- row_count not null
--- witnesses not null
+-- not null net_worth, assets, debt, held, liquidity, supplied
 select d.day, d.net_worth, d.assets, d.debt, d.held, d.liquidity, d.supplied, d.unpriced, d.row_count, d.witnesses
 from (
   select s.day, s.net_worth::text as net_worth, s.assets::text as assets, s.debt::text as debt, s.held::text as held,

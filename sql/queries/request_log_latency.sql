@@ -3,12 +3,7 @@
 -- $2 from_ms bigint
 -- $3 to_ms bigint, exclusive
 -- $4 max bigint
--- path not null
--- requests not null
--- p50_ms not null
--- p90_ms not null
--- p99_ms not null
--- max_ms not null
+-- not null requests, p50_ms, p90_ms, p99_ms, max_ms
 select l.path, count(*)::integer as requests,
   percentile_disc(0.5) within group (order by l.latency_ms) as p50_ms,
   percentile_disc(0.9) within group (order by l.latency_ms) as p90_ms,

@@ -9,8 +9,7 @@
 -- $7 by_status boolean
 -- $8 by_organization boolean
 -- $9 max bigint
--- hour not null
--- requests not null
+-- not null hour, requests
 select
   h.hour,
   case when $8::boolean then c.organization_id end as organization_id,

@@ -2,7 +2,7 @@
 -- $1 organization_id text | null, null for all
 -- $2 actor text
 -- $3 session_id text | null
--- ended not null
+-- not null ended
 with links as (
   delete from login_link where $1::text is null or organization_id = $1
 ),

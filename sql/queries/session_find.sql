@@ -1,6 +1,6 @@
 -- A session that has not ended, by its cookie; none of a deleted organization. Its other secret is still to be compared.
 -- $1 hash text, hexadecimal digits
--- page_hash not null
+-- not null page_hash
 select s.id, s.organization_id, s.expires_at, encode(s.page_hash, 'hex') as page_hash
 from session s
 where s.hash = decode($1, 'hex') and s.expires_at > now()

@@ -5,7 +5,7 @@
 -- $4 holder text
 -- $5 sec integer
 -- $6 max bigint
--- wallet not null
+-- not null wallet
 with due as materialized (
   select d.wallet, d.subject
   from (

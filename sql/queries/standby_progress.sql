@@ -3,8 +3,7 @@
 -- $1 lsn text
 -- $2 timeline text
 -- $3 cluster text
--- is_copy not null
--- behind_bytes not null
+-- not null is_copy, behind_bytes
 select
   pg_is_in_recovery()
     and (select system_identifier::text from pg_control_system()) = $3::text

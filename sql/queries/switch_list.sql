@@ -1,8 +1,6 @@
 -- Endpoints and features that are switched off, and since when.
 -- $1 max bigint
--- kind not null
--- name not null
--- off_at not null
+-- not null kind, name, off_at
 select s.kind, s.name, s.off_at
 from (
   select 'endpoint' as kind, endpoint as name, disabled_at as off_at from endpoint_disabled

@@ -4,7 +4,7 @@
 -- $3 is_on boolean
 -- $4 actor text
 -- $5 session_id text | null
--- changed not null
+-- not null changed
 with endpoint_off as (
   insert into endpoint_disabled (endpoint) select $2::text where $1 = 'endpoint' and not $3::boolean
   on conflict do nothing

@@ -1,12 +1,8 @@
 -- Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences;
 -- no rows for an absent table, and for one that others inherit those of the others.
 -- $1 tables text[]
--- table_name not null
--- column_name not null
--- type not null
--- sequence null
--- reached null
-select c.relname::text as table_name, a.attname::text as column_name,
+-- not null table_name, name, type
+select c.relname::text as table_name, a.attname::text as name,
   format_type(a.atttypid, a.atttypmod) as type,
   pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence,
   pg_sequence_last_value(pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname)::regclass)::text as reached

@@ -6,9 +6,8 @@
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_blocks bigint[], the last one for each wallet
 -- no not null, which wallet, from 1
--- covered not null
--- begun not null
--- entry null
+-- not null covered, begun
+-- null entry
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),

@@ -2,8 +2,7 @@
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint
--- number not null
--- hash not null
+-- not null hash
 select b.number, encode(b.hash, 'hex') as hash
 from watch_block b
 where b.chain_id = $1 and b.finality = $2 and b.shard = $3

@@ -1,7 +1,6 @@
 -- Lines that have triggers to evaluate: which process evaluates them, how far they are, and since when somebody knows
 -- that they are not evaluated.
--- chain_id not null
--- finality not null
+-- not null chain_id, finality
 select l.chain_id, l.finality, case when c.lease_until > now() then c.holder end as holder, c.block,
   (
     select extract(epoch from now() - max(s.at)) from watch_sight s

@@ -7,11 +7,7 @@
 -- $6 state text | null
 -- $7 max bigint
 -- $8 skip bigint
--- subject not null
--- clause not null
--- state not null
--- changes not null
--- total not null
+-- not null subject, clause, state, changes, total
 select l.*, count(*) over () as total
 from (
   select w.id, w.chain_id, w.family, w.subject::text as subject, w.clause::text as clause, w.clear::text as clear,

@@ -6,25 +6,9 @@
 -- $4 after_organization text, the last of the page before
 -- $5 after_id text
 -- $6 max bigint
--- seen not null
--- organization_id null
--- id null
--- family null
--- subject null
--- clause null
--- clear null
--- for_blocks null
--- name null
--- expires_at null
--- active_at null
--- active null
--- edition null
--- phase null
--- held_blocks null
--- changes null
--- value null
--- since_block null
--- told null
+-- not null seen
+-- null organization_id, id, family, subject, clause, for_blocks, active_at, edition
+-- null phase, held_blocks, changes
 select pg_snapshot_xmin(pg_current_snapshot())::text as seen, w.*
 from (values (1)) one (row)
 left join lateral (

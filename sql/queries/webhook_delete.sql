@@ -1,7 +1,7 @@
 -- Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted says how many do.
 -- $1 organization_id text
 -- $2 id text
--- triggers not null
+-- not null triggers
 with found as (
   select w.id, (
       select count(*)::integer from watch x where x.organization_id = w.organization_id and x.webhook_id = w.id

@@ -1,4 +1,3 @@
-import findSql from '../../sql/queries/credit_balance_find.sql' with { type: 'text' }
 import countSql from '../../sql/queries/credit_grant_count.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/credit_grant_insert.sql' with { type: 'text' }
 import listSql from '../../sql/queries/credit_grant_list.sql' with { type: 'text' }
@@ -7,23 +6,25 @@ import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
-import { organizationNotFound, readOrganization } from './organization.ts'
+import { readOrganization } from './organization.ts'
 import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
-const find = query(findSql, 'read')
 const count = query(countSql, 'read')
 const insert = query(insertSql, 'read')
 const list = query(listSql, 'read')
 
 /** An organization's balance and the sum of its grants, in digits; the difference is what its log charged. */
-export type Credits = Awaited<ReturnType<typeof find>>[number]
+interface Credits {
+  readonly organization_id: string
+  readonly balance: string
+  readonly granted: string
+}
 
 /** Credits given by an operator, in digits; below zero if they were taken back. */
 type CreditGrant = Awaited<ReturnType<typeof list>>[number]
 
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
-/** Longest reason of a grant. */
 export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
@@ -51,25 +52,17 @@ export async function grantCredits(
     const { granted_at, ...after } = row
     return { ...after, grant: { id: grantId, credits: String(credits), reason, granted_at } }
   }
-  const [present] = await find(db, [organizationId])
-  if (present === undefined) throw organizationNotFound(organizationId)
+  const { balance } = await readOrganization(db, organizationId)
   throw new CodedError(
     'INVALID_PARAMETER',
-    `Cannot take back ${-credits} credits: the organization has ${present.balance} left`,
+    `Cannot take back ${-credits} credits: the organization has ${balance} left`,
   )
 }
 
 /** Balance of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readCredits(db: Database, organizationId: string): Promise<Credits> {
-  const [row] = await find(db, [organizationId])
-  if (row === undefined) throw organizationNotFound(organizationId)
-  return row
-}
-
-/** An organization that is not deleted, with its credits. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function readFundedOrganization(db: Database, id: string) {
-  const [organization, { balance, granted }] = await Promise.all([readOrganization(db, id), readCredits(db, id)])
-  return { ...organization, balance, granted }
+  const { id, balance, granted } = await readOrganization(db, organizationId)
+  return { organization_id: id, balance, granted }
 }
 
 /** One page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
@@ -78,7 +71,7 @@ export async function listGrants(
   { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
 ): Promise<Listed<CreditGrant>> {
   const [, [counted], items] = await Promise.all([
-    readCredits(db, organizationId),
+    readOrganization(db, organizationId),
     count(db, [organizationId]),
     list(db, [organizationId, (page - 1) * limit, limit]),
   ])

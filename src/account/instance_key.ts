@@ -9,45 +9,27 @@ const list = query(listSql, 'read')
 const insert = query(insertSql, 'read')
 const insertSecret = query(secretSql, 'read')
 
-/** A key with which the instance signs, or once did. */
-export interface InstanceKey {
-  /** First 16 digits of the SHA-256 of the public key. */
-  readonly id: string
-  /** 32 bytes of Ed25519. */
-  readonly publicKey: Uint8Array
-  /** PKCS #8; null if it is in a file, and once it is retired. A secret. */
-  readonly privateKey: Uint8Array | null
-  readonly createdAt: Date
-  /** Null for the one that signs. */
-  readonly retiredAt: Date | null
-}
-
-/** A key that is to sign. */
-export interface NewInstanceKey extends Pick<InstanceKey, 'id' | 'publicKey' | 'privateKey'> {
-  /** Id of the key that it replaces; null if none signs. */
-  readonly replaced: string | null
-}
+/**
+ * A key with which the instance signs, or once did. Its id is the first 16 digits of the SHA-256 of the public key, which
+ * is 32 bytes of Ed25519. The private key, PKCS #8, is a secret: null if it is in a file, and once it is retired.
+ * `retired_at` is null for the one that signs.
+ */
+export type InstanceKey = Awaited<ReturnType<typeof list>>[number]
 
 /** Every key that ever signed, the one that signs first. */
-export async function listInstanceKeys(db: Database): Promise<readonly InstanceKey[]> {
-  const rows = await list(db, [])
-  return rows.map(({ id, public_key, private_key, created_at, retired_at }) => ({
-    id,
-    publicKey: public_key,
-    privateKey: private_key,
-    createdAt: created_at,
-    retiredAt: retired_at,
-  }))
+export function listInstanceKeys(db: Database): Promise<readonly InstanceKey[]> {
+  return list(db, [])
 }
 
-/** Makes a key the one that signs. False if somebody else has made another one meanwhile. */
+/** Makes a key the one that signs, in place of `replaced`, null if none does. False if somebody else was quicker. */
 export async function insertInstanceKey(
   db: Database,
-  { id, publicKey, privateKey, replaced }: NewInstanceKey,
+  key: Pick<InstanceKey, 'id' | 'public_key' | 'private_key'> & { readonly replaced: string | null },
   by: Actor,
 ): Promise<boolean> {
+  const { id, public_key, private_key, replaced } = key
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  const rows = await insert(db, [id, hex(publicKey), privateKey && hex(privateKey), replaced, by.kind])
+  const rows = await insert(db, [id, hex(public_key), private_key && hex(private_key), replaced, by.kind])
   return rows.length > 0
 }
 

@@ -1,26 +1,16 @@
+import type { gateSettle } from '../../sql/functions.ts'
+
+type Parameter = Parameters<typeof gateSettle>[1]
+type Row = Awaited<ReturnType<typeof gateSettle>>[number]
+
 /** Combinations of organization, key and path (as in the rollups), as columns. */
-interface Combinations {
-  readonly organizations: readonly string[]
-  readonly keys: readonly string[]
-  readonly paths: readonly string[]
-}
+type Combinations = Pick<Parameter, 'organizations' | 'keys' | 'paths'>
 
 /** The log's numbers of combinations, as columns that are empty if one of them is not known. */
-export interface NumberColumns {
-  /** What names the tables that gave them. */
-  readonly numbering: string
-  readonly organizationNos: readonly number[]
-  readonly callerNos: readonly number[]
-  readonly pathNos: readonly number[]
-}
+export type NumberColumns = Pick<Parameter, 'numbering' | 'organizationNos' | 'callerNos' | 'pathNos'>
 
 /** Numbers that the database has looked up; none if it took those that were sent. */
-interface NumbersRead {
-  readonly numbering: string
-  readonly organization_nos: readonly number[]
-  readonly caller_nos: readonly number[]
-  readonly path_nos: readonly number[]
-}
+type NumbersRead = Pick<Row, 'numbering' | 'organization_nos' | 'caller_nos' | 'path_nos'>
 
 interface Numbers {
   readonly organization: number

@@ -22,21 +22,10 @@ const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
 const updateState = query(updateStateSql, 'read')
 
-/** Which organization is changed, and by whom. */
-interface OrganizationChange {
-  readonly id: string
-  readonly by: Actor
-}
-
-/** Requests per second of a new organization. */
 export const RATE_LIMIT_DEFAULT = 5
-/** The highest rate limit. */
 export const RATE_LIMIT_MAX = 100_000
-/** Triggers that a new organization may have. */
 export const TRIGGER_LIMIT_DEFAULT = 1_000
-/** The highest number of triggers that one may be allowed. */
 export const TRIGGER_LIMIT_MAX = 100_000
-/** Credits of the organization that a first start creates. */
 const FIRST_CREDITS = 1_000_000
 /** Long, for a slow disk: a key that is made after the deadline would never be shown. */
 const FIRST_DEADLINE_MS = 60_000
@@ -45,9 +34,8 @@ const FIRST_DEADLINE_MS = 60_000
  * The account that pays: keys, credits, the rate limit (requests admitted in any one second, over all keys and processes)
  * and suspension belong to it.
  */
-export type Organization = Awaited<ReturnType<typeof find>>[number]
+type Organization = Awaited<ReturnType<typeof insert>>[number]
 
-/** What an operator allows an organization. */
 interface Limits {
   /** Requests admitted in any one second. */
   readonly rateLimit?: number | undefined
@@ -79,13 +67,12 @@ export async function listOrganizations(db: Database, { page, limit }: PageAsked
 }
 
 /** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function readOrganization(db: Database, id: string): Promise<Organization> {
+export async function readOrganization(db: Database, id: string): Promise<FundedOrganization> {
   const [row] = await find(db, [id])
-  if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
+  if (row === undefined) throw organizationNotFound(id)
   return row
 }
 
-/** Organizations of one name that an error lists. */
 const NAMESAKES_MAX = 5
 const ORGANIZATION_ID = /^org_[0-9A-Za-z]+$/
 
@@ -102,25 +89,25 @@ export async function organizationIdOf(db: Database, text: string): Promise<stri
   throw new CodedError('INVALID_PARAMETER', `Several organizations are called "${text}": give the id, one of ${ids}`)
 }
 
-/** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function suspendOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
-  return change(db, 'suspend', options)
-}
-
-/** Ends a suspension: the same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function restoreOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
-  return change(db, 'restore', options)
-}
-
-/** Final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function deleteOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
-  return change(db, 'delete', options)
+/**
+ * Changes what an organization may do. `suspend`: from the next request on, calls answer 403 ACCOUNT_SUSPENDED.
+ * `restore`: the same keys and credits work again. `delete` is final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log
+ * stays. Throws `CodedError` ORGANIZATION_NOT_FOUND.
+ */
+export async function changeOrganization(
+  db: Database,
+  to: 'suspend' | 'restore' | 'delete',
+  { id, by }: { readonly id: string; readonly by: Actor },
+): Promise<Organization> {
+  const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
+  if (row === undefined) throw organizationNotFound(id)
+  return row
 }
 
 /** Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
 export async function updateOrganization(
   db: Database,
-  options: OrganizationChange & Limits & { readonly name?: string | undefined },
+  options: Limits & { readonly id: string; readonly by: Actor; readonly name?: string | undefined },
 ): Promise<Organization> {
   const { id, by } = options
   const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
@@ -153,16 +140,6 @@ export async function ensureDefaultOrganization(
 /** The error for an organization that is absent or deleted. */
 export function organizationNotFound(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
-}
-
-async function change(
-  db: Database,
-  to: 'suspend' | 'restore' | 'delete',
-  { id, by }: OrganizationChange,
-): Promise<Organization> {
-  const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
-  if (row === undefined) throw organizationNotFound(id)
-  return row
 }
 
 function checkedRateLimit(value: number): number {

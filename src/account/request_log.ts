@@ -17,7 +17,6 @@ export interface RequestLogFilter {
   readonly errors: 'all' | 'success' | 'errors'
 }
 
-/** Lowest and highest status of each choice of `errors`. */
 const STATUS_RANGES = { all: [100, 599], success: [100, 399], errors: [400, 599] } as const
 
 /**

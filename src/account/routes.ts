@@ -27,7 +27,6 @@ const RANGE_MS = {
   '7d': 7 * 1_440 * MINUTE_MS,
   '30d': 30 * 1_440 * MINUTE_MS,
 } as const
-/** What a page of the log costs. */
 const CHARGE: Charge = { credits: 1, per: CALL }
 const RANGE_DEFAULT = '24h'
 

@@ -29,7 +29,6 @@ const LINK = /^ws_login_[0-9A-Za-z]{32}$/
 const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
 const PAGE = /^ws_page_[0-9A-Za-z]{32}$/
 
-/** Somebody who is signed in, as the operator or for one organization. */
 interface Session {
   readonly id: string
   /** Null for the operator. */

@@ -44,6 +44,7 @@ export function parseDatabaseUrl(url: string, policy: DatabaseTls = 'verify'): D
   const user = decode(userPart) || parameters.get('user') || userInfo().username
   const listeners = parseListeners(parameters.get('host') ?? decode(authority), parameters.get('port'))
   checkParameters(parameters)
+  const certificates = parameters.get('sslrootcert')
   return {
     listeners,
     database: decode(path) || user,
@@ -51,7 +52,7 @@ export function parseDatabaseUrl(url: string, policy: DatabaseTls = 'verify'): D
     password: decode(passwordParts.join(':')) || (parameters.get('password') ?? ''),
     tls: needsTls(listeners, { mode: parameters.get('sslmode'), policy }),
     verified: policy !== 'unverified',
-    caFile: caFile(parameters.get('sslrootcert')),
+    caFile: certificates === null || certificates === 'system' ? undefined : certificates,
     startup: Object.fromEntries([...parameters].filter(([name]) => STARTUP_PARAMETERS.includes(name))),
   }
 }
@@ -112,8 +113,4 @@ function needsTls(
     )
   }
   return remote || (asked && listeners.every((listener) => 'host' in listener))
-}
-
-function caFile(parameter: string | null): string | undefined {
-  return parameter === null || parameter === 'system' ? undefined : parameter
 }

@@ -6,27 +6,20 @@ export type SqlText<Params extends readonly Param[], Row extends object> = strin
   readonly __row?: Row
 }
 
-/** A typed statement: a wrong number or type of parameters, or an unknown column, does not compile. */
-export type Query<Params extends readonly Param[], Row extends object> = (
-  db: Database,
-  params: Params,
-  options?: { readonly deadlineMs?: number },
-) => Promise<readonly Row[]>
-
-/** Binds the text of a `.sql` file to its types and its lane. */
-export function query<Params extends readonly Param[], Row extends object>(
-  text: SqlText<Params, Row>,
-  lane: LaneName,
-): Query<Params, Row> {
-  return (db, params, options) => db.run<Row>(text, params, { ...options, lane })
-}
-
-/** A function of the database with its parameters by name; `sql/functions.ts` has all that the program calls. */
+/** Asks the database: a wrong number or type of parameters, or an unknown column of the result, does not compile. */
 type Call<Params extends object, Result> = (
   db: Database,
   params: Params,
   options?: { readonly deadlineMs?: number },
 ) => Promise<Result>
+
+/** Binds the text of a `.sql` file to its types and its lane. */
+export function query<Params extends readonly Param[], Row extends object>(
+  text: SqlText<Params, Row>,
+  lane: LaneName,
+): Call<Params, readonly Row[]> {
+  return (db, params, options) => db.run<Row>(text, params, { ...options, lane })
+}
 
 /** What the catalogue says about a function besides its types: its parameters and its columns, in their order. */
 interface Signature<Params extends object> {
@@ -36,7 +29,7 @@ interface Signature<Params extends object> {
   readonly columns?: readonly string[]
 }
 
-/** Binds a function that returns a table to its types and its lane. */
+/** Binds a function that returns a table, with its parameters by name; `sql/functions.ts` has all that the program calls. */
 export function callRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
   { name, params: names, columns }: Signature<Params>,

@@ -115,7 +115,6 @@ export function releaseOf({ migrations, functions }: Release): Required<Release>
   return { migrations: migrations ?? MIGRATIONS, functions: functions ?? (migrations === undefined ? FUNCTIONS : []) }
 }
 
-/** A migration as the database remembers it. */
 interface AppliedMigration {
   readonly version: number
   readonly name: string
@@ -139,7 +138,6 @@ interface AppliedFunction {
   readonly signature: string | null
 }
 
-/** What the database says about itself. */
 interface Schema {
   /** False if its own tables lack something that `migrate` makes. */
   readonly isComplete: boolean

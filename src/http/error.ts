@@ -50,12 +50,7 @@ export class HttpError extends CodedError {
 }
 
 /** What the caller may see of a failure. */
-export interface HttpFailure {
-  readonly status: number
-  readonly code: ErrorCode
-  readonly message: string
-  readonly headers: Readonly<Record<string, string>>
-}
+export type HttpFailure = Pick<HttpError, 'status' | 'code' | 'message' | 'headers'>
 
 /**
  * What the caller may see of any thrown value: a coded error as it is, everything else as a generic 500. An unusable

@@ -1,6 +1,5 @@
-import { type Cell, type HistogramCell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
+import { type Counter, type Histogram, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
-/** One finished request, as the metrics see it. */
 interface Finished {
   /** Template of the endpoint, or one of a few fixed words: never the caller's own text. */
   readonly route: string
@@ -43,12 +42,12 @@ export function createHttpMetrics(metrics: Metrics, options: { readonly inFlight
   }
 
   function remember(route: string): RouteCells {
-    const cells = { requests: new Map<number, Cell>(), latency: latency(route), credits: credits(route) }
+    const cells = { requests: new Map<number, Counter>(), latency: latency(route), credits: credits(route) }
     byRoute.set(route, cells)
     return cells
   }
 
-  function rememberStatus(cells: RouteCells, { route, status }: Finished): Cell {
+  function rememberStatus(cells: RouteCells, { route, status }: Finished): Counter {
     const cell = requests(route, status)
     cells.requests.set(status, cell)
     return cell
@@ -56,7 +55,7 @@ export function createHttpMetrics(metrics: Metrics, options: { readonly inFlight
 }
 
 interface RouteCells {
-  readonly requests: Map<number, Cell>
-  readonly latency: HistogramCell
-  readonly credits: Cell
+  readonly requests: Map<number, Counter>
+  readonly latency: Histogram
+  readonly credits: Counter
 }

@@ -36,7 +36,6 @@ export const silentLog: Log = createLog({ level: 'error', write: () => {} })
 /** How long lines of one kind are counted before one more is written. */
 const EVERY_MS = 60_000
 
-/** The lines of one kind that were not written yet. */
 interface Counted {
   times: number
   write: () => void

@@ -1,13 +1,3 @@
-/** One series of a counter, which only grows. */
-export interface Cell {
-  add(amount: number): void
-}
-
-/** One series of a histogram. */
-export interface HistogramCell {
-  observe(value: number): void
-}
-
 /** Values of a metric's labels, in the order of its `labels`. */
 type LabelValues = readonly (string | number)[]
 
@@ -22,7 +12,6 @@ interface MetricOptions {
 /** What the values of several processes that serve as one are together. */
 export type Together = 'sum' | 'most' | 'least'
 
-/** A value that may go up and down. */
 interface GaugeOptions extends MetricOptions {
   /** @default sum */
   readonly together?: Together
@@ -46,30 +35,13 @@ export interface Figure {
 }
 
 /** Counters, gauges and histograms of one process, shown in the text format of Prometheus (version 0.0.4). */
-export interface Metrics {
-  /** A family of counters; the returned function finds or makes the series of these label values. */
-  counter(options: MetricOptions): (...labels: LabelValues) => Cell
-  /** A family of histograms with cumulative buckets at `buckets`, ascending. */
-  histogram(options: MetricOptions & { readonly buckets: readonly number[] }): (...labels: LabelValues) => HistogramCell
-  /** A number that only grows, read by `render`. */
-  total(options: MetricOptions & { readonly read: () => number }): void
-  /** Numbers with labels that only grow, read by `render`. */
-  totals(options: LabelledOptions): void
-  /** A value that is read by `render`. */
-  gauge(options: GaugeOptions & { readonly read: () => number }): void
-  /** Values with labels that are read by `render`. */
-  gauges(options: LabelledOptions): void
-  /** All metrics, in the order in which they were made. */
-  figures(): readonly Figure[]
-  /** The same as text. */
-  render(): string
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** Series of one metric; further label values are counted together under `other`, so that memory stays bounded. */
 const SERIES_MAX = 1_000
 
 /** Makes an empty set of metrics. Throws if a name is used twice. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const families = new Map<string, () => Figure>()
 
   function register(options: GaugeOptions, type: Figure['type'], read: () => Figure['series']): void {
@@ -89,25 +61,31 @@ export function createMetrics(): Metrics {
   const figures = () => [...families.values()].map((read) => read())
 
   return {
-    counter(options) {
+    /** A family of counters; the returned function finds or makes the series of these label values. */
+    counter(options: MetricOptions) {
       const series = createSeries(options.labels ?? [], () => new Counter())
       register(options, 'counter', () => series.map((cell, labels) => [[`${options.name}${labels}`, cell.value]]))
       return series.at
     },
-    histogram(options) {
+    /** A family of histograms with cumulative buckets at `buckets`, ascending. */
+    histogram(options: MetricOptions & { readonly buckets: readonly number[] }) {
       const series = createSeries(options.labels ?? [], () => new Histogram(options.buckets))
       register(options, 'histogram', () => series.map((cell, labels) => cell.series(options.name, labels)))
       return series.at
     },
-    total(options) {
+    /** A number that only grows, read by `render`. */
+    total(options: MetricOptions & { readonly read: () => number }): void {
       register(options, 'counter', () => [[options.name, options.read()]])
     },
-    gauge(options) {
+    /** A value that is read by `render`. */
+    gauge(options: GaugeOptions & { readonly read: () => number }): void {
       register(options, 'gauge', () => [[options.name, options.read()]])
     },
-    totals: (options) => labelled(options, 'counter'),
-    gauges: (options) => labelled(options, 'gauge'),
+    /** The same of several numbers with labels. */
+    totals: (options: LabelledOptions) => labelled(options, 'counter'),
+    gauges: (options: LabelledOptions) => labelled(options, 'gauge'),
     figures,
+    /** The same as text. */
     render: () => renderFigures(figures()),
   }
 }
@@ -144,7 +122,8 @@ export const LATENCY_BUCKETS_SEC: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
 
-class Counter implements Cell {
+/** One series of a counter, which only grows. */
+export class Counter {
   value = 0
 
   add(amount: number): void {
@@ -152,7 +131,8 @@ class Counter implements Cell {
   }
 }
 
-class Histogram implements HistogramCell {
+/** One series of a histogram. */
+export class Histogram {
   readonly #bounds: readonly number[]
   readonly #counts: number[]
   #sum = 0

@@ -43,7 +43,6 @@ export function createRecent<Value, Name = string>(options: {
       }
     },
     delete: drop,
-    /** Values remembered at the moment. */
     get size(): number {
       return entries.size
     },

@@ -51,7 +51,6 @@ export function sessionOf(request: Request, newId: (() => string) | undefined): 
 
 const NO_SESSION: Session = { bound: {}, isRefused: () => false }
 
-/** The budget and the session that a request names. */
 function askedOf({ headers }: Request) {
   const text = headers.get(BUDGET_HEADER)
   if (text !== null && !CREDITS.test(text)) {

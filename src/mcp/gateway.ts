@@ -20,14 +20,7 @@ import { toolsOf } from './tools.ts'
  */
 const STRANGERS_UNREAD_MAX = 256
 const KEY_UNREAD_MAX = 64
-/** Keys that are known to have been recognised. */
 const KEYS_MAX = 10_000
-interface McpOptions {
-  readonly routes: readonly Route[]
-  readonly origins: readonly string[]
-  /** Makes the id of a session, which nobody can guess. */
-  readonly sessionId: () => string
-}
 
 /**
  * Tools for agents by the Model Context Protocol, streamable HTTP: one tool for each route that names one. Each call of
@@ -35,7 +28,12 @@ interface McpOptions {
  * budget makes a session: its requests are charged only what it has left. Pages of other origins than `origins` are
  * refused, as the protocol wants against DNS rebinding.
  */
-export function createMcp(options: McpOptions): Gateway {
+export function createMcp(options: {
+  readonly routes: readonly Route[]
+  readonly origins: readonly string[]
+  /** Makes the id of a session, which nobody can guess. */
+  readonly sessionId: () => string
+}): Gateway {
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognised(KEYS_MAX)
@@ -122,7 +120,6 @@ const ENDPOINT = endpointOf(
 
 const PROTOCOL: Invocation = { endpoint: ENDPOINT, asked: emptyInput, path: GATEWAY_PATH, query: '' }
 
-/** An invocation that is answered with this failure. */
 function failing(error: unknown): Invocation {
   return {
     ...PROTOCOL,

@@ -12,7 +12,6 @@ import { SHOWN_VALUE_LENGTH_MAX } from '../http/limits.ts'
 import type { RawMessage } from './messages.ts'
 import { INSTRUCTIONS, SERVER_INFO, type Tool } from './tools.ts'
 
-/** What the protocol asks for. */
 interface Served {
   readonly tools: ReadonlyMap<string, Tool>
   readonly call: (tool: Tool, given: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
@@ -76,7 +75,6 @@ export async function answerMessages(
 
 /** What the messages of a request hold besides what the SDK reads of them, by id. */
 interface Sent {
-  /** What is wrong with the parameters of some. */
   readonly faults: ReadonlyMap<unknown, string>
   /** Arguments as they came: the SDK drops some names, such as `__proto__`, which must be refused like others. */
   readonly given: ReadonlyMap<unknown, Readonly<Record<string, unknown>>>

@@ -35,7 +35,6 @@ export function codeOf({ answer }: SettledAnswer): string | undefined {
   return answer.status < 400 || !answer.body ? undefined : JSON.parse(answer.body).error.code
 }
 
-/** Which blocks an answer is about, and what it cost. */
 function circumstances({ answer, account }: SettledAnswer): string {
   const asOf = answer.headers['x-as-of']
   const read = asOf === undefined ? '' : `As of ${asOf.replaceAll(',', ', ')} (chain id:block). `

@@ -12,18 +12,15 @@ import type { Clock } from '../lib/clock.ts'
 export const ADMIN_PREFIX = '/admin/v1'
 export const DASHBOARD_PREFIX = '/dashboard/v1'
 
-/** Cookies of both kinds of sessions. Their paths keep them away from everything else. */
-interface SessionCookies {
-  readonly operator: SessionCookie
-  readonly organization: SessionCookie
-}
-
-/** The cookies of a service whose public address may have a path of its own. */
+/**
+ * Cookies of both kinds of sessions, of a service whose public address may have a path of its own. Their paths keep them
+ * away from everything else.
+ */
 export function sessionCookies(options: {
   readonly publicUrl: string | undefined
   /** True if the operator has a port, which the public address does not lead to. */
   readonly operatorApart: boolean
-}): SessionCookies {
+}) {
   const base = options.publicUrl === undefined ? '' : new URL(options.publicUrl).pathname.replace(/\/$/, '')
   return {
     operator: { name: 'walletscope_operator', path: (options.operatorApart ? '' : base) + ADMIN_PREFIX },
@@ -58,7 +55,7 @@ export function organizationAccess(db: Database): Authenticate {
 export function signIn(options: {
   readonly db: Database
   readonly clock: Clock
-  readonly cookies: SessionCookies
+  readonly cookies: ReturnType<typeof sessionCookies>
 }): (secret: string) => Promise<OpenedSession | undefined> {
   const { db, clock, cookies } = options
   return async (secret) => {

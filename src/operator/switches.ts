@@ -9,7 +9,6 @@ import { CodedError } from '../lib/error.ts'
 const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
 
-/** Something that the operator can switch off as a whole. */
 export interface Switch {
   readonly kind: 'endpoint' | 'feature'
   /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or a feature. */

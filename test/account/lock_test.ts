@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createKey } from '../../src/account/api_key.ts'
 import { CLI } from '../../src/account/audit.ts'
-import { suspendOrganization, updateOrganization } from '../../src/account/organization.ts'
+import { changeOrganization, updateOrganization } from '../../src/account/organization.ts'
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -17,7 +17,7 @@ afterAll(() => database.close(), 60_000)
 
 test.each([
   ['limited', (db: Database, id: string) => updateOrganization(db, { by: CLI, id, rateLimit: 7 })],
-  ['suspended', (db: Database, id: string) => suspendOrganization(db, { by: CLI, id })],
+  ['suspended', (db: Database, id: string) => changeOrganization(db, 'suspend', { by: CLI, id })],
 ])(
   'an organization that is %s while one of its keys is replaced waits for that, and that not for it',
   async (_, act) => {

@@ -4,13 +4,11 @@ import { CLI } from '../../src/account/audit.ts'
 import { grantCredits, listGrants, readCredits } from '../../src/account/credit.ts'
 import { hashKey, isWellFormedKey } from '../../src/account/key.ts'
 import {
+  changeOrganization,
   createOrganization,
-  deleteOrganization,
   ensureDefaultOrganization,
   listOrganizations,
   readOrganization,
-  restoreOrganization,
-  suspendOrganization,
   updateOrganization,
 } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -70,13 +68,13 @@ test('createOrganization() and updateOrganization() refuse bad names and limits'
 test('a deleted organization is absent from the list and for every other function', async () => {
   const { organizationId: id } = await createAccount(db)
   expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).toContain(id)
-  await deleteOrganization(db, { id, by: CLI })
+  await changeOrganization(db, 'delete', { id, by: CLI })
   expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).not.toContain(id)
   for (const refused of [
     () => readOrganization(db, id),
-    () => deleteOrganization(db, { id, by: CLI }),
-    () => suspendOrganization(db, { id, by: CLI }),
-    () => restoreOrganization(db, { id, by: CLI }),
+    () => changeOrganization(db, 'delete', { id, by: CLI }),
+    () => changeOrganization(db, 'suspend', { id, by: CLI }),
+    () => changeOrganization(db, 'restore', { id, by: CLI }),
     () => createKey(db, { by: CLI, organizationId: id, name: 'k' }),
     () => listKeys(db, { ...ALL, organizationId: id }),
     () => readCredits(db, id),
@@ -88,10 +86,10 @@ test('a deleted organization is absent from the list and for every other functio
 
 test('a suspended organization may not have another key until it is restored', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
-  await suspendOrganization(db, { id: organizationId, by: CLI })
+  await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
   expect(await codeOf(createKey(db, { by: CLI, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
   expect(await codeOf(rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
-  await restoreOrganization(db, { id: organizationId, by: CLI })
+  await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
   expect((await createKey(db, { by: CLI, organizationId, name: 'k' })).name).toBe('k')
 })
 

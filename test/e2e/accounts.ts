@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createKey, revokeKey } from '../../src/account/api_key.ts'
 import { CLI } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
-import { createOrganization, deleteOrganization, suspendOrganization } from '../../src/account/organization.ts'
+import { changeOrganization, createOrganization } from '../../src/account/organization.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
 import { findRunningEmbedded } from '../../src/db/embedded/running.ts'
@@ -55,8 +55,8 @@ async function createAll(db: Database): Promise<Accounts> {
   }
   const revoked = await createKey(db, { by: CLI, organizationId: ids.main, name: 'lost' })
   await revokeKey(db, { by: CLI, organizationId: ids.main, keyId: revoked.id })
-  await suspendOrganization(db, { by: CLI, id: ids.suspended })
-  await deleteOrganization(db, { by: CLI, id: ids.deleted })
+  await changeOrganization(db, 'suspend', { by: CLI, id: ids.suspended })
+  await changeOrganization(db, 'delete', { by: CLI, id: ids.deleted })
   return {
     ids,
     keys: {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CLI } from '../../src/account/audit.ts'
 import { grantCredits, readCredits } from '../../src/account/credit.ts'
-import { restoreOrganization, updateOrganization } from '../../src/account/organization.ts'
+import { changeOrganization, updateOrganization } from '../../src/account/organization.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { IS_FULL } from '../support/cases.ts'
@@ -99,7 +99,7 @@ describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
 
   test('the log holds every request of every organization once, in order, with its charge', async () => {
     await withDatabase(program, async (db) => {
-      await restoreOrganization(db, { by: CLI, id: accounts.ids.suspended })
+      await changeOrganization(db, 'restore', { by: CLI, id: accounts.ids.suspended })
       await updateOrganization(db, { by: CLI, id: accounts.ids.limited, rateLimit: 1_000 })
       await grantCredits(db, { by: CLI, organizationId: accounts.ids.poor, credits: 5, reason: 'to read its log' })
     })

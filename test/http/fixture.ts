@@ -28,6 +28,9 @@ import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
 import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
+/** Pages without styles and a picture. */
+export const BARE = { styles: [], icon: 'data:,' }
+
 export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
 /** Scripts of `/docs/reference`. */
@@ -240,7 +243,11 @@ export function createFixture(
     },
     openapi,
     faces: {
-      callers: new Map([...createReference(REFERENCE), ...createOverview(openapi), ...createFormulas([], openapi)]),
+      callers: new Map([
+        ...createReference(REFERENCE),
+        ...createOverview(openapi, { guides: [], look: BARE }),
+        ...createFormulas([], openapi, { revisions: new Map(), look: BARE }),
+      ]),
       operator: new Map(),
     },
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),

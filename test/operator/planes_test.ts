@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { listKeys } from '../../src/account/api_key.ts'
 import { CLI, listAudit } from '../../src/account/audit.ts'
-import { deleteOrganization, suspendOrganization } from '../../src/account/organization.ts'
+import { changeOrganization } from '../../src/account/organization.ts'
 import { createLoginLink, endSessions, openSession } from '../../src/account/session.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -267,7 +267,7 @@ describe('sessions', () => {
     expect(await openSession(db, secret)).toBeUndefined()
     const { organizationId } = await createAccount(db)
     const late = await createLoginLink(db, { organizationId, by: CLI })
-    await deleteOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
     expect(await openSession(db, late.secret)).toBeUndefined()
     const refused = await createLoginLink(db, { organizationId, by: CLI }).catch((error) => error)
     expect(refused).toMatchObject({ code: 'ORGANIZATION_NOT_FOUND' })
@@ -288,9 +288,9 @@ describe('sessions', () => {
     expect([await status(revoked), (await useLink(one.ask, secret)).status]).toEqual([401, 401])
     const last = await signedIn(db, one.ask, organizationId)
     // A suspended organization still sees what it has.
-    await suspendOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
     expect(await status(last)).toBe(200)
-    await deleteOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
     expect(await status(last)).toBe(401)
   })
 })
@@ -556,7 +556,7 @@ describe('an organization', () => {
     expect((await browser.send('DELETE', `/dashboard/v1/keys/${made.body.data.id}`)).status).toBe(200)
     expect((await other.ask('/v1/usage/logs', { key: made.body.data.key })).status).toBe(401)
     expect((await other.ask('/v1/usage/logs', { key: next.body.data.key })).status).toBe(200)
-    await suspendOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
     for (const path of ['/dashboard/v1/keys', `/dashboard/v1/keys/${next.body.data.id}/reroll`]) {
       const refused = await browser.send('POST', path, path.endsWith('keys') ? { name: 'more' } : {})
       expect([refused.status, refused.body.error.code]).toEqual([403, 'ACCOUNT_SUSPENDED'])

@@ -57,7 +57,7 @@ test('a retired key stays published without its secret, and is used no longer th
     [before.keyId, false],
   ])
   const [, old] = await listInstanceKeys(database.db)
-  expect(old).toMatchObject({ id: before.keyId, privateKey: null })
+  expect(old).toMatchObject({ id: before.keyId, private_key: null })
 })
 
 test('of many who rotate at the same time each retires what signs, and one key is left', async () => {
@@ -67,7 +67,7 @@ test('of many who rotate at the same time each retires what signs, and one key i
   )
   expect(made.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
   const keys = await listInstanceKeys(database.db)
-  expect(keys.filter(({ retiredAt }) => retiredAt === null)).toHaveLength(1)
+  expect(keys.filter(({ retired_at }) => retired_at === null)).toHaveLength(1)
   expect((await signing().signer()).keyId).toBe(keys[0]?.id ?? '')
 })
 
@@ -77,7 +77,7 @@ test('a key in a file replaces the one in the database, whose secret goes; its o
   const { keyId } = await signing(pem).signer()
   expect(keyId).not.toBe(before.keyId)
   const keys = await listInstanceKeys(database.db)
-  expect(keys.map(({ id, privateKey, retiredAt }) => [id, privateKey, retiredAt === null])).toEqual([
+  expect(keys.map(({ id, private_key, retired_at }) => [id, private_key, retired_at === null])).toEqual([
     [keyId, null, true],
     [before.keyId, null, false],
   ])

@@ -13,12 +13,8 @@ import { UnavailableError } from '../../lib/error.ts'
 import type { KeyFact, KeyFacts } from './facts.ts'
 import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
 
-/** One request before its work. */
-export type AdmitRequest = GateRequest
-
-/** A request whose key is known. */
 interface Call {
-  readonly request: AdmitRequest
+  readonly request: GateRequest
   readonly fact: KeyFact
   /** Who asks, for the log. */
   readonly apiKeyId: string
@@ -30,7 +26,6 @@ interface Call {
 
 type Bound = Omit<SpendingLimit, 'spent'>
 
-/** An organization's requests in one batch. */
 interface OrganizationBatch {
   readonly id: string
   readonly rateLimit: number
@@ -59,7 +54,6 @@ interface Verdict {
   taken: number
 }
 
-/** Under what the facts about a principal are remembered. */
 function factNameOf(principal: Principal): string {
   return principal.kind === 'job' ? principal.organizationId : principal.hash
 }
@@ -78,7 +72,7 @@ const NOBODY: ReadonlySet<string> = new Set()
  */
 export async function admitBatch(
   db: Database,
-  requests: readonly AdmitRequest[],
+  requests: readonly GateRequest[],
   facts: KeyFacts,
 ): Promise<readonly Admission[]> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -97,7 +91,7 @@ export async function admitBatch(
 /** Each request with its fact, undefined for an unknown key. Undefined altogether if a fact went out of date. */
 async function knownCalls(
   db: Database,
-  requests: readonly AdmitRequest[],
+  requests: readonly GateRequest[],
   facts: KeyFacts,
 ): Promise<readonly (Call | undefined)[] | undefined> {
   const remembered = callsOf(requests, facts, NOBODY)
@@ -108,7 +102,6 @@ async function knownCalls(
   return missing.size === 0 ? calls : undefined
 }
 
-/** Facts that are asked for, by name. */
 type Missing = ReadonlyMap<string, Principal['kind']>
 
 /** Reads missing facts; returns the names that do not exist, or undefined if the facts were out of date on arrival. */
@@ -142,9 +135,8 @@ async function readMissing(db: Database, asked: Missing, facts: KeyFacts): Promi
   return missing
 }
 
-/** Requests as far as the facts about them are remembered. */
 function callsOf(
-  requests: readonly AdmitRequest[],
+  requests: readonly GateRequest[],
   facts: KeyFacts,
   unknown: ReadonlySet<string>,
 ): { readonly calls: readonly (Call | undefined)[]; readonly missing: Missing } {
@@ -180,12 +172,11 @@ function boundsOf({ apiKeyId, creditsPerDay }: KeyFact, session: SessionAsked | 
   return bounds
 }
 
-/** Names the row of a limit among those of its organization. */
 function rowNameOf({ id, period }: Bound): string {
   return `${period} ${id}`
 }
 
-function switchedOff({ endpoint, features = NO_FEATURES }: AdmitRequest, { off }: KeyFacts): RefusalCode | '' {
+function switchedOff({ endpoint, features = NO_FEATURES }: GateRequest, { off }: KeyFacts): RefusalCode | '' {
   if (endpoint !== null && off.endpoints.has(endpoint)) return 'ENDPOINT_DISABLED'
   return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }

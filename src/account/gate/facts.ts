@@ -9,7 +9,6 @@ export interface KeyFact {
   readonly apiKeyId: string
   /** Why its organization is refused; empty if it is not. */
   readonly refusal: RefusalCode | ''
-  /** Requests admitted in any one second. */
   readonly rateLimit: number
   /** Milliseconds since the epoch; 0 for a key that does not expire. */
   readonly expiresAtMs: number
@@ -28,13 +27,11 @@ export interface Changes {
   readonly changed: readonly string[]
 }
 
-/** What the operator switched off. */
 interface Off {
   readonly endpoints: ReadonlySet<string>
   readonly features: ReadonlySet<string>
 }
 
-/** Facts as of `epoch`. */
 interface FactsRead extends Changes {
   readonly endpointsOff: readonly string[]
   readonly featuresOff: readonly string[]
@@ -92,7 +89,6 @@ export function createKeyFacts(options: {
   }
 
   return {
-    /** Number of the last known change. */
     get epoch(): number {
       return epoch
     },
@@ -109,7 +105,6 @@ export function createKeyFacts(options: {
     },
     /** True if the key was once recognised, even if its fact is out of date. */
     knows: (name: string) => facts.has(name),
-    /** Names of endpoints and features that the operator switched off. */
     get off(): Off {
       return off
     },

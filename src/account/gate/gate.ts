@@ -1,7 +1,7 @@
 import ledgerFindSql from '../../../sql/queries/ledger_find.sql' with { type: 'text' }
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { Admission, Gate, Settled, Settlement } from '../../http/exchange/gate.ts'
+import type { Admission, Gate, GateRequest, Settled, Settlement } from '../../http/exchange/gate.ts'
 import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
@@ -15,7 +15,7 @@ import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { createTrouble } from '../../lib/trouble.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { createLogNumbers } from '../log_numbers.ts'
-import { type AdmitRequest, admitBatch } from './admit.ts'
+import { admitBatch } from './admit.ts'
 import { createKeyFacts } from './facts.ts'
 import { claimKey, releaseKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
@@ -28,7 +28,6 @@ import { createVoider } from './voider.ts'
 
 const findLedger = query(ledgerFindSql, 'gate')
 
-/** A gate that can be closed. */
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
   readonly voidsWaiting: number
@@ -56,21 +55,13 @@ interface GateOptions {
   readonly refusalRowsMax?: number
 }
 
-/** Most requests of one statement. */
 const BATCH_MAX = 2_048
 /** Fewer of those whose answers are kept: each brings its body. */
 const KEPT_BATCH_MAX = 16
-/** Most requests that wait. */
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 /** How often the journal shows, within a lease, that this process lives. */
 const BEATS_PER_LEASE = 5
-
-/** A settlement whose answer is kept. */
-interface Kept {
-  readonly settlement: Settlement
-  readonly answer: KeptAnswer
-}
 
 /**
  * Makes the gate over one database: two batched statements. Facts about keys are remembered between requests, but the
@@ -104,7 +95,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const rollups = startJob(rollupJob({ db, log }), jobs)
   const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider, trouble })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
-  const admissions = createBatcher<AdmitRequest, Admission>({
+  const admissions = createBatcher<GateRequest, Admission>({
     ...limits,
     flush: observed('admit', decide),
   })
@@ -112,7 +103,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: observed('settle', (batch) => orVoid(batch, (limited) => settleBatch(limited, batch, numbers))),
   })
-  const kept = createBatcher<Kept, Settled>({
+  const kept = createBatcher<Parameters<typeof settleKept>[1][number], Settled>({
     ...limits,
     itemsMax: KEPT_BATCH_MAX,
     flush: observed('settle', (batch) =>
@@ -126,7 +117,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   // The service starts even if its database is away: the journal opens once the database names its ledger.
   await voider.ready().catch(() => {})
 
-  async function decide(requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
+  async function decide(requests: readonly GateRequest[]): Promise<readonly Admission[]> {
     try {
       return await admitBatch(within(db, { deadlineMs, clock }), requests, facts)
     } catch (error) {
@@ -138,7 +129,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  async function admitStranger(request: AdmitRequest, hash: string): Promise<Admission> {
+  async function admitStranger(request: GateRequest, hash: string): Promise<Admission> {
     if (!strangers.enter(hash)) {
       turnedAway.add(1)
       throw new UnavailableError('Too many unknown keys are being tried')

@@ -8,7 +8,6 @@ const release = query(releaseSql, 'read')
 
 /** A request that has no answer by then lost it with its process. More than any request may take. */
 const CLAIM_SEC = 60
-/** What an organization's records may take up. */
 const USE_BYTES_MAX = 256 * 1024 * 1024
 /** Largest body that is kept, in characters. */
 const KEPT_BODY_MAX = 1024 * 1024

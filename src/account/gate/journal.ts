@@ -25,7 +25,6 @@ interface JournalOptions {
   readonly log: Log
   /** How long a file must have stood still to be adopted. @default 10,000 */
   readonly leaseMs?: number
-  /** Most settlements kept. @default 100,000 */
   readonly entriesMax?: number
 }
 
@@ -154,9 +153,7 @@ export async function openJournal(options: JournalOptions) {
         else await attempt((open) => open.append(settlements))
       })
     },
-    /** The oldest settlements, at most `max`. */
     peek: (max: number): readonly Settlement[] => entries.slice(0, max),
-    /** Forgets the oldest `count`. */
     drop(count: number): Promise<void> {
       entries = entries.slice(count)
       return serially(async () => {

@@ -37,7 +37,6 @@ export async function createJournalFile(path: string, settlements: readonly Sett
       await handle.utimes(nowMs / 1_000, nowMs / 1_000)
       await expectOwn(handle, path)
     },
-    /** Empties it. */
     clear: () => handle.truncate(0),
     close: () => handle.close(),
   }

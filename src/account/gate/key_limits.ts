@@ -2,16 +2,13 @@ import type { RefusalCode } from '../../http/exchange/gate.ts'
 import { isIn, parseNetwork } from '../../lib/text/network.ts'
 import type { KeyFact } from './facts.ts'
 
-/** Limits of a key as the database gives them: lines, empty for no limit; a decimal number, 0 for none. */
-interface StoredLimits {
-  readonly networks: string
-  readonly endpoints: string
-  readonly creditsPerDay: string
-}
+type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
 
-/** Limits of a key for deciding. A network that cannot be read holds nobody. */
-export function limitsOf(stored: StoredLimits): Pick<KeyFact, 'networks' | 'endpoints' | 'creditsPerDay'> {
-  const { networks, endpoints, creditsPerDay } = stored
+/**
+ * Limits of a key for deciding, from what the database gives: lines, empty for no limit; a decimal number, 0 for none. A
+ * network that cannot be read holds nobody.
+ */
+export function limitsOf({ networks, endpoints, creditsPerDay }: Record<Limit, string>): Pick<KeyFact, Limit> {
   return {
     networks: networks === '' ? undefined : networks.split('\n').flatMap((text) => parseNetwork(text) ?? []),
     endpoints: endpoints === '' ? undefined : new Set(endpoints.split('\n')),

@@ -6,7 +6,6 @@ import { createLogNumbers, type NumberColumns } from '../log_numbers.ts'
 import { NOWHERE } from '../request_log.ts'
 import { recordsOf } from './idempotency.ts'
 
-/** Longer texts are cut. */
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
 const REQUEST_ID_LENGTH_MAX = 64
@@ -223,13 +222,20 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
     limitDaily: limits.map(dailyOf),
     limitMosts: limits.map((each) => String(each.most ?? 0)),
     groups: numbers,
+    requestIds: settlements.map(storedRequestId),
+    credits: settlements.map((each) => each.credits),
+    ...requestsOf(settlements),
+  }
+}
+
+/** Parameters about each request that both functions have. */
+function requestsOf(settlements: readonly Settlement[]) {
+  return {
     requestedAtMs: settlements.map((each) => each.requestedAtMs),
     settlements: settlements.map((each) => each.settlementId),
-    requestIds: settlements.map(storedRequestId),
     methods: settlements.map((each) => each.method),
     asked: settlements.map(askedPath),
     latenciesMs: settlements.map((each) => each.latencyMs),
-    credits: settlements.map((each) => each.credits),
     admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
   }
 }
@@ -241,15 +247,10 @@ function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof ga
   )
   return {
     organizations: settlements.map((each) => each.caller.organizationId),
-    requestedAtMs: settlements.map((each) => each.requestedAtMs),
-    settlements: settlements.map((each) => each.settlementId),
     requests: settlements.map(storedRequestId),
     keys: settlements.map((each) => each.caller.apiKeyId),
-    methods: settlements.map((each) => each.method),
     paths: settlements.map(countedPath),
-    asked: settlements.map(askedPath),
-    latenciesMs: settlements.map((each) => each.latencyMs),
-    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
+    ...requestsOf(settlements),
     limitRequests: limits.map((each) => each.number),
     limitScopes: limits.map((each) => each.id),
     limitDaily: limits.map(dailyOf),
@@ -274,7 +275,6 @@ function storedRequestId({ requestId, settlementId }: Settlement): string {
   return isOwn && requestId.length === OWN_PREFIX.length + settlementId.length ? '' : requestId
 }
 
-/** The path under which a request is counted. */
 function countedPath({ path, routed }: Settlement): string {
   return routed ? path : NOWHERE
 }

@@ -19,7 +19,6 @@ export function createVoider(options: {
   readonly log: Log
   /** Opens the journal; called again until it succeeds. */
   readonly open: () => Promise<Journal>
-  /** How often the journal is tended. */
   readonly tendMs: number
   readonly trouble: Trouble
   readonly jobs?: JobOptions
@@ -96,7 +95,6 @@ export function createVoider(options: {
     jobs,
   )
   return {
-    /** Settlements whose void waits. */
     get waiting(): number {
       return size()
     },
@@ -115,9 +113,7 @@ export function createVoider(options: {
       await journal?.append(settlements)
       voiding.wake()
     },
-    /** Resolves when nothing waits. */
     idle: idle.wait,
-    /** Starts nothing more. */
     stop(): void {
       voiding.stop()
       tending.stop()

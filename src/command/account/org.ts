@@ -2,13 +2,11 @@ import { createKey } from '../../account/api_key.ts'
 import { CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
+  changeOrganization,
   createOrganization,
-  deleteOrganization,
   listOrganizations,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
-  restoreOrganization,
-  suspendOrganization,
   TRIGGER_LIMIT_DEFAULT,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
@@ -67,17 +65,14 @@ export const organizationCommands: readonly Command[] = [
   change('suspend', {
     did: 'Suspended',
     summary: 'Refuse every call of an organization from the next one on',
-    act: suspendOrganization,
   }),
   change('restore', {
     did: 'Restored',
     summary: 'Let the keys and credits of a suspended organization work again',
-    act: restoreOrganization,
   }),
   change('delete', {
     did: 'Deleted',
     summary: 'Delete an organization for good; its log stays',
-    act: deleteOrganization,
   }),
   {
     name: 'org rename',
@@ -121,19 +116,15 @@ export const organizationCommands: readonly Command[] = [
 
 function change(
   verb: 'suspend' | 'restore' | 'delete',
-  options: {
-    readonly did: string
-    readonly summary: string
-    readonly act: typeof suspendOrganization
-  },
+  { did, summary }: { readonly did: string; readonly summary: string },
 ): Command {
   return {
     name: `org ${verb}`,
     positionals: ['organization'],
-    summary: options.summary,
+    summary,
     run: async (args, io) => {
-      const changed = await withOrganization(io, first(args), (db, id) => options.act(db, { id, by: CLI }))
-      print(changed, { args, io, text: `${options.did} organization ${changed.id}` })
+      const changed = await withOrganization(io, first(args), (db, id) => changeOrganization(db, verb, { id, by: CLI }))
+      print(changed, { args, io, text: `${did} organization ${changed.id}` })
     },
   }
 }

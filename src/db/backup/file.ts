@@ -3,7 +3,6 @@ import { link, lstat, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../../lib/error.ts'
 
-/** Takes bytes; resolves when it can take more. */
 export type Append = (bytes: Uint8Array) => Promise<void>
 
 /**

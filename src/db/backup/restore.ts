@@ -123,7 +123,7 @@ async function setSequences(session: Database, end: End): Promise<void> {
   const tables = await readTables(session, Object.keys(end.rows))
   for (const { table, column, reached } of end.sequences) {
     const found = tables.find(({ name }) => name === table)?.columns.find(({ name }) => name === column)
-    if (found?.sequence === undefined) throw malformed()
+    if (!found?.sequence) throw malformed()
     await session.run('select setval($1::text::regclass, $2::bigint)', [found.sequence, reached])
   }
 }

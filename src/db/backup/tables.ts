@@ -53,32 +53,19 @@ export const BACKED_UP: readonly string[] = [
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */
 export const REPLACED: readonly string[] = ['ledger', 'request_path']
 
-/** A table as the catalogue has it, without generated columns. */
+/**
+ * A table as the catalogue has it, without generated columns: of each the type, such as `integer[]`, the sequence that
+ * numbers its rows, if any, quoted if needed, and the last number of that; null if it was never used.
+ */
 export interface Table {
   readonly name: string
-  readonly columns: readonly {
-    readonly name: string
-    /** `timestamp with time zone`, `integer[]`. */
-    readonly type: string
-    /** Name of the sequence that numbers its rows, if any, quoted if needed. */
-    readonly sequence: string | undefined
-    /** Last number of the sequence; undefined if it was never used. */
-    readonly reached: string | undefined
-  }[]
+  readonly columns: Awaited<ReturnType<typeof listColumns>>
 }
 
 /** Those of these tables that exist, in the given order; tables that inherit one of them take its place. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
   const rows = await listColumns(db, [names])
-  return [...grouped(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({
-    name,
-    columns: columns.map((row) => ({
-      name: row.column_name,
-      type: row.type,
-      sequence: row.sequence ?? undefined,
-      reached: row.reached ?? undefined,
-    })),
-  }))
+  return [...grouped(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({ name, columns }))
 }
 
 /** Names of tables, in their order. */

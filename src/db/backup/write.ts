@@ -20,7 +20,6 @@ export interface WriteOptions {
   readonly migrations?: readonly Migration[]
 }
 
-/** What was written. */
 export interface Written {
   readonly header: Header
   readonly end: End
@@ -151,7 +150,7 @@ function nextWanted(wanted: number, lengthOfRow: number): number {
 function reachedBy(tables: readonly Table[]): End['sequences'] {
   return tables.flatMap(({ name, columns }) =>
     columns.flatMap((column) =>
-      column.reached === undefined ? [] : [{ table: name, column: column.name, reached: column.reached }],
+      column.reached === null ? [] : [{ table: name, column: column.name, reached: column.reached }],
     ),
   )
 }

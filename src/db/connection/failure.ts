@@ -11,7 +11,6 @@ export type DatabaseFailure =
   | { readonly kind: 'pooler'; readonly reason: string }
   /** Rolled back in favour of another statement; sending it again is safe. */
   | { readonly kind: 'retry'; readonly reason: string }
-  /** The statement or our own code is at fault. */
   | { readonly kind: 'refused'; readonly error: Error }
 
 const READ_ONLY = '25006'

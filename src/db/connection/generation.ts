@@ -74,7 +74,6 @@ export function createGeneration(options: GenerationOptions) {
     get usable(): boolean {
       return usable
     },
-    /** True once a statement has succeeded. */
     get worked(): boolean {
       return worked
     },
@@ -101,7 +100,6 @@ export function createGeneration(options: GenerationOptions) {
       usable = false
       if (inFlight === 0) generation.destroy()
     },
-    /** Closes the connection now. */
     destroy(): void {
       usable = false
       if (destroyed) return

@@ -5,22 +5,11 @@ import type { DatabaseAddress } from '../address.ts'
 import { away, createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
 
-/** Statements of one kind, with connections that no others use. */
-export interface Lane {
-  run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]>
-  report(): LaneReport
-  /** Resolves when nothing is in flight; never rejects. */
-  idle(): Promise<void>
-  destroy(): void
-}
-
 /** How a lane does. */
 export interface LaneReport {
   /** False since a statement failed because the database was away, until one succeeds. */
   readonly reached: boolean
-  /** Statements under way. */
   readonly running: number
-  /** Statements that wait for a connection. */
   readonly waiting: number
   /** Time that statements have waited for a connection so far, milliseconds. */
   readonly waitedMs: number
@@ -35,16 +24,12 @@ interface LaneOptions {
   /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
   readonly statementTimeoutMs: number
   /** What all lanes of a pool have learned about the server. */
-  readonly server: ServerTraits
+  readonly server: {
+    /** True once a pooler was found before it. */
+    pooled: boolean
+  }
 }
 
-/** What connecting has shown about a server. */
-export interface ServerTraits {
-  /** True once a pooler was found before it. */
-  pooled: boolean
-}
-
-/** Kind of the line that says so. */
 const LOST = 'database lost'
 
 const STATEMENTS_MAX = 1_000
@@ -64,10 +49,10 @@ interface Slot {
 const ATTEMPTS_MAX = 3
 
 /**
- * Makes a lane; it connects with the first statement. A statement takes the first free connection, so that no more are
+ * Makes a lane: statements of one kind, with connections that no others use. It connects with the first statement. A statement takes the first free connection, so that no more are
  * opened than needed, or waits for one until its deadline.
  */
-export function createLane(options: LaneOptions): Lane {
+export function createLane(options: LaneOptions) {
   const { address, clock, log, server } = options
   const breaker = createBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
@@ -209,7 +194,7 @@ export function createLane(options: LaneOptions): Lane {
   }
 
   return {
-    async run(text, params, deadlineMs) {
+    async run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]> {
       if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
       if (!breaker.admits()) throw away(`${awayReason}, not tried again yet`)
       statements++
@@ -220,14 +205,15 @@ export function createLane(options: LaneOptions): Lane {
         idle.check()
       }
     },
-    report: () => ({
+    report: (): LaneReport => ({
       reached: awaySinceMs === undefined,
       running: statements - waiting.length,
       waiting: waiting.length,
       waitedMs,
     }),
+    /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
-    destroy() {
+    destroy(): void {
       for (const each of open) each.destroy()
     },
   }

@@ -6,7 +6,7 @@ import { type DatabaseTls, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'
 import type { Database, LaneName } from '../database.ts'
 import { unavailable } from './failure.ts'
-import { createLane, type Lane, type LaneReport } from './lane.ts'
+import { createLane, type LaneReport } from './lane.ts'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
@@ -19,13 +19,10 @@ interface DatabaseOptions {
   readonly max?: number
 }
 
-/** A database over its own connections. */
 export interface DatabasePool extends Database {
-  /** How each lane does. */
   report(): readonly ({ readonly name: string } & LaneReport)[]
 }
 
-/** Of a statement that names none. */
 export const DEADLINE_DEFAULT_MS = 1_500
 
 /** The lanes of one server, on which copies are read as everything else is. */
@@ -55,7 +52,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
   const server = { pooled: false }
-  const lane = (name: OwnLane): Lane =>
+  const lane = (name: OwnLane) =>
     createLane({
       address,
       ca,

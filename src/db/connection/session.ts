@@ -47,12 +47,14 @@ export async function openSession(options: SessionOptions): Promise<Database> {
   throw failure
 }
 
-interface SessionPlace extends SessionOptions {
-  readonly address: DatabaseAddress
-  readonly pooled: boolean
-}
-
-function sessionOn(listener: Listener, { address, applicationName, pooled }: SessionPlace): Database {
+function sessionOn(
+  listener: Listener,
+  {
+    address,
+    applicationName,
+    pooled,
+  }: SessionOptions & { readonly address: DatabaseAddress; readonly pooled: boolean },
+): Database {
   const generation = createGeneration({
     address,
     listener,

@@ -10,19 +10,7 @@ import { type DatabasePool, DEADLINE_DEFAULT_MS } from './pool.ts'
 const findFence = query(fenceSql, 'read')
 const findProgress = query(progressSql, 'read')
 
-/** How the standby does. */
-export interface StandbyState {
-  /** False if it does not answer, or is not a standby of the primary any more. */
-  readonly answers: boolean
-  /** What it has yet to replay of what the primary has written; null if it does not answer. */
-  readonly lag_bytes: number | null
-  /** Since the last change that it has replayed; 0 if it has replayed all. */
-  readonly lag_seconds: number | null
-}
-
-export interface StandbyPool extends DatabasePool {
-  state(): Promise<StandbyState>
-}
+export type StandbyPool = ReturnType<typeof withStandby>
 
 /** Longest wait for each question to either server. */
 const ASK_MS = 250
@@ -31,7 +19,7 @@ const CATCH_UP_MS = 100
 const LOOK_MS = 5
 /** How long a standby that failed is left alone. */
 const AGAIN_MS = 1_000
-const AWAY: StandbyState = { answers: false, lag_bytes: null, lag_seconds: null }
+const AWAY = { answers: false, lag_bytes: null, lag_seconds: null }
 
 /**
  * Sends statements of lane `copy` to a standby, and all others to the primary. The standby is asked once it has replayed
@@ -41,7 +29,7 @@ const AWAY: StandbyState = { answers: false, lag_bytes: null, lag_seconds: null 
 export function withStandby(
   { primary, standby }: { readonly primary: DatabasePool; readonly standby: DatabasePool },
   { clock, log }: { readonly clock: Clock; readonly log: Log },
-): StandbyPool {
+) {
   let againMs = Number.NEGATIVE_INFINITY
 
   /** How far the standby is behind what the primary has written by now; undefined if it is none of that primary. */
@@ -100,6 +88,7 @@ export function withStandby(
   return {
     run,
     report: primary.report,
+    /** How the standby does: what it has yet to replay, and since when. It is away if it is none of the primary any more. */
     async state() {
       try {
         const found = await progress()

@@ -12,7 +12,6 @@ import { POSTGRES_MAJOR } from './program.ts'
 import { EMBEDDED_USER, SOCKET_NAME } from './socket.ts'
 import { creatorUser, type SystemUser } from './user.ts'
 
-/** Prefix of directories in which a cluster is being made. */
 const CREATING = 'creating-'
 const LEFTOVER_WAIT_MS = 10_000
 const LEFTOVER_POLL_MS = 20
@@ -54,13 +53,20 @@ async function clustersOf(dataDir: string): Promise<readonly string[]> {
   }
 }
 
+/** How a cluster is made. */
+interface Creation {
+  readonly program: string
+  readonly durable: boolean
+  readonly creator: SystemUser | undefined
+}
+
 /**
  * Makes the cluster at the first start: `initdb` in a directory of its own, then a rename, so that a start which breaks
  * off leaves nothing half-made. Throws an `Error` with what `initdb` said.
  */
 export async function createCluster(
   home: Home,
-  options: { readonly program: string; readonly durable: boolean; readonly onCreate: () => void },
+  options: Omit<Creation, 'creator'> & { readonly onCreate: () => void },
 ): Promise<void> {
   for (const name of await readdir(home.path)) {
     // An `initdb` whose service was killed may still write there for a moment: then it stays until the next start.
@@ -86,15 +92,7 @@ export async function createCluster(
  * Only `creator` and root can enter `creating`, and `creator` has a group of its own: once `initdb` has ended, no other
  * process can change the tree during the hand-over.
  */
-async function createIn(
-  creating: string,
-  options: {
-    readonly home: Home
-    readonly program: string
-    readonly durable: boolean
-    readonly creator: SystemUser | undefined
-  },
-): Promise<void> {
+async function createIn(creating: string, options: Creation & { readonly home: Home }): Promise<void> {
   const { home, creator } = options
   const path = join(creating, CLUSTER)
   await mkdir(path, { mode: 0o700 })
@@ -112,13 +110,7 @@ async function createIn(
   if (creator !== undefined && home.user !== undefined) await handOver(path, { from: creator, to: home.user })
 }
 
-async function initdb(options: {
-  readonly program: string
-  readonly durable: boolean
-  readonly creator: SystemUser | undefined
-  readonly path: string
-  readonly fd?: number
-}): Promise<void> {
+async function initdb(options: Creation & { readonly path: string; readonly fd?: number }): Promise<void> {
   const child = spawn(
     join(options.program, 'bin', 'initdb'),
     [

@@ -1,38 +1,24 @@
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
 import { systemCode } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
 import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
 import { type Home, openHome } from './home.ts'
 import { type Ownership, ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
-import { type Server, type ServerOptions, type ServerSettings, startServer } from './server.ts'
+import { type Server, type ServerOptions, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
-interface EmbeddedOptions {
+interface EmbeddedOptions extends Omit<ServerOptions, 'program'> {
   /** `DATA_DIR`; made if it is missing. */
   readonly dataDir: string
-  readonly clock: Clock
-  readonly log: Log
   /** Called before each slow step with a description for people. */
   readonly onProgress?: (step: string) => void
-  /** More settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
-  readonly settings?: ServerSettings
   /** Directory for program files that several data directories share, for tests. @default DATA_DIR/postgres */
   readonly programParent?: string
 }
 
-/** The PostgreSQL server of this process. */
-export interface EmbeddedDatabase {
-  /** For `openDatabase`. */
-  readonly url: string
-  /** Directory of the server's socket, for `psql -h`. */
-  readonly socketDir: string
-  /** Stops the server, which it kills after three seconds, and releases the data directory. */
-  close(): Promise<void>
-}
+export type EmbeddedDatabase = Awaited<ReturnType<typeof startEmbedded>>
 
 const RESTART_WAIT_MIN_MS = 50
 const RESTART_WAIT_MAX_MS = 5_000
@@ -45,7 +31,7 @@ const ANOTHER_SERVER = /lock file ".*" (?:already exists|is empty)|pre-existing 
  * only its user reach the socket, restarts it if it ends by itself, and stops it when this process ends. Throws if
  * another process owns the directory, or with PostgreSQL's messages.
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+export async function startEmbedded(options: EmbeddedOptions) {
   const { log, clock, onProgress = () => {} } = options
   if (typeof Bun === 'undefined') {
     throw new Error('Cannot start the embedded database under Node; set DATABASE_URL or run the executable')
@@ -69,9 +55,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
     const taken = { ownership, home }
     return {
+      /** For `openDatabase`. */
       url: embeddedUrl(home.socketDir),
+      /** Directory of the server's socket, for `psql -h`. */
       socketDir: home.socketDir,
-      async close() {
+      /** Stops the server, which it kills after three seconds, and releases the data directory. */
+      async close(): Promise<void> {
         await supervisor.stop()
         await taken.home.close()
         taken.ownership.release()
@@ -114,7 +103,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full',
 }
 
-/** Keeps a server running until `stop()`. */
 async function supervise(home: Home, options: ServerOptions): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController()
   let server: Server = await startClean(home, options, stopping.signal)

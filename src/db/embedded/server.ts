@@ -11,13 +11,7 @@ import { livingServer } from './living.ts'
 import { sessionState } from './socket.ts'
 import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
-/** A running PostgreSQL. */
-export interface Server {
-  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone, or after five seconds anyway. */
-  stop(): Promise<void>
-  /** Resolves when the server has ended, for any reason. */
-  readonly ended: Promise<void>
-}
+export type Server = Awaited<ReturnType<typeof startServer>>
 
 /** Settings by name, for `postgres -c`. */
 export type ServerSettings = Readonly<Record<string, string>>
@@ -55,6 +49,7 @@ export interface ServerOptions {
   readonly program: string
   readonly clock: Clock
   readonly log: Log
+  /** More settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
 }
 
@@ -62,7 +57,7 @@ export interface ServerOptions {
  * Starts the server on the home's cluster and waits until it accepts connections. Throws with the server's messages,
  * or `AbortedError` if `signal` fires before it is ready; the server is stopped then.
  */
-export async function startServer(home: Home, options: ServerOptions, signal: AbortSignal): Promise<Server> {
+export async function startServer(home: Home, options: ServerOptions, signal: AbortSignal) {
   const settings = { ...SETTINGS, ...accessSettings(home.serverPath), ...options.settings }
   const child = spawnWatched(home, { program: options.program, settings })
   const said = listen(child, { log: options.log, home })
@@ -78,6 +73,7 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
     running = false
   })
 
+  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone, or after five seconds anyway. */
   async function stop(): Promise<void> {
     child.stdin?.destroy()
     const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)

@@ -10,7 +10,6 @@ export const SOCKET_NAME = '.s.PGSQL.5432'
 /** Longest path of a Unix socket, without the final zero: 107 bytes on Linux, 103 on macOS. */
 const PATH_MAX = process.platform === 'linux' ? 107 : 103
 const ANSWER_MAX_MS = 1_000
-/** PostgreSQL's code for a refused user. */
 const REFUSED = 'C28000\0'
 
 /** URL of the embedded database behind a socket, for `openDatabase`. */

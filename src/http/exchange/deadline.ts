@@ -4,9 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route/route.ts'
 
-/** For whom a read is. */
 interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
-  /** Fires when they leave. */
   readonly callerSignal: AbortSignal
 }
 
@@ -45,7 +43,6 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
   }
 }
 
-/** Reads under way that have the same budget. */
 class Queue {
   readonly #budgetMs: number
   readonly #clock: Clock
@@ -151,12 +148,10 @@ class Run implements ReadContext, EventListenerObject {
     this.#controller?.abort(reason)
   }
 
-  /** Stops following the caller's signal. */
   leaveSignal(): void {
     if (this.#controller !== undefined) this.#callerSignal.removeEventListener('abort', this)
   }
 
-  /** The caller has left. */
   handleEvent(): void {
     this.end(new AbortedError('The caller left before the answer was ready'))
   }

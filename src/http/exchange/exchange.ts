@@ -80,9 +80,7 @@ export interface ExchangeServices {
   readonly openings: Openings
   /** Without one no answer has a receipt or says what it was read from. */
   readonly notary?: Notary | undefined
-  /** By organization. */
   readonly slots: SlotsByOwner
-  /** True if no more requests can be taken. */
   readonly full: () => boolean
 }
 
@@ -92,7 +90,6 @@ export interface SettledAnswer {
   readonly account?: AccountState
 }
 
-/** Admission of a request whose key was recognised. */
 type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
 /** The caller left before the charge. Only the log sees this status. */
@@ -231,7 +228,6 @@ function witnessed(
 
 const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'
 
-/** An answer before its charge, and how its request was admitted. */
 interface Made {
   readonly admission: Recognised
   readonly answer: PreparedAnswer
@@ -255,7 +251,6 @@ function settlementOf(exchange: Exchange, { admission, answer }: Made, clock: Cl
   }
 }
 
-/** The answer leaves if it was paid. */
 function afterCharge({ requestId }: Exchange, { admission, answer }: Made, charge: Settled): SettledAnswer {
   const { caller, rateLimit } = admission
   const { paid, refusedBy = 'organization', isSuperseded, creditsCharged, creditsRemaining } = charge

@@ -56,7 +56,6 @@ export interface SessionAsked {
   readonly id: string
   /** What it may spend; undefined for no bound. */
   readonly most: bigint | undefined
-  /** True if the request begins it. */
   readonly begins: boolean
 }
 
@@ -128,7 +127,6 @@ export interface Settled {
   readonly creditsRemaining: bigint
 }
 
-/** Who asks for what. */
 export interface GateRequest {
   readonly principal: Principal
   /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */

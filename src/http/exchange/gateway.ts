@@ -1,4 +1,3 @@
-import type { Parameters } from '../request/parameters.ts'
 import type { RouteRequest } from '../route/route.ts'
 import type { RouteEndpoint, RouteTable } from '../route/route_table.ts'
 import type { Invocation, SettledAnswer } from './exchange.ts'
@@ -23,7 +22,7 @@ export interface Gateway {
 
 /** A message without input. */
 export function emptyInput(): RouteRequest {
-  return { parameters: () => NO_PARAMETERS, body: async () => ({ value: () => ({}) }) }
+  return { parameters: () => ({ values: {} }), body: async () => ({ value: () => ({}) }) }
 }
 
 /** Template that the log has for a path: of an endpoint, or of one that the gateway called; undefined if it has none. */
@@ -33,5 +32,3 @@ export function loggedTemplateOf(table: RouteTable, path: string): string | unde
   const template = table.templateOf(path.slice(GATEWAY_PATH.length))
   return template === undefined ? undefined : `${GATEWAY_PATH}${template}`
 }
-
-const NO_PARAMETERS: Parameters = { values: {} }

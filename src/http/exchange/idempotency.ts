@@ -4,7 +4,6 @@ import { HttpError } from '../error.ts'
 import { idempotencyKey } from '../request/key.ts'
 import type { PreparedAnswer } from '../respond.ts'
 
-/** A request that claims an idempotency key. */
 export interface IdempotencyClaim {
   readonly organizationId: string
   readonly key: string
@@ -29,11 +28,9 @@ export interface KeptAnswer {
   readonly body: string
 }
 
-/** Marks an answer that was given before. */
 const REPLAYED = { 'idempotency-replayed': 'true' }
 const FULL_RETRY_SEC = 3_600
 
-/** What a request asks, as the key stands for it. */
 export interface AskedOnce {
   readonly method: string
   readonly path: string

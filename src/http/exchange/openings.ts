@@ -80,7 +80,6 @@ function nameOf(address: string, body: Buffer | undefined): string {
   return `${address}\n${body.length}\n${body.toString('latin1', Math.max(0, body.length - ENDING_BYTES))}`
 }
 
-/** An answer as text, for a request to `address`. */
 function openingOf(
   answer: Answer,
   { address, creditsMin }: { readonly address: string; readonly creditsMin: number },

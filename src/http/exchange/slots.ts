@@ -1,23 +1,16 @@
 import { CodedError } from '../../lib/error.ts'
 
-interface SlotOptions {
-  /** @default as many as there are slots */
-  readonly placesLeft?: () => number
-  /** Of what there is too much, for the error. @default requests */
-  readonly what?: string
-}
-
 /** Slots of owners, of whom each may take a few. */
 export type SlotsByOwner = ReturnType<typeof createSlotsByOwner>
 
-/** Runs work in a slot of its owner. Throws `CodedError` SERVICE_UNAVAILABLE if the owner has none left. */
-export type OwnerSlots = <T>(owner: string, work: () => Promise<T>) => Promise<T>
-
 /**
  * Makes `max` slots for each owner, and never more than as many as places are left for all: many that are greedy leave
- * room for the next who comes. Owners without work under way take no memory.
+ * room for the next who comes. Owners without work under way take no memory. `what` there is too much of is for the error.
  */
-export function createSlotsByOwner(max: number, { placesLeft = () => max, what = 'requests' }: SlotOptions = {}) {
+export function createSlotsByOwner(
+  max: number,
+  { placesLeft, what }: { readonly placesLeft: () => number; readonly what: string },
+) {
   const taken = new Map<string, number>()
   return {
     /** Throws `CodedError` SERVICE_UNAVAILABLE if the owner has none left. */
@@ -28,7 +21,6 @@ export function createSlotsByOwner(max: number, { placesLeft = () => max, what =
       }
       taken.set(owner, count + 1)
     },
-    /** Gives back what was taken. */
     leave(owner: string): void {
       const left = (taken.get(owner) ?? 1) - 1
       if (left > 0) taken.set(owner, left)
@@ -37,10 +29,10 @@ export function createSlotsByOwner(max: number, { placesLeft = () => max, what =
   }
 }
 
-/** The same for work that is one function. */
-export function createOwnerSlots(max: number, options?: SlotOptions): OwnerSlots {
-  const slots = createSlotsByOwner(max, options)
-  return async (owner, work) => {
+/** The same for work that is one function, however many others have places. */
+export function createOwnerSlots(max: number) {
+  const slots = createSlotsByOwner(max, { placesLeft: () => max, what: 'requests' })
+  return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
     slots.take(owner)
     try {
       return await work()

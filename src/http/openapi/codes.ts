@@ -3,13 +3,11 @@ import { fieldsOf } from '../route/json_schema.ts'
 import type { Route } from '../route/route.ts'
 
 /**
- * Codes of each status, ascending. 431 is not among them: the runtime answers it by itself, without a body, and clients
- * that are made from the document would have to doubt the body of every other failure.
+ * Codes of each status, ascending: exactly the failures that a route can answer, whoever asks. Another method is not the
+ * route's to refuse, and 431 the runtime answers by itself, without a body: clients that are made from the document would
+ * have to doubt the body of every other failure.
  */
-type Codes = ReadonlyMap<number, readonly ErrorCode[]>
-
-/** Exactly the failures that a route can answer, whoever asks. Another method is not the route's to refuse. */
-export function codesOf(route: Route): Codes {
+export function codesOf(route: Route): ReadonlyMap<number, readonly ErrorCode[]> {
   const needs = [...fieldsOf(route.input), ...fieldsOf(route.body)]
   const errors = route.errors ?? []
   const mayMiss = needs.some(({ required }) => required) || errors.includes('MISSING_PARAMETER')

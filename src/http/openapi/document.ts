@@ -78,6 +78,7 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
   const example = examples[`${route.method} ${path}`]
   const body = bodyOf(route)
   const price = priceSentence(route.charge)
+  const asked = askedOf({ ...route, example, near: askedNear(path, examples) })
   return {
     operationId: operationId(route, body),
     summary: route.summary,
@@ -85,7 +86,8 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
     'x-charge': route.charge,
-    ...withCommon(askedOf({ ...route, example, near: askedNear(path, examples) }), isList(route)),
+    ...asked,
+    parameters: [...asked.parameters, ...(isList(route) ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER],
     responses: {
       200: {
         description: `Answered. Credits: ${price}`,
@@ -104,11 +106,6 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),
     },
   }
-}
-
-function withCommon(asked: ReturnType<typeof askedOf>, isTable: boolean): Readonly<Record<string, unknown>> {
-  const parameters = [...asked.parameters, ...(isTable ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER]
-  return { ...asked, parameters }
 }
 
 function bodyOf({ input, output }: Route): JsonSchema {

@@ -57,7 +57,6 @@ export const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
   431: 'The head of the request is too large. The answer has no body.',
 }
 
-/** Further headers of some failures. */
 const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],

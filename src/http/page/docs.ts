@@ -9,11 +9,9 @@ import { ASK_AGAIN, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 /** The page that describes every route of callers. */
 export const DOCS_PATH = '/docs'
 
-/** What shows the OpenAPI document. */
 interface Reference {
   /** The renderer: a script, packed by Brotli, in base64. It is large, so it is loaded with the first request for it. */
   readonly script: () => Promise<string>
-  /** Changes with the script. */
   readonly version: string
   /** A script that starts the renderer in `#app`. */
   readonly setup: string

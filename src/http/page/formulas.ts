@@ -1,8 +1,7 @@
 import { escaped } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { BARE, type Look, plainPage } from './plain.ts'
+import { type Look, plainPage } from './plain.ts'
 
-/** How figures of answers are calculated. */
 interface Formula {
   /** Names in answers; `kamino/amount` if the name means something else in another family. */
   readonly figures: readonly string[]
@@ -12,7 +11,6 @@ interface Formula {
   readonly code: string
 }
 
-/** A figure of a family's answers. */
 interface Figure {
   /** Third segment of the path. */
   readonly family: string
@@ -43,10 +41,7 @@ const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 export function createFormulas(
   formulas: readonly Formula[],
   openapi: string,
-  {
-    revisions = new Map(),
-    look = BARE,
-  }: { readonly revisions?: ReadonlyMap<string, number>; readonly look?: Look } = {},
+  { revisions, look }: { readonly revisions: ReadonlyMap<string, number>; readonly look: Look },
 ): Pages {
   const figures = [...figuresOf(openapi), ...figuresOfPages(formulas)]
   const families = [...new Set(figures.map(({ family }) => family))]

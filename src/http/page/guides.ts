@@ -1,8 +1,7 @@
 import { DOCS_PATH } from './docs.ts'
 import type { Page, Pages } from './page.ts'
-import { BARE, type Look, plainPage } from './plain.ts'
+import { type Look, plainPage } from './plain.ts'
 
-/** A guide for people. */
 interface Guide {
   /** Last part of its address. */
   readonly name: string
@@ -12,7 +11,7 @@ interface Guide {
 }
 
 /** `/docs/<name>`: each guide, with links to the others. */
-export function createGuides(guides: readonly Guide[], look: Look = BARE): Pages {
+export function createGuides(guides: readonly Guide[], look: Look): Pages {
   return new Map<string, Page>(
     guides.map(({ name, title, content }) => {
       const links = guides.map((each) =>

@@ -2,9 +2,8 @@ import { DOCS_PATH } from './docs.ts'
 import { createDocument } from './document.ts'
 import { escaped } from './html.ts'
 import type { Pages } from './page.ts'
-import { BARE, type Look, PLAIN_HEADERS, plainText } from './plain.ts'
+import { type Look, PLAIN_HEADERS, plainText } from './plain.ts'
 
-/** What is read of the OpenAPI document. */
 interface Document {
   readonly info: { readonly description: string }
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
@@ -25,9 +24,9 @@ interface Row extends Operation {
 export function createOverview(
   openapi: string,
   {
-    guides = [],
-    look = BARE,
-  }: { readonly guides?: readonly { readonly name: string; readonly title: string }[]; readonly look?: Look } = {},
+    guides,
+    look,
+  }: { readonly guides: readonly { readonly name: string; readonly title: string }[]; readonly look: Look },
 ): Pages {
   const { info, paths }: Document = JSON.parse(openapi)
   const rows = Object.entries(paths).flatMap(([path, methods]) =>

@@ -3,5 +3,4 @@ import type { PreparedAnswer } from '../respond.ts'
 /** A page that needs no key. */
 export type Page = (requestId: string, request: Request) => PreparedAnswer | Promise<PreparedAnswer>
 
-/** Pages by path. */
 export type Pages = ReadonlyMap<string, Page>

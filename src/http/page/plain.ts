@@ -8,9 +8,6 @@ export interface Look {
   readonly icon: string
 }
 
-/** Without styles and a picture, for where none are served. */
-export const BARE: Look = { styles: [], icon: 'data:,' }
-
 /** Nothing runs, and nothing is loaded from elsewhere. */
 export const PLAIN_HEADERS = {
   ...htmlHeaders(["style-src 'self'", "img-src 'self' data:"]),
@@ -48,7 +45,7 @@ export function plainText({ title, body, kind, page, isPage, look, root = '' }: 
   })
   const head = `<meta name="color-scheme" content="light dark">
 <title>walletscope: ${title}</title>
-<link rel="icon" href="${look.icon.startsWith('data:') ? look.icon : linked(root, look.icon)}">
+<link rel="icon" href="${linked(root, look.icon)}">
 ${look.styles.map((path) => `<link rel="stylesheet" href="${linked(root, path)}">`).join('\n')}`
   return htmlText({
     head,

@@ -1,3 +1,5 @@
+import { timeLimit } from '../../lib/async/abort.ts'
+import { before, DEADLINE } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'
 
@@ -27,7 +29,6 @@ export interface Probes {
   readonly solana?: (() => Readiness['solana']) | undefined
 }
 
-/** Answers of the dependencies. */
 interface Asked extends Readiness {
   readonly ready: boolean
 }
@@ -101,17 +102,12 @@ function blindnessOf({ chain_id, blind_since }: TriggerLine): Readiness['reasons
 }
 
 async function answers(probe: Probe): Promise<boolean | string> {
-  const controller = new AbortController()
-  const late = new Promise<string>((resolve) => {
-    controller.signal.addEventListener('abort', () => resolve(`no answer after ${PROBE_TIMEOUT_MS / 1_000} s`))
-  })
-  const timer = setTimeout(() => controller.abort(), PROBE_TIMEOUT_MS)
+  const signal = timeLimit(PROBE_TIMEOUT_MS)
   try {
-    return await Promise.race([probe(controller.signal), late])
-  } catch {
+    return await before(PROBE_TIMEOUT_MS, probe(signal))
+  } catch (error) {
+    if (error === DEADLINE || signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
     // The client of the dependency logs why.
     return false
-  } finally {
-    clearTimeout(timer)
   }
 }

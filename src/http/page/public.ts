@@ -15,13 +15,21 @@ const STOPPING = { part: 'process', reason: 'it was asked to stop, and answers w
 /** Where the keys are that the instance signs with. */
 const KEYS_PATH = '/.well-known/walletscope-keys.json'
 
-/** `/healthz` while the process lives, `/openapi.json`, and the keys that sign receipts, if any do. */
-export function createPublicPages(options: {
+/** What the pages say. */
+export interface PageOptions {
   /** Text of the OpenAPI document. */
   readonly openapi: string
-  /** Text of the keys. */
+  /** Text of the keys that sign receipts, if any do. */
   readonly keys?: () => Promise<string>
-}): Pages {
+  readonly probes: Probes
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
+  readonly scrape?: (() => Promise<string>) | undefined
+}
+
+/** `/healthz` while the process lives, `/openapi.json`, and the keys that sign receipts, if any do. */
+export function createPublicPages(options: Pick<PageOptions, 'openapi' | 'keys'>): Pages {
   const { keys } = options
   return new Map<string, Page>([
     ...(keys === undefined ? [] : ([[KEYS_PATH, async () => answered(await keys())]] as const)),
@@ -34,15 +42,9 @@ export function createPublicPages(options: {
  * `/readyz` while the process takes requests, the database answers and at least one chain does; `/metrics` for
  * Prometheus.
  */
-export function createOperatorPages(options: {
-  readonly probes: Probes
-  readonly clock: Clock
-  readonly metrics: Metrics
-  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
-  readonly scrape?: (() => Promise<string>) | undefined
-  /** True once the process is stopping. */
-  readonly draining: () => boolean
-}): Pages {
+export function createOperatorPages(
+  options: Omit<PageOptions, 'openapi' | 'keys'> & { readonly draining: () => boolean },
+): Pages {
   const readiness = createReadiness(options.probes, options.clock)
   const { metrics, scrape = async () => metrics.render() } = options
 

@@ -3,30 +3,24 @@ import { gzipSync } from 'node:zlib'
 import { acceptsGzip } from '../encoding.ts'
 import { answered, type PreparedAnswer } from '../respond.ts'
 import { htmlHeaders, htmlText } from './html.ts'
-import type { Page, Pages } from './page.ts'
+import type { Page } from './page.ts'
 
-/** A file of a page. */
 interface StaticFile {
   /** Below the folder of all files: `explore/main.js`. */
   readonly path: string
   readonly text: string
 }
 
-/** A page made of files. */
+interface StaticFiles {
+  readonly files: readonly StaticFile[]
+  /** Files that modules import by a name, `preact`. */
+  readonly modules: Readonly<Record<string, string>>
+}
+
 interface StaticPage {
   readonly title: string
   /** Path of the module that draws it. */
   readonly script: string
-}
-
-/** Pages for people: HTML by path, and the files that it loads. */
-interface StaticPages {
-  /** The pages themselves, by path. */
-  readonly pages: Pages
-  /** Files of all pages, by path. */
-  readonly files: Pages
-  /** Folder of the files' addresses, from the root. */
-  readonly folder: string
 }
 
 /** Folder of the files' addresses. Below it stands a hash of them all, so that any of them may be kept for ever. */
@@ -47,21 +41,20 @@ export const ASK_AGAIN = 'no-cache'
  * Serves pages that are drawn in the browser. Addresses are relative to the page, so that they hold behind a proxy that
  * puts a path in front. Nothing is loaded from elsewhere, and nothing runs that is not one of the files.
  */
-export function createStaticPages(options: {
-  readonly pages: Readonly<Record<string, StaticPage>>
-  readonly files: readonly StaticFile[]
-  /** Files that modules import by a name, `preact`. */
-  readonly modules: Readonly<Record<string, string>>
-}): StaticPages {
-  const { pages, files, modules } = options
+export function createStaticPages({
+  pages,
+  files,
+  modules,
+}: StaticFiles & { readonly pages: Readonly<Record<string, StaticPage>> }) {
   const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
   const folder = `${FILES_PATH}/${version}`
   return {
+    /** Folder of the files' addresses, from the root. */
     folder: folder.slice(1),
-    pages: new Map(
+    pages: new Map<string, Page>(
       Object.entries(pages).map(([path, page]) => [path, pageOf(page, { files, modules, folder: folder.slice(1) })]),
     ),
-    files: new Map(
+    files: new Map<string, Page>(
       files.map(({ path, text }) => {
         const type = TYPES[path.slice(path.lastIndexOf('.') + 1)]
         if (type === undefined) throw new Error(`Cannot serve the file "${path}": its type is not known`)
@@ -72,15 +65,7 @@ export function createStaticPages(options: {
 }
 
 /** A page that may run its own files, and the one list of names by its hash. */
-function pageOf(
-  { title, script }: StaticPage,
-  options: {
-    readonly files: readonly StaticFile[]
-    readonly modules: Readonly<Record<string, string>>
-    readonly folder: string
-  },
-) {
-  const { files, modules, folder } = options
+function pageOf({ title, script }: StaticPage, { files, modules, folder }: StaticFiles & { readonly folder: string }) {
   const at = (path: string) => `${folder}/${path}`
   const names = JSON.stringify({
     imports: Object.fromEntries(Object.entries(modules).map(([name, path]) => [name, `./${at(path)}`])),

@@ -26,7 +26,6 @@ export interface SessionCookie {
   readonly path: string
 }
 
-/** Secrets longer than this are not ours. */
 const SECRET_LENGTH_MAX = 128
 
 /**
@@ -57,7 +56,6 @@ export function requireSameOrigin(request: Request, publicUrl: string | undefine
   throw new HttpError('INVALID_REQUEST', 'Cannot change anything for a page of another origin', { status: 403 })
 }
 
-/** Both secrets of a session, undefined unless both are there. */
 function sessionOf(request: Request, cookieName: string) {
   const cookie = cookieOf(request, cookieName)
   const page = request.headers.get(PAGE_HEADER)

@@ -5,6 +5,7 @@ import type { FreeRoute } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'
 
+const VERSION = '1.0.0'
 /** Failures of every route, and those of routes with a body. */
 const COMMON_STATUSES = [400, 401, 404, 405, 431, 500, 503] as const
 const BODY_STATUSES = [408, 413, 415] as const
@@ -19,22 +20,18 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   503: 'The service or its database cannot answer now. Try again after the given wait.',
 }
 
-const SCHEMES = {
-  token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' },
-}
+const TOKEN = { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' }
 
 /** The OpenAPI 3.1 document of a plane, as text, made from the schemas that check its requests. */
 export function planeDocument(options: {
   readonly title: string
   readonly description: string
-  readonly version: string
   readonly routes: readonly FreeRoute[]
-  /** Name of the session's cookie. */
   readonly cookie: string
   /** True if the operator's token opens it too. */
   readonly takesToken: boolean
 }): string {
-  const { title, description, version, cookie, takesToken } = options
+  const { title, description, cookie, takesToken } = options
   const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
   const page = {
     type: 'apiKey',
@@ -47,12 +44,12 @@ export function planeDocument(options: {
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
     paths: pathsOf(options.routes, operation),
     components: {
-      securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session, page },
+      securitySchemes: { ...(takesToken ? { token: TOKEN } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
       responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
     },
   }
-  return documentText({ info: { title, version, description }, rest })
+  return documentText({ info: { title, version: VERSION, description }, rest })
 }
 
 function operation(route: FreeRoute): unknown {

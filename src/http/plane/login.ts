@@ -14,7 +14,6 @@ export interface OpenedSession {
   /** One for the cookie, and one that the tab keeps for pages of this origin. */
   readonly secrets: { readonly cookie: string; readonly page: string }
   readonly cookie: SessionCookie
-  /** Seconds until it ends. */
   readonly lifetimeSec: number
   /** Page to go to, relative to that of the login. */
   readonly page: string

@@ -24,7 +24,6 @@ export interface PlaneRequest {
   readonly query: string
   /** What absolute links start with. */
   readonly base: string
-  /** What is wrong with the request itself. */
   readonly fault: CodedError | undefined
 }
 

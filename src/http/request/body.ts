@@ -22,7 +22,6 @@ export function bodyFault(headers: Headers): HttpError | undefined {
   })
 }
 
-/** The bytes of a body, and what they say. */
 interface JsonBody<Value> {
   readonly bytes: Buffer
   /**

@@ -1,6 +1,3 @@
-/** Headers that let a page of another origin read an answer; undefined if no origins are configured. */
-type Cors = (request: Request) => Readonly<Record<string, string>> | undefined
-
 const EXPOSED = [
   'x-request-id',
   'x-ratelimit-limit',
@@ -28,8 +25,13 @@ const ALLOWED = [
   'x-budget-credits',
 ].join(', ')
 
-/** Allows the configured origins. Answers to others carry no permission, so browsers hide them. */
-export function createCors(origins: readonly string[]): Cors {
+/**
+ * Makes headers that let pages of the configured origins read an answer; undefined if there are none. Answers to others
+ * carry no permission, so browsers hide them.
+ */
+export function createCors(
+  origins: readonly string[],
+): (request: Request) => Readonly<Record<string, string>> | undefined {
   if (origins.length === 0) return () => undefined
   const allowed = new Set(origins)
   const refused = { vary: 'origin' }

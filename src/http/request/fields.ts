@@ -1,6 +1,5 @@
 import { onceEach } from '../../lib/once_each.ts'
 
-/** A schema of valibot as far as its fields are looked at. */
 interface Fielded {
   readonly type: string
   readonly entries?: Readonly<Record<string, FieldSchema>>
@@ -11,22 +10,16 @@ interface FieldSchema {
   readonly wrapped?: { readonly type: string; readonly pipe?: readonly Step[] }
 }
 
-/** A step of a pipe, which may only describe it. */
 interface Step {
   readonly metadata?: { readonly lengthMax?: number }
 }
 
 /** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
-export const namesIn = onceEach(({ entries = {} }: Fielded): Names => {
+export const namesIn = onceEach(({ entries = {} }: Fielded) => {
   const refused = (name: string) => isRefused(entries[name])
   const names = Object.keys(entries)
   return { taken: names.filter((name) => !refused(name)), refused: names.filter(refused) }
 })
-
-interface Names {
-  readonly taken: readonly string[]
-  readonly refused: readonly string[]
-}
 
 /** True for a field that is made by `refused` of `input.ts`: nobody may send it. */
 export function isRefused(entry: FieldSchema | undefined): boolean {

@@ -9,15 +9,12 @@ export const ANY_HOST = '*'
 const HOST =
   /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})|\[[0-9A-Fa-f:.]{2,45}\])(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$/
 
-/** What is wrong with a `Host` header; undefined if nothing is. */
-type HostFault = (host: string | null) => CodedError | undefined
-
 /**
- * Makes the check of `Host` headers. A page of any site can make its own name point to this machine (DNS rebinding), and
+ * Tells what is wrong with a `Host` header; undefined if nothing is. A page of any site can make its own name point to this machine (DNS rebinding), and
  * browsers then take the service for a part of that site. So a name must be one of `names`, `localhost` or below it.
  * Addresses cannot be made to point elsewhere, and ports say nothing: whoever maps them asks for another one.
  */
-export function createHostFault(names: readonly string[]): HostFault {
+export function createHostFault(names: readonly string[]): (host: string | null) => CodedError | undefined {
   const own = new Set(names.map((name) => name.toLowerCase()))
   const isAny = own.has(ANY_HOST)
   // Nearly every request has the host of the one before.

@@ -160,7 +160,6 @@ const EXPECTED_MOMENT = 'expected Unix seconds, a date (YYYY-MM-DD) or an ISO 86
 
 const MILLISECONDS = /^[1-9][0-9]{12}$/
 
-/** A moment as a caller named it. */
 export interface SentTime {
   /** Seconds since the epoch. */
   readonly sec: number
@@ -228,7 +227,6 @@ export const NO_PAST = 'expected it for EVM chains only, because endpoints of So
 /** The same on a route of Solana. Without them an answer of now would look like one of then. */
 export const noMoment = { at_block: refused(NO_PAST), at_time: refused(NO_PAST) }
 
-/** What `momentRule` looks at. */
 interface Momentous {
   readonly chain_id?: number | undefined
   readonly at_block?: number | undefined

@@ -6,7 +6,6 @@ import { nearestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
 import { lengthMaxIn, namesIn } from './fields.ts'
 
-/** Text of a request's parameters. */
 export interface RawInput {
   /** Path parameters, not decoded. */
   readonly params: Readonly<Record<string, string>>
@@ -14,7 +13,6 @@ export interface RawInput {
   readonly query: string
 }
 
-/** Values by name, not yet checked. */
 export interface Parameters {
   readonly values: unknown
   /** Names of values in which a plus sign became a space, which the caller may not have meant. */
@@ -157,10 +155,8 @@ function checkLength(schema: v.GenericSchema, name: string, value: string): void
   }
 }
 
-/** Most names that an error lists if none of them is near. */
 const LISTED_NAMES_MAX = 12
 
-/** Refuses a name, and says which one was probably meant. */
 function unknownName(
   name: string,
   { known, what }: { readonly known: readonly string[]; readonly what: 'parameter' | 'field' },

@@ -1,7 +1,6 @@
 import { CodedError } from '../../lib/error.ts'
 import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 
-/** Path and query of a request's target, not decoded. */
 export interface Target {
   /** Starts with `/`. */
   readonly path: string

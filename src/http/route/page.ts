@@ -1,6 +1,5 @@
 import type { Pagination } from './route.ts'
 
-/** Which page of how many items each. */
 interface PageRequest {
   readonly page: number
   readonly limit: number

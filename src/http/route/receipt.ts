@@ -12,7 +12,6 @@ const CREDITS: Readonly<Record<ReceiptKind, number>> = { true: 2, proof: 25 }
 const SIGNED = `Adds a receipt, for ${CREDITS.true} credits more`
 const PROVEN = `${SIGNED}; \`proof\`, for ${CREDITS.proof}, proves what was read.`
 
-/** How long an answer with a proof may take, milliseconds. */
 const PROOF_BUDGET_MS = 30_000
 
 /** The parameter of a route whose answers can have a receipt. */

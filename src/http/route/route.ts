@@ -82,9 +82,7 @@ interface RouteFacts {
   readonly output: GenericSchema
 }
 
-/** What is known besides about a route that callers pay for. */
 interface ChargedFacts extends RouteFacts {
-  /** What a success costs. */
   readonly charge: Charge
   /**
    * What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503.
@@ -128,7 +126,6 @@ export interface ChargedWork<Input, Result> extends ChargedFacts {
   }
 }
 
-/** What is known besides about a route that costs nothing. */
 interface FreeFacts extends RouteFacts {
   /** Status of a success: 201 if it makes something. @default 200 */
   readonly status?: 200 | 201
@@ -152,13 +149,11 @@ interface Schemas<Input, Body> {
 export interface RouteRequest {
   /** Path and query alone make the parameters: whoever asks at the same address with the same body is answered alike. */
   readonly byAddress?: true
-  /** Path and query parameters together. */
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
   readonly body: () => Promise<RequestBody>
 }
 
-/** A body as JSON, and its bytes if they are known. */
 interface RequestBody {
   readonly bytes?: Buffer
   readonly value: () => unknown
@@ -183,7 +178,6 @@ export interface Call {
   readonly creditsMin: number
   /** How long the work may take, milliseconds; undefined: as usual. */
   readonly budgetMs: number | undefined
-  /** The receipt that the answer is to have. */
   readonly receipt: ReceiptKind | undefined
   /** Some of its figures rest on logs, which no receipt covers. */
   readonly restsOnLogs: boolean

@@ -2,7 +2,6 @@ import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
 import type { Feature, Route } from './route.ts'
 
-/** What the table knows about a route. */
 interface Routed {
   readonly method: string
   readonly path: string
@@ -33,18 +32,8 @@ export type Found<R extends Routed = Route> =
   /** `near` is a path that was probably meant, `all` the page that describes all of them, if they are known. */
   | { readonly kind: 'unknown'; readonly near?: string | undefined; readonly all?: string }
 
-/** Finds endpoints. */
-export interface RouteTable<R extends Routed = Route> {
-  /** All of them. */
-  readonly endpoints: readonly RouteEndpoint<R>[]
-  /** `path` with its alias segment replaced by the canonical one. */
-  canonical(path: string): string
-  find(method: string, path: string): Found<R>
-  /** Template of the endpoint at a path, for any method and alias; undefined for an unknown path. */
-  templateOf(path: string): string | undefined
-}
+export type RouteTable<R extends Routed = Route> = ReturnType<typeof createRouteTable<R>>
 
-/** A path's methods. */
 interface Methods<R extends Routed> {
   readonly template: string
   readonly endpoints: ReadonlyMap<string, RouteEndpoint<R>>
@@ -52,7 +41,6 @@ interface Methods<R extends Routed> {
 }
 
 type Router = ReturnType<typeof createRouter>
-/** Argument of a router's handler. */
 type Context = Parameters<Router['handlers'][number]>[0]
 
 /** Family of routes that do not begin with three static segments. */
@@ -66,10 +54,7 @@ const NO_PARAMETERS = {}
  * falls through to the next handler. `aliases` maps other names of a path's third segment to the canonical one. Throws
  * if two routes share method and path, or if a body's schema is not a `v.strictObject`.
  */
-export function createRouteTable<R extends Routed>(
-  routes: readonly R[],
-  aliases: ReadonlyMap<string, string>,
-): RouteTable<R> {
+export function createRouteTable<R extends Routed>(routes: readonly R[], aliases: ReadonlyMap<string, string>) {
   const fixed = new Map<string, Methods<R>>()
   const routers = new Map<string, Router>()
   const context = matchingContext()
@@ -115,8 +100,14 @@ export function createRouteTable<R extends Routed>(
     return { kind: 'endpoint', endpoint, params: constant === undefined ? context.params : NO_PARAMETERS }
   }
 
-  const all = routes.map(endpointOf)
-  return { endpoints: all, canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
+  return {
+    endpoints: routes.map(endpointOf),
+    /** `path` with its alias segment replaced by the canonical one. */
+    canonical,
+    find,
+    /** Template of the endpoint at a path, for any method and alias; undefined for an unknown path. */
+    templateOf: (path: string) => templateOf(find('GET', canonical(path))),
+  }
 }
 
 /** Template of the endpoint that was found, for any method. */
@@ -130,7 +121,6 @@ export function braced(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
 
-/** The three static segments that a path begins with. */
 function familyOf(path: string): string {
   const leading = path.slice(0, Math.max(0, familyEnd(path)))
   return leading.includes(':') ? NO_FAMILY : leading

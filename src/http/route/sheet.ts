@@ -9,7 +9,6 @@ export const FORMAT = 'format'
 export interface Sheet {
   /** What is asked, without the format. */
   readonly query: string
-  /** What is wrong with asking it so. */
   readonly fault: CodedError | undefined
   /** The same rows as CSV (RFC 4180). `json` is the answer. */
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }

@@ -36,7 +36,6 @@ export class WorkCall<Input extends object, Result> implements Call {
   }
 }
 
-/** What came of a call, and its price. */
 class WorkAnswer<Input extends object, Result> implements Answer {
   readonly credits: number
   readonly untilMs: number

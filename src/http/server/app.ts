@@ -1,8 +1,7 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
-import type { Clock } from '../../lib/clock.ts'
+import { before, createIdle } from '../../lib/async/wait.ts'
 import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Metrics } from '../../lib/metrics.ts'
 import { isRequestId } from '../../lib/request_id.ts'
 import type { Network } from '../../lib/text/network.ts'
 import { createDeadlines } from '../exchange/deadline.ts'
@@ -10,15 +9,13 @@ import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAn
 import type { Gate, Principal } from '../exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
 import { takesNoKey } from '../exchange/idempotency.ts'
-import { createInFlight } from '../exchange/in_flight.ts'
 import { createOpenings } from '../exchange/openings.ts'
 import { failed } from '../exchange/refusal.ts'
 import { createSlotsByOwner } from '../exchange/slots.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import type { Pages } from '../page/page.ts'
-import type { Probes } from '../page/probes.ts'
-import { createOperatorPages, createPublicPages } from '../page/public.ts'
+import { createOperatorPages, createPublicPages, type PageOptions } from '../page/public.ts'
 import { FILES_PATH } from '../page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from '../plane/plane.ts'
 import { bodyFault } from '../request/body.ts'
@@ -32,9 +29,9 @@ import type { Notary } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { createRouteTable } from '../route/route_table.ts'
 import { sheetOf } from '../route/sheet.ts'
-import { findAt, findGateway, inputOf, type Port } from './port.ts'
+import { findAt, findGateway, HttpInput, type Port } from './port.ts'
 
-interface AppOptions {
+interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
   readonly aliases: ReadonlyMap<string, string>
@@ -43,13 +40,7 @@ interface AppOptions {
   readonly gateway?: Gateway
   /** Makes receipts; without it none is given. */
   readonly notary?: Notary
-  /** Text of the keys that sign them. */
-  readonly keys?: () => Promise<string>
-  readonly clock: Clock
   readonly log: Log
-  readonly metrics: Metrics
-  /** Text of the metrics of all processes that serve as one; absent: this one serves alone. */
-  readonly scrape?: (() => Promise<string>) | undefined
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
   /** Names of this service, besides addresses and `localhost`; `*` for any. */
@@ -58,18 +49,14 @@ interface AppOptions {
   readonly trustedProxies?: readonly Network[]
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
-  readonly probes: Probes
   /** Pages for people, served beside the others; the operator's on the operator's port if that is apart. */
   readonly faces?: { readonly callers: Pages; readonly operator: Pages }
   /** True if only `operator` serves the operator's pages. @default false */
   readonly operatorApart?: boolean
-  /** Text of the OpenAPI document. */
-  readonly openapi: string
   /** Planes that take no keys: those of callers, and those of the operator, which `operatorApart` moves to its port. */
   readonly planes?: { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] }
   /** Makes `req_` and 26 unique characters. */
   readonly requestId: () => string
-  /** Limits in place of the usual ones. */
   readonly limits?: {
     readonly requestBudgetMs?: number
     readonly organizationConcurrencyMax?: number
@@ -78,35 +65,19 @@ interface AppOptions {
 }
 
 /** The service as an adapter serves it and as the process stops it. */
-export interface App {
-  /** Runs an endpoint without an HTTP request, as a job does: admitted, charged and logged like one. Never rejects. */
-  invoke(
-    invocation: Invocation,
-    asker: { readonly principal: Principal; readonly signal: AbortSignal },
-  ): Promise<SettledAnswer>
-  /** Answers every request; never rejects. */
-  readonly handler: HattipHandler
-  /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
-  readonly operator: HattipHandler
-  /** Requests accepted and not yet answered. */
-  inFlight(): number
-  /** From now on `/readyz` is 503, so that load balancers look elsewhere; requests are answered as before. */
-  drain(): void
-  /** True once no request is in flight, false if one still is after `deadlineMs`. */
-  idle(options: { readonly deadlineMs: number }): Promise<boolean>
-  /** Ends all reads under way with 503, for a stop that has waited long enough. */
-  cancel(): void
-}
+export type App = ReturnType<typeof createApp>
 
 /** Builds the life of a request around the routes and the gate. Throws if two routes share method and path. */
-export function createApp(options: AppOptions): App {
+export function createApp(options: AppOptions) {
   const { clock, log, gateway, limits = {} } = options
-  const inFlight = createInFlight()
+  // Requests between their arrival and their answer.
+  let inFlight = 0
+  const idle = createIdle(() => inFlight === 0)
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   // The request that asks has its place already.
-  const placesLeft = () => inFlightMax + 1 - inFlight.count()
+  const placesLeft = () => inFlightMax + 1 - inFlight
   const slots = createSlotsByOwner(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
     placesLeft,
     what: 'requests of this organization',
@@ -114,7 +85,7 @@ export function createApp(options: AppOptions): App {
   const cors = createCors(options.corsOrigins)
   const clientOf = createClientAddress(options.trustedProxies ?? [])
   const hostFault = createHostFault(options.hostNames)
-  const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
+  const record = createHttpMetrics(options.metrics, { inFlight: () => inFlight })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
   const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
@@ -124,7 +95,7 @@ export function createApp(options: AppOptions): App {
 
   const { gate, notary } = options
   const openings = createOpenings(clock)
-  const services = { gate, notary, clock, log, deadlines, openings, slots, full: () => inFlight.count() > inFlightMax }
+  const services = { gate, notary, clock, log, deadlines, openings, slots, full: () => inFlight > inFlightMax }
   const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,
@@ -185,20 +156,23 @@ export function createApp(options: AppOptions): App {
       query: rest,
       base,
       found,
-      asked: found.kind === 'endpoint' ? () => inputOf(request, found, rest) : emptyInput,
+      asked:
+        found.kind === 'endpoint'
+          ? () => new HttpInput(request, found.endpoint.route.input, { params: found.params, query: rest })
+          : emptyInput,
       fault: isGateway && !holdsMessages ? takesNoKey() : (fault ?? sheet?.fault),
       signal: request.signal,
       client,
     }
 
-    inFlight.enter()
+    inFlight += 1
     const { answer, account } =
       holdsMessages && gateway !== undefined
         ? await gateway.answer(request, holder, (invocation) =>
             run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
           )
         : noted(exchange, await runExchange(exchange, services))
-    inFlight.leave()
+    leave()
     return respond(answer, { requestId, account, sent: headers, cors: cors(request), close: ends(request, method) })
   }
 
@@ -206,9 +180,9 @@ export function createApp(options: AppOptions): App {
   async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
     const { request, requestId } = asked
     const { route, answer: act } = plane.find(asked)
-    inFlight.enter()
+    inFlight += 1
     const answer = await act().catch((error: unknown) => failed(error, { requestId, route, badGateway: false, log }))
-    inFlight.leave()
+    leave()
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
@@ -220,15 +194,23 @@ export function createApp(options: AppOptions): App {
     return draining || leavesBody(request, method)
   }
 
+  function leave(): void {
+    inFlight -= 1
+    idle.check()
+  }
+
   function baseOf(host: string | null): string {
     return publicBase ?? `http://${host}`
+  }
+
+  function forPort(port: Port): HattipHandler {
+    return (context) => handle(context, port)
   }
 
   async function run(exchange: Exchange): Promise<SettledAnswer> {
     return noted(exchange, await runExchange(exchange, services))
   }
 
-  /** The answer, once it is counted. */
   function noted(exchange: Exchange, settled: SettledAnswer): SettledAnswer {
     const { requestId, startedMs } = exchange
     const { status } = settled.answer
@@ -241,21 +223,34 @@ export function createApp(options: AppOptions): App {
   }
 
   return {
-    async invoke(invocation, { principal, signal }) {
+    /** Runs an endpoint without an HTTP request, as a job does: admitted, charged and logged like one. Never rejects. */
+    async invoke(
+      invocation: Invocation,
+      { principal, signal }: { readonly principal: Principal; readonly signal: AbortSignal },
+    ): Promise<SettledAnswer> {
       const requestId = options.requestId()
       const asker = { principal, requestId, startedMs: clock.monotonicMs(), base: baseOf('localhost'), signal }
-      inFlight.enter()
+      inFlight += 1
       const settled = await run(exchangeOf(invocation, asker, settlementIdFrom(requestId)))
-      inFlight.leave()
+      leave()
       return settled
     },
-    handler: (context) => handle(context, forCallers),
-    operator: (context) => handle(context, forOperator),
-    inFlight: inFlight.count,
-    drain() {
+    /** Answers every request; never rejects. */
+    handler: forPort(forCallers),
+    /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
+    operator: forPort(forOperator),
+    inFlight: () => inFlight,
+    /** From now on `/readyz` is 503, so that load balancers look elsewhere; requests are answered as before. */
+    drain(): void {
       draining = true
     },
-    idle: ({ deadlineMs }) => inFlight.idle(deadlineMs),
+    /** True once no request is in flight, false if one still is after `deadlineMs`. */
+    idle: ({ deadlineMs }: { readonly deadlineMs: number }): Promise<boolean> =>
+      before(deadlineMs, idle.wait()).then(
+        () => true,
+        () => false,
+      ),
+    /** Ends all reads under way with 503, for a stop that has waited long enough. */
     cancel: deadlines.cancel,
   }
 }

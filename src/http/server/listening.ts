@@ -1,4 +1,3 @@
-/** A listening server. */
 export interface ListeningServer {
   readonly port: number
   /** `http://host:port`. */

@@ -5,7 +5,7 @@ import { DOCS_PATH } from '../page/docs.ts'
 import type { Pages } from '../page/page.ts'
 import { PUBLIC_METHODS } from '../page/public.ts'
 import { FILES_PATH } from '../page/static.ts'
-import type { Plane } from '../plane/plane.ts'
+import type { Plane, PlaneRequest } from '../plane/plane.ts'
 import { readJson } from '../request/body.ts'
 import { nearestPath } from '../request/nearest_path.ts'
 import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
@@ -31,15 +31,9 @@ export function findAt(
     request,
     method,
     requestId,
-    asked,
     path,
-  }: {
-    readonly request: Request
-    readonly method: string
-    readonly requestId: string
-    readonly asked: string
-    readonly path: string
-  },
+    asked,
+  }: Omit<PlaneRequest, 'query' | 'base' | 'fault'> & { readonly asked: string },
 ): Exchange['found'] {
   const page = port.pages.get(asked)
   if (page === undefined) {
@@ -63,17 +57,8 @@ function unknownPath(path: string, { pages, planes, templates }: Port): Found {
   return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
 }
 
-/** What an endpoint is asked over HTTP. */
-export function inputOf(
-  request: Request,
-  { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
-  query: string,
-): RouteRequest {
-  return new HttpInput(request, endpoint.route.input, { params, query })
-}
-
-/** A class, because a literal would make functions for each request. */
-class HttpInput implements RouteRequest {
+/** What an endpoint is asked over HTTP. A class, because a literal would make functions for each request. */
+export class HttpInput implements RouteRequest {
   readonly byAddress = true
   readonly #request: Request
   readonly #schema: Route['input']

@@ -37,21 +37,13 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** A time limit on an operation. */
-export interface Deadline {
-  /** Fires when the limit is reached or the parent fires. */
-  readonly signal: AbortSignal
-  /** Milliseconds left; 0 when over. */
-  remainingMs(): number
-  /** Stops the timer and the listener on the parent; call it in `finally`. */
-  stop(): void
-}
+export type Deadline = ReturnType<typeof startDeadline>
 
 /** Starts a limit of `ms` that also follows `parent`. Times are monotonic milliseconds from `now`. */
 export function startDeadline(
   ms: number,
   { parent, now }: { readonly parent: AbortSignal; readonly now: () => number },
-): Deadline {
+) {
   const controller = new AbortController()
   const endsAtMs = now() + ms
   const abort = () => controller.abort()
@@ -59,9 +51,12 @@ export function startDeadline(
   if (parent.aborted) abort()
   else parent.addEventListener('abort', abort, { once: true })
   return {
+    /** Fires when the limit is reached or the parent fires. */
     signal: controller.signal,
+    /** Milliseconds left; 0 when over. */
     remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - now())),
-    stop() {
+    /** Stops the timer and the listener on the parent; call it in `finally`. */
+    stop(): void {
       clearTimeout(timer)
       parent.removeEventListener('abort', abort)
     },

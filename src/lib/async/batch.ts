@@ -9,7 +9,6 @@ export interface BatcherOptions<Item, Result> {
    */
   readonly flush: (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
   readonly clock: Clock
-  /** Most items of one flush. */
   readonly itemsMax: number
   /** Most items that may wait; more are refused. */
   readonly queueMax: number

@@ -25,15 +25,7 @@ interface CacheRead<T> {
 }
 
 /** Values by key, bounded in number and bytes; the least recently used go first. */
-export interface Cache<T> {
-  /**
-   * The value of `key`: kept, or being read already, or read now. Errors are handed to all who waited and are not kept.
-   * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
-   */
-  get(request: CacheRead<T>, signal: AbortSignal): Promise<T>
-  /** Entries kept at the moment, expired ones included. */
-  readonly size: number
-}
+export type Cache<T> = ReturnType<typeof createCache<T>>
 
 interface Kept<T> {
   readonly value: T
@@ -57,7 +49,7 @@ export function createCache<T>(options: {
   readonly entriesMax: number
   readonly bytesMax?: number
   readonly bytesOf?: (value: T) => number
-}): Cache<T> {
+}) {
   const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
   const entries = createRecent<Kept<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
   const flights = new Map<string, Flight<T>>()
@@ -115,7 +107,11 @@ export function createCache<T>(options: {
   }
 
   return {
-    async get(request, signal) {
+    /**
+     * The value of `key`: kept, or being read already, or read now. Errors are handed to all who waited and are not kept.
+     * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
+     */
+    async get(request: CacheRead<T>, signal: AbortSignal): Promise<T> {
       if (signal.aborted) throw new AbortedError('The caller left')
       const { key, joinMs = Number.POSITIVE_INFINITY } = request
       const entry = find(key)
@@ -124,7 +120,8 @@ export function createCache<T>(options: {
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
       return await join(key, joined, signal)
     },
-    get size() {
+    /** Entries kept at the moment, expired ones included. */
+    get size(): number {
       return entries.size
     },
   }

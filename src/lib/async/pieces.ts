@@ -12,12 +12,9 @@ export async function inPieces<Item, Result>(
 ): Promise<Result[]> {
   const pieces = piecesOf(items, size)
   const made: (readonly Result[])[] = []
-  let next = 0
+  const waiting = pieces.entries()
   const worker = async (shared: AbortSignal): Promise<void> => {
-    while (next < pieces.length) {
-      const index = next++
-      made[index] = await work(pieces[index] ?? [], shared)
-    }
+    for (const [index, piece] of waiting) made[index] = await work(piece, shared)
   }
   await together(
     Array.from({ length: Math.min(running, pieces.length) }, () => worker),

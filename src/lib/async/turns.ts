@@ -34,24 +34,21 @@ function next(): void {
   if (waiting.length > 0) setImmediate(next)
 }
 
-/** Lets the event loop turn between the steps of a pass whenever they have worked for some time. */
-export interface Breaks {
-  /** True if it is time for one. */
-  isDue(): boolean
-  take(): Promise<void>
-}
-
 /** How long steps work between two breaks, and how many of them pass before it is looked again. */
 const WORK_MS = 1
 const STEPS = 8
 
-/** The breaks of a pass that begins now. Each step should take a tenth of a millisecond at most. */
-export function createBreaks({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Breaks {
+/**
+ * Lets the event loop turn between the steps of a pass, which begins now, whenever they have worked for some time. Each
+ * step should take a tenth of a millisecond at most.
+ */
+export function createBreaks({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
   let beganMs = monotonicMs()
   let steps = 0
   return {
+    /** True if it is time for a break. */
     isDue: () => ++steps % STEPS === 0 && monotonicMs() - beganMs >= WORK_MS,
-    async take() {
+    async take(): Promise<void> {
       await turn()
       beganMs = monotonicMs()
     },

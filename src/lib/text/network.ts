@@ -1,6 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-/** A range of addresses of IPv4 or IPv6. */
 export interface Network {
   readonly width: 32 | 128
   /** Holds this range alone, as addresses of IPv6. */

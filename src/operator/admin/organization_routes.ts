@@ -1,12 +1,10 @@
 import * as v from 'valibot'
-import { readFundedOrganization } from '../../account/credit.ts'
 import {
+  changeOrganization,
   createOrganization,
-  deleteOrganization,
   listOrganizations,
   RATE_LIMIT_MAX,
-  restoreOrganization,
-  suspendOrganization,
+  readOrganization,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
@@ -66,7 +64,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     output: one(fundedOrganizationSchema),
     errors: [404],
     async act({ organization_id: organizationId }) {
-      return { data: await readFundedOrganization(db, organizationId) }
+      return { data: await readOrganization(db, organizationId) }
     },
   })
   const update = route({
@@ -94,31 +92,22 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
       return { data: changed }
     },
   })
-  const change = (
-    verb: 'suspend' | 'restore' | 'delete',
-    options: { readonly summary: string; readonly act: typeof suspendOrganization },
-  ) =>
+  const change = (verb: 'suspend' | 'restore' | 'delete', summary: string) =>
     route({
       method: verb === 'delete' ? 'DELETE' : 'POST',
       path: verb === 'delete' ? `${path}/:organization_id` : `${path}/:organization_id/${verb}`,
-      summary: options.summary,
+      summary,
       input: byId,
       output: one(organizationSchema),
       errors: [404],
       async act({ organization_id: organizationId }, { identity }) {
-        return { data: await options.act(db, { id: organizationId, by: actorOf(identity) }) }
+        return { data: await changeOrganization(db, verb, { id: organizationId, by: actorOf(identity) }) }
       },
     })
   return [
     ...[list, create, read, update],
-    change('suspend', {
-      summary: 'Refuse every call of an organization from the next one on. Idempotent.',
-      act: suspendOrganization,
-    }),
-    change('restore', {
-      summary: 'Let the keys and credits of a suspended organization work again. Idempotent.',
-      act: restoreOrganization,
-    }),
-    change('delete', { summary: 'Delete an organization for good; its log stays.', act: deleteOrganization }),
+    change('suspend', 'Refuse every call of an organization from the next one on. Idempotent.'),
+    change('restore', 'Let the keys and credits of a suspended organization work again. Idempotent.'),
+    change('delete', 'Delete an organization for good; its log stays.'),
   ]
 }

@@ -6,36 +6,28 @@ import { keyRoutes } from '../key_routes.ts'
 import { operatorUsageRoute } from '../organization/usage_routes.ts'
 import { loginLinkRoute, sessionRoutes } from '../session_routes.ts'
 import type { Switchboard } from '../switches.ts'
-import { type ChainReport, chainRoute } from './chain_routes.ts'
 import { grantRoutes } from './grant_routes.ts'
-import { type HistoryReport, historyRoute } from './history_routes.ts'
 import { organizationRoutes } from './organization_routes.ts'
+import { type ReportReaders, reportRoutes } from './report_routes.ts'
 import { settingRoutes } from './setting_routes.ts'
-import { type TriggerReport, triggerRoute } from './trigger_routes.ts'
 
 const DESCRIPTION =
   'What an operator does: organizations, their keys and credits, switches, the audit list. Each change is in that list.'
 
 /** The plane `/admin/v1`, for the bearer of the token or an operator's session: its routes and their OpenAPI document. */
-export function adminPlane(options: {
-  readonly db: Database
-  readonly cookie: SessionCookie
-  readonly board: Switchboard
-  readonly readChains: () => Promise<readonly ChainReport[]>
-  readonly readHistories: () => Promise<readonly HistoryReport[]>
-  /** Undefined if triggers are off. */
-  readonly readTriggers: (() => Promise<TriggerReport>) | undefined
-}) {
-  const { db, cookie, board, readChains, readHistories, readTriggers } = options
+export function adminPlane({
+  db,
+  cookie,
+  board,
+  ...readers
+}: ReportReaders & { readonly db: Database; readonly cookie: SessionCookie; readonly board: Switchboard }) {
   const prefix = ADMIN_PREFIX
   const routes = [
     ...organizationRoutes(db),
     ...keyRoutes({ db, base: prefix, board, owner: 'path' }),
     ...grantRoutes(db),
     ...settingRoutes(db, board),
-    chainRoute(readChains),
-    historyRoute(readHistories),
-    ...(readTriggers === undefined ? [] : [triggerRoute(readTriggers)]),
+    ...reportRoutes(readers),
     ...sessionRoutes({ db, base: prefix, cookie }),
     loginLinkRoute(db),
     operatorUsageRoute(db),
@@ -43,7 +35,6 @@ export function adminPlane(options: {
   const openapi = planeDocument({
     title: 'walletscope: the operator',
     description: DESCRIPTION,
-    version: '1.0.0',
     routes,
     cookie: cookie.name,
     takesToken: true,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFundedOrganization } from '../../account/credit.ts'
+import { readOrganization } from '../../account/organization.ts'
 import { logPage } from '../../account/routes.ts'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/credential.ts'
@@ -49,7 +49,7 @@ export function dashboardPlane(options: {
     async act(_input, { identity, nowMs }) {
       const organizationId = organizationOf(identity)
       const [organization, burn] = await Promise.all([
-        readFundedOrganization(db, organizationId),
+        readOrganization(db, organizationId),
         readBurn(db, { organizationId, nowMs }),
       ])
       const since = (Math.floor(nowMs / DAY_MS) - PACE_DAYS + 1) * DAY_MS
@@ -89,7 +89,6 @@ export function dashboardPlane(options: {
   const openapi = planeDocument({
     title: 'walletscope: an organization',
     description: DESCRIPTION,
-    version: '1.0.0',
     routes,
     cookie: cookie.name,
     takesToken: false,

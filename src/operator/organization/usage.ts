@@ -11,14 +11,12 @@ const list = query(listSql, 'copy')
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
-/** How far back usage is shown. */
 export const USAGE_RANGES = ['24h', '7d', '30d', '90d'] as const
 type UsageRange = (typeof USAGE_RANGES)[number]
 const RANGE_HOURS: Readonly<Record<UsageRange, number>> = { '24h': 24, '7d': 168, '30d': 720, '90d': 2_160 }
 /** Longer ranges are counted by day. */
 const HOURLY_MAX = 168
 
-/** By what requests are counted. */
 export const USAGE_DIMENSIONS = ['path', 'key', 'status', 'organization'] as const
 type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 
@@ -26,7 +24,6 @@ type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 const ROWS_MAX = 5_000
 /** Requests from which percentiles are taken: the newest of a range. */
 const LATENCIES_MAX = 20_000
-/** Days of the burn. */
 const BURN_DAYS = 30
 
 /** Requests of one organization, or of all for null, over time; at most two seconds old. */

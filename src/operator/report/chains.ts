@@ -3,7 +3,7 @@ import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { ChainReport } from '../admin/chain_routes.ts'
+import type { ChainReport } from '../admin/report_routes.ts'
 import { createStateDepths } from './state_depths.ts'
 
 /** Asks all chains whether they answer, and their clients how each endpoint does. */

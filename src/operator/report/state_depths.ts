@@ -7,7 +7,6 @@ import { createRecent } from '../../lib/recent.ts'
 /** How long a depth is shown until it is asked for anew; one that could not be had sooner. */
 const KEPT_MS = 3_600_000
 const AGAIN_MS = 60_000
-/** Time limit of the questions to one endpoint. */
 const ASK_MS = 20_000
 const ENDPOINTS_MAX = 4_096
 

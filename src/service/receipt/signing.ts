@@ -37,13 +37,13 @@ export function createSigning({
 
   async function readSigner(): Promise<Signer> {
     const [first] = await listInstanceKeys(db)
-    const active = first?.retiredAt === null ? first : undefined
+    const active = first?.retired_at === null ? first : undefined
     if (pem !== undefined) {
       const signer = signerOf(pem)
       if (active?.id !== signer.keyId) await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START })
       return signer
     }
-    if (active?.privateKey) return signerOf(Buffer.from(active.privateKey))
+    if (active?.private_key) return signerOf(Buffer.from(active.private_key))
     return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START })
   }
 
@@ -67,14 +67,14 @@ export function createSigning({
     async published(): Promise<readonly PublishedKey[]> {
       await signer()
       const keys = await listInstanceKeys(db)
-      return keys.map(({ id, publicKey, createdAt, retiredAt }) => ({
+      return keys.map(({ id, public_key, created_at, retired_at }) => ({
         keyId: id,
         key: createPublicKey({
-          key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') },
+          key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(public_key).toString('base64url') },
           format: 'jwk',
         }),
-        fromSec: Math.floor(createdAt.getTime() / 1_000),
-        untilSec: retiredAt === null ? undefined : Math.ceil(retiredAt.getTime() / 1_000),
+        fromSec: Math.floor(created_at.getTime() / 1_000),
+        untilSec: retired_at === null ? undefined : Math.ceil(retired_at.getTime() / 1_000),
       }))
     },
   }
@@ -86,7 +86,7 @@ export async function rotateKey(db: Database, { pem, by }: { readonly pem: strin
     throw new CodedError('INVALID_REQUEST', 'Cannot rotate the key: it is in INSTANCE_KEY_FILE, put another one there')
   }
   const [first] = await listInstanceKeys(db)
-  const active = first?.retiredAt === null ? first : undefined
+  const active = first?.retired_at === null ? first : undefined
   const signer = await replace(db, { key: newKey(), isInFile: false, active, by })
   return { keyId: signer.keyId, replaced: active?.id ?? null }
 }
@@ -126,13 +126,13 @@ async function replace(
   const { x = '' } = publicKey.export({ format: 'jwk' })
   const made = {
     id: keyIdOf(publicKey),
-    publicKey: Buffer.from(x, 'base64url'),
-    privateKey: isInFile ? null : bytes,
+    public_key: Buffer.from(x, 'base64url'),
+    private_key: isInFile ? null : bytes,
     replaced: active?.id ?? null,
   }
   if (await insertInstanceKey(db, made, by)) return { key, keyId: made.id }
   const [now] = await listInstanceKeys(db)
-  if (now?.retiredAt === null && now.privateKey !== null && !isInFile) return signerOf(Buffer.from(now.privateKey))
-  if (now?.retiredAt === null && now.id === made.id) return { key, keyId: made.id }
+  if (now?.retired_at === null && now.private_key !== null && !isInFile) return signerOf(Buffer.from(now.private_key))
+  if (now?.retired_at === null && now.id === made.id) return { key, keyId: made.id }
   throw new UnavailableError('Cannot sign: the key of the instance was retired or is being replaced')
 }

@@ -4,12 +4,7 @@ import { createKey, revokeKey } from '../../../src/account/api_key.ts'
 import { CLI } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { mintKey } from '../../../src/account/key.ts'
-import {
-  deleteOrganization,
-  restoreOrganization,
-  suspendOrganization,
-  updateOrganization,
-} from '../../../src/account/organization.ts'
+import { changeOrganization, updateOrganization } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Caller } from '../../../src/http/exchange/gate.ts'
@@ -80,12 +75,12 @@ describe('admit', () => {
   test('suspension, restoration and deletion act with the next request', async () => {
     const { key, organizationId } = await createAccount(db)
     expect(await verdict(key)).toBe('admitted')
-    await suspendOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('ACCOUNT_SUSPENDED')
-    await restoreOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('admitted')
-    await suspendOrganization(db, { id: organizationId, by: CLI })
-    await deleteOrganization(db, { id: organizationId, by: CLI })
+    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('ORGANIZATION_NOT_FOUND')
   })
 
@@ -101,7 +96,7 @@ describe('admit', () => {
     const small = await createAccount(db, { rateLimit: 2 })
     const large = await createAccount(db, { rateLimit: 50 })
     const stopped = await createAccount(db)
-    await suspendOrganization(db, { id: stopped.organizationId, by: CLI })
+    await changeOrganization(db, 'suspend', { id: stopped.organizationId, by: CLI })
     const second = await createKey(db, { by: CLI, organizationId: small.organizationId, name: 'second' })
     const keys = [small.key, large.key, mintKey().key, second.key, stopped.key, small.key, large.key, second.key]
     const admissions = await Promise.all(keys.map((key) => admitKey(gate, { key, endpoint: ENDPOINT })))
@@ -444,8 +439,8 @@ test('every change acts with the next request at every gate, despite what each r
         if (account === undefined || state === undefined) throw new Error('No account')
         const { organizationId: id, apiKeyId } = account
         const off = `GET /v1/off/${id}`
-        if (what === 'suspend') await suspendOrganization(otherDb, { id: id, by: CLI })
-        if (what === 'restore') await restoreOrganization(otherDb, { id: id, by: CLI })
+        if (what === 'suspend') await changeOrganization(otherDb, 'suspend', { id: id, by: CLI })
+        if (what === 'restore') await changeOrganization(otherDb, 'restore', { id: id, by: CLI })
         if (what === 'revoke') await revokeKey(otherDb, { by: CLI, organizationId: id, keyId: apiKeyId })
         if (what === 'unrevoke') {
           await otherDb.run('update api_key set revoked_at = null, expires_at = null where id = $1', [apiKeyId])

@@ -2,7 +2,7 @@ import { createKey, revokeKey } from '../../../src/account/api_key.ts'
 import { CLI } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
-import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../../src/account/organization.ts'
+import { changeOrganization } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Settled, Settlement } from '../../../src/http/exchange/gate.ts'
@@ -150,8 +150,8 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       try {
         if (verb === 'grant' || verb === 'take') {
           await grantCredits(db, { by: CLI, organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
-        } else if (verb === 'suspend') await suspendOrganization(db, { id: organizationId, by: CLI })
-        else if (verb === 'restore') await restoreOrganization(db, { id: organizationId, by: CLI })
+        } else if (verb === 'suspend') await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+        else if (verb === 'restore') await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
         else if (verb === 'revoke' && keys.length < 30) {
           const made = await createKey(db, {
             by: CLI,
@@ -173,7 +173,9 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   /** One organization is deleted while it is busy. */
   async function remove(): Promise<void> {
     await Bun.sleep(durationMs / 2)
-    await deleteOrganization(admin, { id: actors.at(-1)?.organizationId ?? '', by: CLI }).catch(ignoreUnavailable)
+    await changeOrganization(admin, 'delete', { id: actors.at(-1)?.organizationId ?? '', by: CLI }).catch(
+      ignoreUnavailable,
+    )
   }
 
   async function strike(): Promise<void> {

@@ -5,6 +5,7 @@ import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
 import { createFormulas, figuresOf, figuresOfPages, formulasOf } from '../../../src/http/page/formulas.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
+import { BARE } from '../fixture.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 const openapi = describeServices(
@@ -43,7 +44,9 @@ describe('formulas', () => {
   })
 
   test('stand on one page that runs nothing and loads nothing', async () => {
-    const { body, policy } = await pageOf(createFormulas(FORMULAS, openapi, { revisions: new Map([['aave-v3', 7]]) }))
+    const { body, policy } = await pageOf(
+      createFormulas(FORMULAS, openapi, { revisions: new Map([['aave-v3', 7]]), look: BARE }),
+    )
     expect(body).toContain('<h2 id="aave-v3">aave-v3</h2>\n<p>Revision 7: receipts name it.</p>')
     for (const { family, name } of figures) expect(body).toContain(`id="${family}.${name}"`)
     expect(body).toContain('which is 1 but on Kamino); <code>max</code> without debt.')
@@ -53,7 +56,7 @@ describe('formulas', () => {
 
   test('are escaped', async () => {
     const formula = { figures: ['netAPY'], text: 'a < b & "c" `<d>`', source: '<e>', proofs: ['<f>'], code: '<g>' }
-    const { body } = await pageOf(createFormulas([formula], openapi))
+    const { body } = await pageOf(createFormulas([formula], openapi, { revisions: new Map(), look: BARE }))
     expect(body).toContain('a &#60; b &#38; &#34;c&#34; <code>&#60;d&#62;</code>')
     expect(body).not.toMatch(/<[defg]>/)
   })

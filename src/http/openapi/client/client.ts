@@ -2,7 +2,6 @@ import type { JsonSchema } from '../../route/json_schema.ts'
 import { blockText, fieldText, nameText, typeText } from './type_text.ts'
 import { WRAPPER_TEXT } from './wrapper.ts'
 
-/** The fields that this file reads of a document that `openapiDocument` made. */
 interface Document {
   readonly info: { readonly version: string }
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>

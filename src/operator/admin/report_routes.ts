@@ -1,0 +1,120 @@
+import * as v from 'valibot'
+import { moment, one } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
+import { whole } from '../../lib/text/schema.ts'
+import { ADMIN_PREFIX } from '../access.ts'
+
+const chainSchema = v.strictObject({
+  chain_id: whole,
+  name: v.string(),
+  // True if an endpoint answers from a recent block, or did so lately.
+  ready: v.boolean(),
+  // In the order of the configuration: an address may hold a secret.
+  endpoints: v.array(
+    v.strictObject({
+      state: v.pipe(
+        v.picklist(['ready', 'doubtful', 'open', 'removed']),
+        v.description('doubtful failed lately, open failed repeatedly, removed serves another chain'),
+      ),
+      latency_ms: v.nullable(whole),
+      head_block: v.pipe(
+        v.nullable(whole),
+        v.description('Newest block, or slot, that it has shown; null before, or if others contradict it'),
+      ),
+      head_age_sec: v.nullable(whole),
+      lag_blocks: v.pipe(
+        v.nullable(whole),
+        v.description('Behind the newest that any endpoint of the chain has shown'),
+      ),
+      behind: v.pipe(v.boolean(), v.description('Others have shown so much later blocks that they are asked first')),
+      errors: v.pipe(whole, v.description('Requests that failed since the start, refused ones not among them')),
+      state_depth: v.pipe(
+        v.nullable(v.union([whole, v.literal('all')])),
+        v.description('So many blocks back it keeps state, or some more; null if that is not known'),
+      ),
+      busy_ms: v.pipe(whole, v.description('Until its own rate limit allows the next request')),
+    }),
+  ),
+})
+
+/** A chain and its endpoints, as this process sees them. */
+export type ChainReport = v.InferOutput<typeof chainSchema>
+
+const historySchema = v.strictObject({
+  chain_id: whole,
+  contract: v.string(),
+  // Kind of rows: `aave_v3_lending`.
+  stream: v.string(),
+  // Wallets or positions that have a history of their own.
+  subjects: whole,
+  // Blocks that are stored of everybody, ascending.
+  everybody: v.array(v.strictObject({ from_block: whole, to_block: whole })),
+  // The final block on which the chain's history was built last; null before the first.
+  anchor_block: v.nullable(whole),
+  // True if the chain changed a final block: nothing is added any more.
+  stopped: v.boolean(),
+})
+
+/** What is stored of one history: of a contract's logs on one chain. */
+export type HistoryReport = v.InferOutput<typeof historySchema>
+
+const triggersSchema = v.strictObject({
+  lines: v.array(
+    v.strictObject({
+      chain_id: whole,
+      finality: v.string(),
+      // The process that evaluates them; null if none does.
+      holder: v.nullable(v.string()),
+      // Where they were evaluated last, and how long ago; null if nowhere yet.
+      block: v.nullable(whole),
+      age_sec: v.nullable(whole),
+      // Since when some are not evaluated, once that was told.
+      blind_since: v.nullable(moment),
+    }),
+  ),
+  // Messages that are due and not delivered yet, counted up to 100,000, and how long the first of them has been due.
+  messages_due: whole,
+  oldest_due_sec: whole,
+})
+
+export interface ReportReaders {
+  readonly readChains: () => Promise<readonly ChainReport[]>
+  readonly readHistories: () => Promise<readonly HistoryReport[]>
+  /** Of all processes; undefined if triggers are off. */
+  readonly readTriggers: (() => Promise<v.InferOutput<typeof triggersSchema>>) | undefined
+}
+
+/** How chains, histories and triggers do. */
+export function reportRoutes({ readChains, readHistories, readTriggers }: ReportReaders): readonly FreeRoute[] {
+  const chains = report('chains', {
+    summary: 'Chains and how their endpoints do, as this process sees them.',
+    schema: v.array(chainSchema),
+    read: readChains,
+  })
+  const histories = report('history', {
+    summary: 'How far the histories of contracts are stored: for how many wallets or positions, and for everybody.',
+    schema: v.array(historySchema),
+    read: readHistories,
+  })
+  if (readTriggers === undefined) return [chains, histories]
+  const triggers = report('triggers', {
+    summary: 'How far triggers are evaluated on each chain, by whichever process, and what waits to be posted.',
+    schema: triggersSchema,
+    read: readTriggers,
+  })
+  return [chains, histories, triggers]
+}
+
+function report(
+  name: string,
+  { summary, schema, read }: { summary: string; schema: v.GenericSchema; read: () => Promise<unknown> },
+): FreeRoute {
+  return route({
+    method: 'GET',
+    path: `${ADMIN_PREFIX}/${name}`,
+    summary,
+    input: v.object({}),
+    output: one(schema),
+    act: async () => ({ data: await read() }),
+  })
+}
