@@ -94,7 +94,7 @@ export function createLoginPlane(options: {
     prefix: LOGIN_PATH,
     find(asked) {
       const { method, path } = asked
-      const isKnown = path === LOGIN_PATH && METHODS.includes(method)
+      const isKnown = path === LOGIN_PATH && METHODS.split(', ').includes(method)
       return { route: isKnown ? `${method} ${LOGIN_PATH}` : 'unknown', answer: () => work(asked) }
     },
   }
