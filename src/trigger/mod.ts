@@ -7,6 +7,7 @@ import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { once } from '../lib/once_each.ts'
 import { chargeHour, type Line } from './evaluate/line.ts'
 import { lineJob } from './evaluate/loop.ts'
 import { createLineMetrics } from './evaluate/metrics.ts'
@@ -127,15 +128,13 @@ function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: Line) 
 
 /** What reads subjects, by family; connects when it is first asked. */
 function readersOf({ families }: TriggersOptions) {
-  let made: { blocks: Map<string, Watcher>; accounts: Map<string, AccountWatcher> } | undefined
-  return () => {
-    if (made !== undefined) return made
-    made = { blocks: new Map(), accounts: new Map() }
+  return once(() => {
+    const made = { blocks: new Map<string, Watcher>(), accounts: new Map<string, AccountWatcher>() }
     for (const { family, watcher, accountWatcher } of families) {
       const [blocks, accounts] = [watcher?.(), accountWatcher?.()]
       if (blocks !== undefined) made.blocks.set(family, blocks)
       if (accounts !== undefined) made.accounts.set(family, accounts)
     }
     return made
-  }
+  })
 }
