@@ -32,7 +32,7 @@ export function stepRead(
     readonly found: ConfirmedRead
     /** As it was confirmed before. */
     readonly previous: Confirmed | 'gone' | undefined
-    readonly block: PinnedBlock
+    readonly block: ToldBlock
     readonly apply: Apply
   },
 ): void {
