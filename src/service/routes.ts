@@ -61,19 +61,8 @@ export function watchedOf(config: Config, connect: () => FamilyServices): readon
 }
 
 function portfolioOf(config: Config, connect: () => FamilyServices) {
-  const setup = setupOf(config, connect)
-  const families = () =>
-    config.families.flatMap((family) => {
-      const reader = family.holdings(setup)
-      return reader === undefined ? [] : { name: family.name, reader }
-    })
-  const accountFamilies = () =>
-    config.families.flatMap((family) => {
-      const reader = family.accountHoldings(setup)
-      return reader === undefined ? [] : { name: family.name, reader }
-    })
-  const { priceMarket } = config.solana
-  return { chainIds: setup.chainIds, connect, families, accountFamilies, priceMarket }
+  const { families, solana } = config
+  return { ...setupOf(config, connect), families, priceMarket: solana.priceMarket }
 }
 
 function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {
