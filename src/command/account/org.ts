@@ -5,6 +5,7 @@ import {
   createOrganization,
   deleteOrganization,
   listOrganizations,
+  type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
   restoreOrganization,
@@ -65,77 +66,71 @@ export const organizationCommands: readonly Command[] = [
     },
   },
   change('suspend', {
-    did: 'Suspended',
     summary: 'Refuse every call of an organization from the next one on',
-    act: suspendOrganization,
+    act: () => suspendOrganization,
+    says: ({ id }) => `Suspended organization ${id}`,
   }),
   change('restore', {
-    did: 'Restored',
     summary: 'Let the keys and credits of a suspended organization work again',
-    act: restoreOrganization,
+    act: () => restoreOrganization,
+    says: ({ id }) => `Restored organization ${id}`,
   }),
   change('delete', {
-    did: 'Deleted',
     summary: 'Delete an organization for good; its log stays',
-    act: deleteOrganization,
+    act: () => deleteOrganization,
+    says: ({ id }) => `Deleted organization ${id}`,
   }),
-  {
-    name: 'org rename',
-    positionals: ['organization', 'name'],
+  change('rename', {
+    value: 'name',
     summary: 'Give an organization another name',
-    run: async (args, io) => {
-      const name = parseLabel(args.positionals[1] ?? '', 'name')
-      const changed = await withOrganization(io, first(args), (db, id) => updateOrganization(db, { id, name, by: CLI }))
-      print(changed, { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
-    },
-  },
-  {
-    name: 'org limit',
-    positionals: ['organization', 'requests per second'],
+    act: (text) => updating({ name: parseLabel(text, 'name') }),
+    says: ({ id, name }) => `Organization ${id} is called ${name}`,
+  }),
+  change('limit', {
+    value: 'requests per second',
     summary: 'Set how many requests of an organization are admitted in any one second',
-    run: async (args, io) => {
-      const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
-      const changed = await withOrganization(io, first(args), (db, id) =>
-        updateOrganization(db, { id, rateLimit, by: CLI }),
-      )
-      print(changed, {
-        args,
-        io,
-        text: `Organization ${changed.id} may call ${rateLimit} times a second`,
-      })
-    },
-  },
-  {
-    name: 'org trigger-limit',
-    positionals: ['organization', 'triggers'],
+    act: (text) => updating({ rateLimit: parseWhole(text, RATE_LIMIT) }),
+    says: ({ id, rate_limit }) => `Organization ${id} may call ${rate_limit} times a second`,
+  }),
+  change('trigger-limit', {
+    value: 'triggers',
     summary: 'Set how many triggers an organization may have; those that it has beyond it stay',
-    run: async (args, io) => {
-      const triggerLimit = parseWhole(args.positionals[1] ?? '', TRIGGER_LIMIT)
-      const changed = await withOrganization(io, first(args), (db, id) =>
-        updateOrganization(db, { id, triggerLimit, by: CLI }),
-      )
-      print(changed, { args, io, text: `Organization ${changed.id} may have ${triggerLimit} triggers` })
-    },
-  },
+    act: (text) => updating({ triggerLimit: parseWhole(text, TRIGGER_LIMIT) }),
+    says: ({ id, trigger_limit }) => `Organization ${id} may have ${trigger_limit} triggers`,
+  }),
 ]
 
+type Change = typeof suspendOrganization
+
+/** A command that changes an organization, to a value if it takes one. */
 function change(
-  verb: 'suspend' | 'restore' | 'delete',
-  options: {
-    readonly did: string
+  verb: string,
+  {
+    value,
+    summary,
+    act,
+    says,
+  }: {
+    readonly value?: string
     readonly summary: string
-    readonly act: typeof suspendOrganization
+    readonly act: (value: string) => Change
+    readonly says: (changed: Organization) => string
   },
 ): Command {
   return {
     name: `org ${verb}`,
-    positionals: ['organization'],
-    summary: options.summary,
+    positionals: ['organization', ...(value === undefined ? [] : [value])],
+    summary,
     run: async (args, io) => {
-      const changed = await withOrganization(io, first(args), (db, id) => options.act(db, { id, by: CLI }))
-      print(changed, { args, io, text: `${options.did} organization ${changed.id}` })
+      const changes = act(args.positionals[1] ?? '')
+      const changed = await withOrganization(io, first(args), (db, id) => changes(db, { id, by: CLI }))
+      print(changed, { args, io, text: says(changed) })
     },
   }
+}
+
+function updating(values: Omit<Parameters<typeof updateOrganization>[1], 'id' | 'by'>): Change {
+  return (db, of) => updateOrganization(db, { ...of, ...values })
 }
 
 function first(args: CommandArgs): string {
