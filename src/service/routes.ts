@@ -8,7 +8,7 @@ import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
-import { nameRoutes } from '../portfolio/name/routes.ts'
+import { nameRoute } from '../portfolio/name/routes.ts'
 import { eventsRoute } from '../trigger/routes/events.ts'
 import { loggedPathOf } from '../trigger/routes/logged_path.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
@@ -32,7 +32,7 @@ export function routesOf(
   const routes = [
     ...families.flatMap((family) => family.routes(setup)),
     ...portfolio,
-    ...nameRoutes({ connect }),
+    nameRoute({ connect }),
     ...triggerRoutes(messaging, watched),
     ...webhookRoutes(messaging),
     eventsRoute(messaging),
