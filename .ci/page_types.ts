@@ -6,11 +6,11 @@ import { describePlanes } from '../src/service/planes.ts'
 import { describeServices } from '../src/service/routes.ts'
 
 /**
- * `bun run page:types`: writes the types of all answers that the pages show, made like those of the typed client from the
+ * `bun run page:types`: writes the types of what the pages show of answers, made like those of the typed client from the
  * three OpenAPI documents; with `--check` it tells whether they are current.
  */
 const FILE = join(import.meta.dir, '../src/dashboard/answers.d.ts')
-/** Names the operations whose answers the pages show. */
+/** Names the operations whose answers the pages show, and which parts of them. */
 const SHAPES = join(import.meta.dir, '../src/dashboard/lib/shapes.d.ts')
 
 interface Document {
@@ -23,16 +23,33 @@ interface Operation {
   >
 }
 
-function answersOf(text: string, shown: ReadonlySet<string>): string[] {
+/** Keys that lead to a part of an answer; of the items of a list the key is `number`. */
+type Path = readonly string[]
+
+function answersOf(text: string, shown: ReadonlyMap<string, readonly Path[]>): string[] {
   const { paths } = JSON.parse(text) as Document
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) => {
       const name = `${method.toUpperCase()} ${path}`
       const schema = (responses['200'] ?? responses['201'])?.content?.['application/json']?.schema
-      if (schema === undefined || !shown.has(name)) return []
-      return [`  '${name}': ${withoutComments(typeText(schema, 1))}`]
+      const parts = shown.get(name)
+      if (schema === undefined || parts === undefined) return []
+      return [`  '${name}': ${withoutComments(typeText(reached(schema, parts), 1))}`]
     }),
   )
+}
+
+/** As much of a schema as these paths lead to. */
+function reached(schema: JsonSchema, paths: readonly Path[]): JsonSchema {
+  if (paths.some(({ length }) => length === 0)) return schema
+  const from = (key: string) => paths.filter(([first]) => first === key).map(([, ...rest]) => rest)
+  const { anyOf, items, properties = {} } = schema
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: anyOf.map((each: JsonSchema) => reached(each, paths)) }
+  if (items !== undefined) return { ...schema, items: reached(items as JsonSchema, from('number')) }
+  const kept = Object.entries(properties as Readonly<Record<string, JsonSchema>>).flatMap(([name, each]) =>
+    from(name).length === 0 ? [] : [[name, reached(each, from(name))]],
+  )
+  return { ...schema, properties: Object.fromEntries(kept) }
 }
 
 function withoutComments(text: string): string {
@@ -44,11 +61,14 @@ const config = readConfig({}, () => {
 })
 const { operator, organization } = describePlanes(config)
 const shapes = await Bun.file(SHAPES).text()
-const shown = new Set(Array.from(shapes.matchAll(/Answers\['(.+?)'\]/g), ([, name]) => name ?? ''))
+const shown = new Map<string, Path[]>()
+for (const [, name = '', keys = ''] of shapes.matchAll(/Answers\['(.+?)'\]((?:\[(?:'\w+'|number)\])*)/g)) {
+  shown.set(name, [...(shown.get(name) ?? []), Array.from(keys.matchAll(/\w+/g), String)])
+}
 const types = [describeServices(config), operator, organization].flatMap((text) => answersOf(text, shown))
 const text = `// Written by \`bun run page:types\`: do not edit.
 
-/** Bodies of successes by operation, of all that the pages show. */
+/** Bodies of successes by operation: what the pages show of them. */
 export interface Answers {
 ${types.join('\n')}
 }

@@ -1,6 +1,6 @@
 // Written by `bun run page:types`: do not edit.
 
-/** Bodies of successes by operation, of all that the pages show. */
+/** Bodies of successes by operation: what the pages show of them. */
 export interface Answers {
   'GET /v1/lending/aave-v3': {
     data: {
@@ -176,15 +176,6 @@ export interface Answers {
         currentLtv: string
       }
     }
-    receipt?: {
-      payloadType: string
-      payload: string
-      signatures: {
-        keyid: string
-        sig: string
-      }[]
-    }
-    request_id: string
   }
   'GET /v1/lending/kamino/position/{obligation_address}/yield': {
     data: {
@@ -206,15 +197,6 @@ export interface Answers {
         yearly: string
       }
     }
-    receipt?: {
-      payloadType: string
-      payload: string
-      signatures: {
-        keyid: string
-        sig: string
-      }[]
-    }
-    request_id: string
   }
   'GET /v1/lending/morpho-blue': {
     data: ({
@@ -304,14 +286,6 @@ export interface Answers {
       frozen?: true
       slot?: string
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /v1/portfolio/balance': {
     data: {
@@ -385,85 +359,6 @@ export interface Answers {
   }
   'GET /v1/positions/orca-whirlpool': {
     data: ({
-      token_id: string
-      chain_id: number
-      manager_address: string
-      position_address: string
-      bundle: {
-        mint: string
-        index: number
-      } | null
-      locked: boolean
-      wallet: string
-      is_active: boolean
-      slot?: string
-      position_state: {
-        id: string
-        owner: string
-        liquidity: string
-        tickLower: string
-        tickUpper: string
-        token0: {
-          id: string
-          symbol: string
-          decimals: number
-          name: string
-        }
-        token1: {
-          id: string
-          symbol: string
-          decimals: number
-          name: string
-        }
-        pool: {
-          id: string
-          tick: string
-          feeTier: string
-          adaptiveFee: boolean
-        }
-        chain: {
-          id: number
-        }
-        protocol: {
-          code: 'orca_whirlpool'
-        }
-      }
-      amounts?: {
-        token0: {
-          raw: string
-          amount: string
-          after_transfer_fee?: {
-            raw: string
-            amount: string
-          }
-        }
-        token1: {
-          raw: string
-          amount: string
-          after_transfer_fee?: {
-            raw: string
-            amount: string
-          }
-        }
-      }
-      uncollected_fees?: {
-        token0: {
-          raw: string
-          amount: string
-          after_transfer_fee?: {
-            raw: string
-            amount: string
-          }
-        }
-        token1: {
-          raw: string
-          amount: string
-          after_transfer_fee?: {
-            raw: string
-            amount: string
-          }
-        }
-      }
       rewards?: ({
         token: {
           id: string
@@ -480,51 +375,7 @@ export interface Answers {
         }
         usd: string | null
       })[]
-      in_range?: boolean
-      prices?: {
-        current: string
-        lower: string
-        upper: string
-        inverse: {
-          current: string
-          lower: string
-          upper: string
-        }
-      }
-      usd?: {
-        token0_price: string | null
-        token0_price_source: 'scope' | null
-        token0_price_confidence: 'oracle' | null
-        token1_price: string | null
-        token1_price_source: 'scope' | null
-        token1_price_confidence: 'oracle' | null
-        amounts: string | null
-        uncollected_fees: string | null
-        rewards: string | null
-        total: string | null
-      }
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    counts: {
-      totalActive: number
-      totalInactive: number
-      total: number
-      filtered: number
-      errors: number
-      spams: {
-        token_id: string
-        chain_id: number
-        manager_address: string
-        reason: string
-      }[]
-    }
-    request_id: string
   }
   'GET /v1/positions/uniswap-v3': {
     data: ({
@@ -746,33 +597,10 @@ export interface Answers {
       unrealized_usd_value: string
       is_closed: boolean
     }
-    request_id: string
   }
   'GET /v1/positions/uniswap-v4': {
     data: ({
-      token_id: string
-      chain_id: number
-      manager_address: string
-      wallet: string
-      is_active: boolean
       position_state: {
-        id: string
-        owner: string
-        liquidity: string
-        tickLower: string
-        tickUpper: string
-        token0: {
-          id: string
-          symbol: string
-          decimals: number
-          name: string
-        }
-        token1: {
-          id: string
-          symbol: string
-          decimals: number
-          name: string
-        }
         pool: {
           id: string
           tick: string
@@ -784,32 +612,6 @@ export interface Answers {
             address: string
             permissions: ('beforeInitialize' | 'afterInitialize' | 'beforeAddLiquidity' | 'afterAddLiquidity' | 'beforeRemoveLiquidity' | 'afterRemoveLiquidity' | 'beforeSwap' | 'afterSwap' | 'beforeDonate' | 'afterDonate' | 'beforeSwapReturnsDelta' | 'afterSwapReturnsDelta' | 'afterAddLiquidityReturnsDelta' | 'afterRemoveLiquidityReturnsDelta')[]
           } | null
-        }
-        chain: {
-          id: number
-        }
-        protocol: {
-          code: 'uniswap_v4'
-        }
-      }
-      amounts?: {
-        token0: {
-          raw: string
-          amount: string
-        }
-        token1: {
-          raw: string
-          amount: string
-        }
-      }
-      uncollected_fees?: {
-        token0: {
-          raw: string
-          amount: string
-        }
-        token1: {
-          raw: string
-          amount: string
         }
       }
       withdrawable?: {
@@ -823,70 +625,7 @@ export interface Answers {
         }
       } | null
       withdrawable_error?: 'reverts' | 'unsupported' | null
-      in_range?: boolean
-      prices?: {
-        current: string
-        lower: string
-        upper: string
-        inverse: {
-          current: string
-          lower: string
-          upper: string
-        }
-      }
-      pnl?: {
-        token_id: string
-        chain_id: number
-        pnl_usd_value: string
-        pnl_percentage: string
-        time_weighted_average_capital: string
-        hodl_gross_benchmark_usd_value: string
-        alpha_vs_hodl_gross_usd_value: string
-        alpha_vs_hodl_gross_percentage: string
-        net_impermanent_loss: string
-        net_impermanent_loss_percentage: string
-        pure_impermanent_loss: string
-        pure_impermanent_loss_percentage: string
-        market_pnl_usd_value: string
-        lp_divergence_pnl_usd_value: string
-        realized_usd_value: string
-        unrealized_usd_value: string
-        is_closed: boolean
-      } | null
-      pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
-      usd?: {
-        token0_price: string | null
-        token0_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
-        token0_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
-        token1_price: string | null
-        token1_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
-        token1_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
-        amounts: string | null
-        uncollected_fees: string | null
-        total: string | null
-      }
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    counts: {
-      totalActive: number
-      totalInactive: number
-      total: number
-      filtered: number
-      errors: number
-      spams: {
-        token_id: string
-        chain_id: number
-        manager_address: string
-        reason: string
-      }[]
-    }
-    request_id: string
   }
   'GET /v1/triggers': {
     data: ({
@@ -944,14 +683,6 @@ export interface Answers {
         latency_ms: number
       })[]
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /v1/webhooks': {
     data: ({
@@ -978,7 +709,6 @@ export interface Answers {
       created_at: string
       secret: string
     }
-    request_id: string
   }
   'GET /admin/v1/organizations': {
     data: ({
@@ -992,14 +722,6 @@ export interface Answers {
       balance: string
       granted: string
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /admin/v1/organizations/{organization_id}/grants': {
     data: {
@@ -1008,14 +730,6 @@ export interface Answers {
       reason: string
       granted_at: string
     }[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /admin/v1/settings': {
     data: {
@@ -1027,7 +741,6 @@ export interface Answers {
         off_at: string | null
       })[]
     }
-    request_id: string
   }
   'GET /admin/v1/audit': {
     data: ({
@@ -1040,14 +753,6 @@ export interface Answers {
       subject: string
       detail: Record<string, unknown>
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /admin/v1/chains': {
     data: ({
@@ -1066,7 +771,6 @@ export interface Answers {
         busy_ms: number
       })[]
     })[]
-    request_id: string
   }
   'GET /admin/v1/history': {
     data: ({
@@ -1081,7 +785,6 @@ export interface Answers {
       anchor_block: number | null
       stopped: boolean
     })[]
-    request_id: string
   }
   'GET /admin/v1/triggers': {
     data: {
@@ -1096,7 +799,6 @@ export interface Answers {
       messages_due: number
       oldest_due_sec: number
     }
-    request_id: string
   }
   'POST /admin/v1/login-links': {
     data: {
@@ -1104,7 +806,6 @@ export interface Answers {
       organization_id: string | null
       expires_at: string
     }
-    request_id: string
   }
   'GET /dashboard/v1/organization': {
     data: {
@@ -1124,7 +825,6 @@ export interface Answers {
       }[]
       days_left: string | null
     }
-    request_id: string
   }
   'GET /dashboard/v1/usage': {
     data: {
@@ -1139,7 +839,6 @@ export interface Answers {
       }[]
       is_cut: boolean
     }
-    request_id: string
   }
   'GET /dashboard/v1/latency': {
     data: {
@@ -1150,7 +849,6 @@ export interface Answers {
       p99_ms: number
       max_ms: number
     }[]
-    request_id: string
   }
   'GET /dashboard/v1/logs': {
     data: {
@@ -1163,14 +861,6 @@ export interface Answers {
       api_key_id: string
       api_key_name: string
     }[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'GET /dashboard/v1/keys': {
     data: ({
@@ -1184,14 +874,6 @@ export interface Answers {
       allowed_endpoints: string[] | null
       credits_per_day: number | null
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
   'POST /dashboard/v1/keys': {
     data: {
@@ -1206,7 +888,6 @@ export interface Answers {
       credits_per_day: number | null
       key: string
     }
-    request_id: string
   }
   'GET /dashboard/v1/dead-letters': {
     data: ({
@@ -1225,13 +906,5 @@ export interface Answers {
         latency_ms: number
       })[]
     })[]
-    pagination: {
-      page: number
-      limit: number
-      total: number
-      next_page: string | null
-      prev_page: string | null
-    }
-    request_id: string
   }
 }

@@ -1,6 +1,5 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { FamilyServices, Work } from '../family/family.ts'
-import type { HoldingsReader } from '../family/holding.ts'
+import type { ConfiguredFamily, FamilyServices, Work } from '../family/family.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
@@ -12,25 +11,11 @@ import { balanceRoute } from './routes/balance.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshot/snapshots.ts'
-import { type AccountFamily, createAccountAssetReader } from './solana/read_accounts.ts'
-
-/** A family whose holdings are summed. */
-export interface SummedFamily {
-  readonly name: string
-  readonly reader: HoldingsReader
-}
-
-type PortfolioServices = Pick<FamilyServices, 'clients' | 'solana' | 'db' | 'holder' | 'clock' | 'log'>
+import { createAccountAssetReader } from './solana/read_accounts.ts'
 
 /** What portfolios are made from; nothing needs to be connected to describe the routes. */
-export interface PortfolioSetup {
-  /** EVM chains that are served. */
-  readonly chainIds: readonly number[]
-  readonly connect: () => PortfolioServices
-  /** Those that know what wallets hold. Called when something is first read, by the routes and by the work. */
-  readonly families: () => readonly SummedFamily[]
-  /** The same on Solana. */
-  readonly accountFamilies: () => readonly AccountFamily[]
+export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
+  readonly families: readonly ConfiguredFamily[]
   /** Where prices of Solana come from. */
   readonly priceMarket: PriceMarket
 }
@@ -55,7 +40,7 @@ interface Readers {
 }
 
 /** By what they read with: routes and work have the same ones, and share what these remember. */
-const readers = new WeakMap<PortfolioServices, Readers>()
+const readers = new WeakMap<FamilyServices, Readers>()
 
 function readersOf(setup: PortfolioSetup): Readers {
   const services = setup.connect()
@@ -66,8 +51,8 @@ function readersOf(setup: PortfolioSetup): Readers {
   return made
 }
 
-function makeReaders(setup: PortfolioSetup, services: PortfolioServices): Readers {
-  const families = setup.families()
+function makeReaders(setup: PortfolioSetup, services: FamilyServices): Readers {
+  const families = readersIn(setup, (family) => family.holdings(setup))
   const { clients, clock } = services
   const reader = createAssetReader({ families: families.map((family) => family.reader), clock })
   const account = accountReaderOf(setup, services)
@@ -86,9 +71,17 @@ function makeReaders(setup: PortfolioSetup, services: PortfolioServices): Reader
 }
 
 /** What reads wallets of Solana, and the families that it asks; undefined if Solana is not served. */
-function accountReaderOf(setup: PortfolioSetup, { solana, clock }: PortfolioServices) {
+function accountReaderOf(setup: PortfolioSetup, { solana, clock }: FamilyServices) {
   if (solana === undefined) return undefined
-  const families = setup.accountFamilies()
+  const families = readersIn(setup, (family) => family.accountHoldings(setup))
   const reader = createAccountAssetReader({ solana, families, priceMarket: setup.priceMarket, clock })
   return { reader, families: families.map(({ name }) => name) }
+}
+
+/** What reads holdings, of those families that know what wallets hold. */
+function readersIn<Reader>({ families }: PortfolioSetup, readerOf: (family: ConfiguredFamily) => Reader | undefined) {
+  return families.flatMap((family) => {
+    const reader = readerOf(family)
+    return reader === undefined ? [] : { name: family.name, reader }
+  })
 }

@@ -2,33 +2,16 @@ import { checksumAddress, isHex } from 'viem'
 import { millionthsText } from '../finance/figure.ts'
 import { confidenceOf } from '../finance/price/price.ts'
 import { formatExact, formatFixed } from '../lib/number/decimal.ts'
+import type { WalletAssets } from './read/read_wallet.ts'
 import type { DaySnapshot } from './snapshot/snapshots.ts'
-import type { AssetsRead, Row } from './sum/row.ts'
+import type { Row } from './sum/row.ts'
 import type { Breakdown, Total } from './sum/total.ts'
-
-/** What an answer says about how it came about. */
-export interface PortfolioCoverage {
-  /** Addresses that were asked for a balance, over all chains, the native tokens apart. */
-  readonly tokensAsked: number
-  readonly tokenLists: readonly string[]
-  readonly families: readonly string[]
-  readonly notRead: readonly string[]
-  /** Tokens of one unit without decimals, which are not assets; undefined if nobody looks for them. */
-  readonly nfts: number | undefined
-  readonly searches: NonNullable<AssetsRead['searches']>
-}
-
-/** Chains that were asked and could not be read, with the reason. */
-export interface Unread {
-  readonly chainId: number
-  readonly because: string
-}
 
 /** The sum of a wallet's rows in an answer. */
 export function presentBalance(
   wallet: string,
   balance: Breakdown,
-  { unread, coverage }: { readonly unread: readonly Unread[]; readonly coverage: PortfolioCoverage },
+  { unread, coverage }: Pick<WalletAssets, 'unread'> & { readonly coverage: object },
 ) {
   const { netE6, assetsE6, debtE6, chains, confidencesE6, rows } = balance
   const { counted, unpriced, spam, others } = rows
@@ -50,14 +33,7 @@ export function presentBalance(
     rows: { counted, unpriced, spam, other_reasons: others },
     complete: unread.length === 0,
     unread: unread.map(({ chainId, because }) => ({ chain_id: chainId, because })),
-    coverage: {
-      tokens_asked: coverage.tokensAsked,
-      token_lists: coverage.tokenLists,
-      families: coverage.families,
-      not_read: coverage.notRead,
-      ...(coverage.nfts === undefined ? {} : { nfts: coverage.nfts }),
-      ...(coverage.searches.length === 0 ? {} : { found_by: coverage.searches }),
-    },
+    coverage,
   }
 }
 

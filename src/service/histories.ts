@@ -1,6 +1,5 @@
 import type { Database } from '../db/database.ts'
-import type { FollowedHistory } from '../family/family.ts'
-import { createHistory, type HistoryService } from '../history/mod.ts'
+import { createHistory } from '../history/mod.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createClients } from './clients.ts'
@@ -8,17 +7,13 @@ import type { Config } from './config/config.ts'
 import { historiesOf } from './routes.ts'
 
 /** The histories that a command reads ahead, without anything that serves. */
-export interface Histories {
-  readonly followed: readonly FollowedHistory[]
-  readonly history: HistoryService
-  close(): Promise<void>
-}
+export type Histories = ReturnType<typeof openHistories>
 
 /** Connects to the chains of a configuration. */
 export function openHistories(
   config: Config,
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
-): Histories {
+) {
   const clients = createClients(config, { clock, log, recorder: () => () => {} })
   const holder = crypto.randomUUID()
   const history = createHistory({ clients: clients.evm, db, clock, log, holder })

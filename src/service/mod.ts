@@ -4,6 +4,7 @@ import { retentionJob } from '../account/retention.ts'
 import { createDissents } from '../chain/agreed/dissents.ts'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
 import { migrate } from '../db/migrate.ts'
@@ -21,6 +22,7 @@ import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
+import { startTriggers } from '../trigger/mod.ts'
 import { readTriggerLines } from '../trigger/report.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
@@ -36,9 +38,8 @@ import type { Worker } from './process/worker.ts'
 import { presentKeys } from './receipt/keys.ts'
 import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
-import { openapiText, routesOf, workOf } from './routes.ts'
+import { openapiText, routesOf, watchedOf, workOf } from './routes.ts'
 import { startDeliveries } from './trigger/deliveries.ts'
-import { startEvaluation } from './trigger/evaluation.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -68,7 +69,7 @@ const CANCEL_MS = 500
 const GATE_CLOSE_MS = 1_000
 const WORK_RETRY_MS = { least: 5_000, most: 60_000 }
 /** A little more than the limits that the parts keep by themselves. With those of `serve` they add up to ten seconds. */
-const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, instant: 50 }
+const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550 }
 
 /**
  * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
@@ -84,7 +85,6 @@ export async function createServices(config: Config, options: ServicesOptions): 
     name: 'figures',
     start: () => worker?.count(metrics.figures),
     stop: (counting) => counting?.stop(),
-    limitMs: STOP_LIMITS_MS.instant,
   })
   const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
@@ -103,14 +103,12 @@ export async function createServices(config: Config, options: ServicesOptions): 
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics), dissents, processes }),
     stop: (made) => made.close(),
-    limitMs: STOP_LIMITS_MS.instant,
   })
   createChainMetrics(metrics, { clients, clock })
   const runner = await life.start({
     name: 'proofs',
     start: createProofRunner,
     stop: async (started) => started.close(),
-    limitMs: STOP_LIMITS_MS.instant,
   })
   const gate = await life.start({
     name: 'gate',
@@ -140,7 +138,6 @@ export async function createServices(config: Config, options: ServicesOptions): 
         isOff: config.featuresOff.includes('history'),
       }),
     stop: (started) => started.close(),
-    limitMs: STOP_LIMITS_MS.instant,
   })
   createHistoryGauge(metrics, history.working)
   const family = { clients: clients.evm, solana: clients.solana, db, holder, history, clock, log }
@@ -156,26 +153,30 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop(started) {
       for (const job of started) job.stop()
     },
-    limitMs: STOP_LIMITS_MS.instant,
   })
   const signing = createSigning({ db, clock, pem: config.instanceKey })
   const deliveries = await life.start({
     name: 'deliveries',
     start: () => startDeliveries(config, { db, signing, clock, log, metrics, jobs }),
     stop: (started) => started.stop(),
-    limitMs: STOP_LIMITS_MS.instant,
   })
+  const hasTriggers = !config.featuresOff.includes('triggers')
+  const watched = {
+    families: watchedOf(config, connect),
+    publicUrl: config.publicUrl,
+    solanaChainId: clients.solana && SOLANA_CHAIN_ID,
+  }
   await life.start({
     name: 'triggers',
-    start: () => startEvaluation(config, { services: family, metrics, jobs, told: deliveries.wake }),
-    stop: (started) => started.stop(),
-    limitMs: STOP_LIMITS_MS.instant,
+    start: () =>
+      hasTriggers ? startTriggers({ ...family, ...watched, metrics, jobs, told: deliveries.wake }) : undefined,
+    stop: (started) => started?.stop(),
   })
   const routes = routesOf(config, connect, () => deliveries.services)
   const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
-  const readLines = async () => (config.featuresOff.includes('triggers') ? [] : readTriggerLines(db))
+  const readLines = async () => (hasTriggers ? readTriggerLines(db) : [])
   const app = await life.start({
     name: 'requests',
     start: () =>

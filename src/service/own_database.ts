@@ -9,14 +9,8 @@ import type { Log } from '../lib/log.ts'
 import type { Config } from './config/config.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 
-/** What a first start creates. */
-export interface First {
-  readonly organizationId: string
-  readonly key: string
-  readonly credits: number
-  /** Secrets of links that sign in once: as the operator, and for the organization. */
-  readonly links: { readonly operator: string; readonly organization: string }
-}
+/** What a first start creates. `links`: secrets that sign in once, as the operator and for the organization. */
+export type First = NonNullable<Awaited<ReturnType<typeof createFirst>>>
 
 /** A little more than the limit that the server keeps by itself. */
 const STOP_MS = 3_050
@@ -43,7 +37,7 @@ export function startOwnDatabase(
 }
 
 /** Makes the first organization of an empty embedded database, and its key. */
-export async function createFirst(db: Database): Promise<First | undefined> {
+export async function createFirst(db: Database) {
   const made = await ensureDefaultOrganization(db)
   if (made === undefined) return undefined
   const [operator, organization] = await Promise.all([

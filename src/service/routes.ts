@@ -8,10 +8,12 @@ import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
-import { nameRoutes } from '../portfolio/name/routes.ts'
+import { nameRoute } from '../portfolio/name/routes.ts'
+import { eventsRoute } from '../trigger/routes/events.ts'
 import { loggedPathOf } from '../trigger/routes/logged_path.ts'
-import { messagingRoutes } from '../trigger/routes/mod.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
+import { triggerRoutes } from '../trigger/routes/triggers.ts'
+import { webhookRoutes } from '../trigger/routes/webhooks.ts'
 import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
@@ -26,12 +28,14 @@ export function routesOf(
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedPathOf(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
-  const triggers = messagingRoutes(messaging, { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID })
+  const watched = { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID }
   const routes = [
     ...families.flatMap((family) => family.routes(setup)),
     ...portfolio,
-    ...nameRoutes({ connect }),
-    ...triggers,
+    nameRoute({ connect }),
+    ...triggerRoutes(messaging, watched),
+    ...webhookRoutes(messaging),
+    eventsRoute(messaging),
     ...usage,
   ]
   const table = createRouteTable(routes, familyAliases(families))
@@ -57,19 +61,8 @@ export function watchedOf(config: Config, connect: () => FamilyServices): readon
 }
 
 function portfolioOf(config: Config, connect: () => FamilyServices) {
-  const setup = setupOf(config, connect)
-  const families = () =>
-    config.families.flatMap((family) => {
-      const reader = family.holdings(setup)
-      return reader === undefined ? [] : { name: family.name, reader }
-    })
-  const accountFamilies = () =>
-    config.families.flatMap((family) => {
-      const reader = family.accountHoldings(setup)
-      return reader === undefined ? [] : { name: family.name, reader }
-    })
-  const { priceMarket } = config.solana
-  return { chainIds: setup.chainIds, connect, families, accountFamilies, priceMarket }
+  const { families, solana } = config
+  return { ...setupOf(config, connect), families, priceMarket: solana.priceMarket }
 }
 
 function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {

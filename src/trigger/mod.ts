@@ -1,12 +1,10 @@
 import { triggerLines } from '../../sql/functions.ts'
 import { blockAgeMaxSec, finalAgeMaxSec } from '../chain/block_age.ts'
-import type { Database } from '../db/database.ts'
-import type { Watched } from '../family/family.ts'
-import type { AccountWatcher, Watcher, WatchPlace } from '../family/watch.ts'
+import type { FamilyServices, Watched } from '../family/family.ts'
+import type { AccountWatcher, Watcher } from '../family/watch.ts'
 import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { once } from '../lib/once_each.ts'
 import { chargeHour, type Line } from './evaluate/line.ts'
 import { lineJob } from './evaluate/loop.ts'
 import { createLineMetrics } from './evaluate/metrics.ts'
@@ -16,18 +14,12 @@ import { unservedJob } from './evaluate/unserved.ts'
 import { HEAD_NAMES, type HeadName, type Trigger } from './trigger.ts'
 
 /** What evaluates triggers. */
-export interface TriggersOptions {
-  readonly db: Database
-  /** Names this process. */
-  readonly holder: string
-  readonly clients: ReadonlyMap<number, WatchPlace['client']>
+export interface TriggersOptions extends Pick<FamilyServices, 'db' | 'holder' | 'clients' | 'clock' | 'log'> {
   /** The number that stands for Solana among chain ids, if it is served. */
   readonly solanaChainId: number | undefined
   readonly families: readonly Watched[]
   /** Of the instance, without a slash at its end; undefined if nobody knows it. */
   readonly publicUrl: string | undefined
-  readonly clock: Clock
-  readonly log: Log
   readonly metrics: Metrics
   readonly jobs: JobOptions
   /** Called when there are new messages. */
@@ -127,15 +119,13 @@ function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: Line) 
 
 /** What reads subjects, by family; connects when it is first asked. */
 function readersOf({ families }: TriggersOptions) {
-  let made: { blocks: Map<string, Watcher>; accounts: Map<string, AccountWatcher> } | undefined
-  return () => {
-    if (made !== undefined) return made
-    made = { blocks: new Map(), accounts: new Map() }
+  return once(() => {
+    const made = { blocks: new Map<string, Watcher>(), accounts: new Map<string, AccountWatcher>() }
     for (const { family, watcher, accountWatcher } of families) {
       const [blocks, accounts] = [watcher?.(), accountWatcher?.()]
       if (blocks !== undefined) made.blocks.set(family, blocks)
       if (accounts !== undefined) made.accounts.set(family, accounts)
     }
     return made
-  }
+  })
 }

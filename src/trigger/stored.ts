@@ -8,7 +8,7 @@ import type { WatchSubject } from '../family/watch.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 import { countedPage } from './counted_page.ts'
-import type { Clause, HeadName } from './trigger.ts'
+import type { Clause, Trigger } from './trigger.ts'
 
 const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
@@ -16,34 +16,15 @@ const remove = query(deleteSql, 'read')
 
 /** In which state a trigger is, as callers see it. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
-export type TriggerStateName = (typeof TRIGGER_STATES)[number]
 
 /** What an organization may choose of a trigger, besides what it is about. */
-export interface TriggerSettings {
-  readonly clause: Clause
-  /** Decimal; null if the clause needs no level. */
-  readonly clear: string | null
-  readonly forBlocks: number
-  readonly finality: HeadName
+export interface TriggerSettings extends Pick<Trigger, 'clause' | 'clear' | 'forBlocks' | 'finality' | 'name'> {
   readonly webhookId: string | null
-  readonly name: string | null
   readonly expiresAt: Date | null
 }
 
-/** A trigger with its state. */
-export interface StoredTrigger extends TriggerSettings {
-  readonly id: string
-  readonly chainId: number
-  readonly family: string
-  readonly subject: WatchSubject
-  readonly state: TriggerStateName
-  readonly pausedFor: 'owner' | 'credits' | null
-  /** The figure as it was told last. */
-  readonly value: string | null
-  readonly changes: number
-  readonly sinceBlock: bigint | null
-  readonly createdAt: Date
-}
+/** A trigger with its state, as the database has it. */
+export type StoredTrigger = ReturnType<typeof storedOf>
 
 /** What is to be changed of it; undefined: it stays. */
 type TriggerChange = { readonly [Name in keyof TriggerSettings]?: TriggerSettings[Name] | undefined } & {
@@ -62,7 +43,7 @@ export interface TriggerFilter {
   readonly family?: string | undefined
   /** What their subjects have, among other things. */
   readonly subject?: WatchSubject
-  readonly state?: TriggerStateName | undefined
+  readonly state?: (typeof TRIGGER_STATES)[number] | undefined
   readonly page: number
   readonly limit: number
 }
@@ -93,8 +74,11 @@ export async function findTrigger(db: Database, { organizationId, id }: TriggerK
 /** Makes a trigger; gives its id. Throws `CodedError` if the organization has too many, or no such webhook. */
 export async function createTrigger(
   db: Database,
-  trigger: Pick<StoredTrigger, 'chainId' | 'family' | 'subject'> &
-    TriggerSettings & { readonly organizationId: string; readonly apiKeyId: string },
+  trigger: TriggerSettings &
+    Pick<Trigger, 'organizationId' | 'family' | 'subject'> & {
+      readonly chainId: number
+      readonly apiKeyId: string
+    },
 ): Promise<string> {
   const id = `trg_${randomBase62(RANDOM_LENGTH)}`
   const outcome = await watchCreate(db, {
@@ -170,24 +154,8 @@ function noWebhook(): CodedError {
   )
 }
 
-function storedOf(row: Awaited<ReturnType<typeof list>>[number]): StoredTrigger {
-  return {
-    id: row.id,
-    chainId: Number(row.chain_id),
-    family: row.family,
-    subject: JSON.parse(row.subject),
-    clause: JSON.parse(row.clause),
-    clear: row.clear,
-    forBlocks: row.for_blocks,
-    finality: row.finality as HeadName,
-    webhookId: row.webhook_id,
-    name: row.name,
-    expiresAt: row.expires_at,
-    state: row.state as TriggerStateName,
-    pausedFor: row.paused_for as StoredTrigger['pausedFor'],
-    value: row.value,
-    changes: Number(row.changes),
-    sinceBlock: row.since_block === null ? null : BigInt(row.since_block),
-    createdAt: row.created_at,
-  }
+function storedOf(row: Awaited<ReturnType<typeof list>>[number]) {
+  const subject: WatchSubject = JSON.parse(row.subject)
+  const clause: Clause = JSON.parse(row.clause)
+  return { ...row, subject, clause }
 }

@@ -13,18 +13,11 @@ const update = query(updateSql, 'read')
 const rotate = query(rotateSql, 'read')
 const remove = query(deleteSql, 'read')
 
-/** Where an organization wants messages to be posted. */
-export interface Webhook {
-  readonly id: string
-  readonly url: string
-  readonly name: string
-  readonly status: 'active' | 'failing' | 'stopped'
-  readonly generation: number
-  /** Until then the secret before is valid, too; null if it never was. */
-  readonly overlapUntil: Date | null
-  readonly failingSince: Date | null
-  readonly createdAt: Date
-}
+/**
+ * Where an organization wants messages to be posted. Until `overlap_until` the secret of the generation before is valid,
+ * too.
+ */
+export type Webhook = Awaited<ReturnType<typeof list>>[number]
 
 /** Which webhook of whom. */
 export interface WebhookKey {
@@ -36,15 +29,15 @@ const WEBHOOKS_MAX = 20
 const RANDOM_LENGTH = 20
 
 /** Those of an organization, oldest first. */
-export async function listWebhooks(db: Database, organizationId: string): Promise<readonly Webhook[]> {
-  return (await list(db, [organizationId, null])).map(webhookOf)
+export function listWebhooks(db: Database, organizationId: string): Promise<readonly Webhook[]> {
+  return list(db, [organizationId, null])
 }
 
 /** Throws `CodedError` NOT_FOUND. */
 export async function findWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<Webhook> {
   const [row] = await list(db, [organizationId, id])
   if (row === undefined) throw unknown(id)
-  return webhookOf(row)
+  return row
 }
 
 /** Makes a webhook; gives its id. The URL was looked at. Throws `CodedError` if the organization has too many. */
@@ -95,17 +88,4 @@ function inUse(id: string, users: string): CodedError {
 
 function unknown(id: string): CodedError {
   return new CodedError('NOT_FOUND', `Cannot find webhook "${id}"`)
-}
-
-function webhookOf(row: Awaited<ReturnType<typeof list>>[number]): Webhook {
-  return {
-    id: row.id,
-    url: row.url,
-    name: row.name,
-    status: row.status as Webhook['status'],
-    generation: row.generation,
-    overlapUntil: row.overlap_until,
-    failingSince: row.failing_since,
-    createdAt: row.created_at,
-  }
 }

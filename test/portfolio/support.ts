@@ -44,19 +44,14 @@ export function createPortfolio(
 ) {
   const services = servicesOf({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
-  const setup = { chainIds, servesSolana: false, connect: () => services }
   const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE])]
   const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
   const described = {
     chainIds,
     connect: () => services,
-    accountFamilies: () => [],
+    servesSolana: false,
     priceMarket: priceMarketOf(),
-    families: () =>
-      families.flatMap((family) => {
-        const reader = family.configure(rows).holdings(setup)
-        return reader === undefined ? [] : { name: family.name, reader }
-      }),
+    families: families.map((family) => family.configure(rows)),
   }
   const routes = portfolioRoutes(described)
   const routeAt = (path: string): Route => {

@@ -66,7 +66,7 @@ test('a webhook cannot be deleted while a trigger is made that posts to it', asy
     message: expect.stringContaining('a new trigger posts to it'),
   })
   const listed = await listTriggers(database.db, webhook.organizationId, { page: 1, limit: 10 })
-  expect(listed.triggers).toMatchObject([{ webhookId: webhook.id }])
+  expect(listed.triggers).toMatchObject([{ webhook_id: webhook.id }])
 })
 
 test('a trigger cannot be made for a webhook that is being deleted', async () => {

@@ -1,16 +1,18 @@
 import { createKey } from '../../account/api_key.ts'
-import { CLI } from '../../account/audit.ts'
+import { type Actor, CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
   changeOrganization,
   createOrganization,
   listOrganizations,
+  type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
   TRIGGER_LIMIT_DEFAULT,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
+import type { Database } from '../../db/database.ts'
 import { withAccountDatabase, withOrganization } from '../account_database.ts'
 import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
@@ -63,70 +65,75 @@ export const organizationCommands: readonly Command[] = [
     },
   },
   change('suspend', {
-    did: 'Suspended',
     summary: 'Refuse every call of an organization from the next one on',
+    act: () => becoming('suspend'),
+    says: ({ id }) => `Suspended organization ${id}`,
   }),
   change('restore', {
-    did: 'Restored',
     summary: 'Let the keys and credits of a suspended organization work again',
+    act: () => becoming('restore'),
+    says: ({ id }) => `Restored organization ${id}`,
   }),
   change('delete', {
-    did: 'Deleted',
     summary: 'Delete an organization for good; its log stays',
+    act: () => becoming('delete'),
+    says: ({ id }) => `Deleted organization ${id}`,
   }),
-  {
-    name: 'org rename',
-    positionals: ['organization', 'name'],
+  change('rename', {
+    value: 'name',
     summary: 'Give an organization another name',
-    run: async (args, io) => {
-      const name = parseLabel(args.positionals[1] ?? '', 'name')
-      const changed = await withOrganization(io, first(args), (db, id) => updateOrganization(db, { id, name, by: CLI }))
-      print(changed, { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
-    },
-  },
-  {
-    name: 'org limit',
-    positionals: ['organization', 'requests per second'],
+    act: (text) => updating({ name: parseLabel(text, 'name') }),
+    says: ({ id, name }) => `Organization ${id} is called ${name}`,
+  }),
+  change('limit', {
+    value: 'requests per second',
     summary: 'Set how many requests of an organization are admitted in any one second',
-    run: async (args, io) => {
-      const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
-      const changed = await withOrganization(io, first(args), (db, id) =>
-        updateOrganization(db, { id, rateLimit, by: CLI }),
-      )
-      print(changed, {
-        args,
-        io,
-        text: `Organization ${changed.id} may call ${rateLimit} times a second`,
-      })
-    },
-  },
-  {
-    name: 'org trigger-limit',
-    positionals: ['organization', 'triggers'],
+    act: (text) => updating({ rateLimit: parseWhole(text, RATE_LIMIT) }),
+    says: ({ id, rate_limit }) => `Organization ${id} may call ${rate_limit} times a second`,
+  }),
+  change('trigger-limit', {
+    value: 'triggers',
     summary: 'Set how many triggers an organization may have; those that it has beyond it stay',
-    run: async (args, io) => {
-      const triggerLimit = parseWhole(args.positionals[1] ?? '', TRIGGER_LIMIT)
-      const changed = await withOrganization(io, first(args), (db, id) =>
-        updateOrganization(db, { id, triggerLimit, by: CLI }),
-      )
-      print(changed, { args, io, text: `Organization ${changed.id} may have ${triggerLimit} triggers` })
-    },
-  },
+    act: (text) => updating({ triggerLimit: parseWhole(text, TRIGGER_LIMIT) }),
+    says: ({ id, trigger_limit }) => `Organization ${id} may have ${trigger_limit} triggers`,
+  }),
 ]
 
+type Change = (db: Database, of: { readonly id: string; readonly by: Actor }) => Promise<Organization>
+
+/** A command that changes an organization, to a value if it takes one. */
 function change(
-  verb: 'suspend' | 'restore' | 'delete',
-  { did, summary }: { readonly did: string; readonly summary: string },
+  verb: string,
+  {
+    value,
+    summary,
+    act,
+    says,
+  }: {
+    readonly value?: string
+    readonly summary: string
+    readonly act: (value: string) => Change
+    readonly says: (changed: Organization) => string
+  },
 ): Command {
   return {
     name: `org ${verb}`,
-    positionals: ['organization'],
+    positionals: ['organization', ...(value === undefined ? [] : [value])],
     summary,
     run: async (args, io) => {
-      const changed = await withOrganization(io, first(args), (db, id) => changeOrganization(db, verb, { id, by: CLI }))
-      print(changed, { args, io, text: `${did} organization ${changed.id}` })
+      const changes = act(args.positionals[1] ?? '')
+      const changed = await withOrganization(io, first(args), (db, id) => changes(db, { id, by: CLI }))
+      print(changed, { args, io, text: says(changed) })
     },
   }
+}
+
+function becoming(state: Parameters<typeof changeOrganization>[1]): Change {
+  return (db, of) => changeOrganization(db, state, of)
+}
+
+function updating(values: Omit<Parameters<typeof updateOrganization>[1], 'id' | 'by'>): Change {
+  return (db, of) => updateOrganization(db, { ...of, ...values })
 }
 
 function first(args: CommandArgs): string {

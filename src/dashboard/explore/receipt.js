@@ -4,13 +4,28 @@ import { save } from '../lib/save.js'
 import { counted } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
+import { Proof } from '../part/proof.js'
+import { Csv } from './csv.js'
 
 /** What a receipt costs besides the answer, which is asked for again. */
 const CREDITS = 2
 
+/** @typedef {Pick<import('./page.js').Context, 'key' | 'catalog'>} Asking */
+
+/**
+ * Where an answer comes from, and what else can be had of it: a table, and a receipt.
+ * @param {{ answer: import('../lib/api.js').Answer, context: Asking }} props
+ */
+export function Source({ answer, context }) {
+  const { key, catalog } = context
+  return html`<${Proof} answer=${answer} catalog=${catalog}>
+    <${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} />
+  <//>`
+}
+
 /**
  * Asks for the receipt of an answer at its block, if there is one, and shows the command that verifies the file.
- * @param {{ answer: import('../lib/api.js').Answer, context: import('./page.js').Context }} props
+ * @param {{ answer: import('../lib/api.js').Answer, context: Asking }} props
  */
 export function Receipt({ answer, context: { key, catalog } }) {
   const [state, setState] = useState(/** @type {{ file?: string, failure?: string, isAsked?: boolean }} */ ({}))

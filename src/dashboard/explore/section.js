@@ -4,6 +4,7 @@ import { explorerName, Out } from '../part/out.js'
 import { Proof } from '../part/proof.js'
 import { isPrepared } from './asking/patient.js'
 import { partName } from './asking/plan.js'
+import { Source } from './receipt.js'
 
 /** @typedef {import('./asking/asking.js').AskedPart} AskedPart */
 
@@ -70,6 +71,26 @@ export function PartHead({ part, context: { catalog, view }, children }) {
   return html`<div class="part-head">
     <h3>${partName(catalog, part)}${children}</h3>
     ${site && html`<${Out} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="the wallet">${site}<//>`}
+  </div>`
+}
+
+/**
+ * The positions of a lending protocol on one chain, each drawn with its figures by its child.
+ * @param {{ part: AskedPart, context: import('./page.js').Context, children: (position: unknown, figures: unknown, wallet: string) => unknown }} props
+ */
+export function LendingPart({ part, context, children }) {
+  const { answer } = part
+  if (!answer?.ok) return null
+  const { data } =
+    /** @type {{ data: readonly { wallet: string, positions: readonly unknown[], calculations: readonly unknown[] }[] }} */ (
+      answer.body
+    )
+  return html`<div class="part">
+    <${PartHead} part=${part} context=${context} />
+    <div class="stack">
+      ${data.map(({ wallet, positions, calculations }) => positions.map((each, index) => children(each, calculations[index], wallet)))}
+    </div>
+    <${Source} answer=${answer} context=${context} />
   </div>`
 }
 

@@ -19,12 +19,13 @@ export function Summary({ label, parts, waited, catalog, spent }) {
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
   const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
   const evm = parts.some(({ chainId }) => chainId !== SOLANA)
+  const lending = evm ? 'Aave' : 'Kamino'
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   return html`<section class="summary" aria-label=${label}>
     <div class="total">
-      <p class="total-name">Open liquidity and ${evm ? 'Aave' : 'Kamino'}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
+      <p class="total-name">Open liquidity and ${lending}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')}${spent !== undefined && ` for ${counted(spent, 'credit')}`}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
@@ -33,33 +34,22 @@ export function Summary({ label, parts, waited, catalog, spent }) {
         ${failed > 0 && html` <b class="bad">${counted(failed, 'part')} could not be read, so this is not all.</b>`}
       </p>
     </div>
-    ${
-      evm &&
-      html`<${Facts} rows=${[
-        ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
-        [
-          'of it uncollected fees',
-          html`<${Sum} values=${fees} isAsked=${isAsked} known=${wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)} />`,
-        ],
-        ...(isPositive(sumDollars(withdrawn))
-          ? [['of it withdrawn, not collected', html`<${Usd} value=${sumDollars(withdrawn)} />`]]
-          : []),
-        ...(mixed.length > 0 ? [['of it either, not told apart', html`<${Usd} value=${sumDollars(mixed)} />`]] : []),
-        ['Aave collateral − debt', html`<${Sum} values=${netWorths} isAsked=${isAsked} known=${wasRead('aave')} />`],
-      ]} />`
-    }
-    ${
-      !evm &&
-      html`<${Facts} rows=${[
-        ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
-        ['of it uncollected fees', html`<${Sum} values=${fees} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
-        [
-          'Kamino collateral − debt',
-          html`<${Sum} values=${netWorths} isAsked=${isAsked} known=${wasRead('kamino')} />`,
-        ],
-        ['Kamino obligations', obligations],
-      ]} />`
-    }
+    <${Facts} rows=${[
+      ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
+      [
+        'of it uncollected fees',
+        html`<${Sum} values=${fees} isAsked=${isAsked} known=${wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)} />`,
+      ],
+      ...(isPositive(sumDollars(withdrawn))
+        ? [['of it withdrawn, not collected', html`<${Usd} value=${sumDollars(withdrawn)} />`]]
+        : []),
+      ...(mixed.length > 0 ? [['of it either, not told apart', html`<${Usd} value=${sumDollars(mixed)} />`]] : []),
+      [
+        `${lending} collateral − debt`,
+        html`<${Sum} values=${netWorths} isAsked=${isAsked} known=${wasRead(evm ? 'aave' : 'kamino')} />`,
+      ],
+      ...(evm ? [] : [['Kamino obligations', obligations]]),
+    ]} />
     <${Progress} parts=${parts} waited=${waited} catalog=${catalog} answered=${answered} />
   </section>`
 }

@@ -2,31 +2,12 @@ import { send } from './api.js'
 
 /**
  * What this service can be asked, read from its OpenAPI document.
- * @typedef {object} Catalog
- * @property {ReadonlyMap<number, string>} names of chains
- * @property {ReadonlyMap<number, string>} explorers addresses of the sites that show what is on them
- * @property {readonly Liquidity[]} liquidity
- * @property {readonly number[]} aaveChains
- * @property {readonly number[]} morphoChains
- * @property {boolean} portfolio
- * @property {boolean} kamino
- * @property {boolean} snapshots
- * @property {boolean} events
- * @property {readonly RegExp[]} receipts paths of answers that can have a receipt
- * @property {readonly string[]} watchable families of which triggers can watch positions
- * @property {readonly RegExp[]} tables paths of lists that can be had as tables
- * @property {boolean} atTime whether answers about the past can be asked for
- * @property {ReturnType<typeof creditsIn>} credits what answers cost
+ * @typedef {ReturnType<typeof catalogOf>} Catalog
  */
 
 /**
  * A family of liquidity that is served.
- * @typedef {object} Liquidity
- * @property {Protocol} protocol
- * @property {readonly number[]} chains
- * @property {boolean} pnl
- * @property {boolean} events whether the flows of a position can be asked for
- * @property {{ open: number, closed: number, pnl: number, pnlOfClosed: number, events: number, single: number, full: number }} credits of each position; of an answer about one, `single` without figures and `full` with them
+ * @typedef {ReturnType<typeof liquidityIn>[number]} Liquidity
  */
 
 /**
@@ -56,10 +37,15 @@ export const SOLANA = 101
 export async function readCatalog() {
   /** @type {import('./api.js').Answer<Document> | import('./api.js').Failure} */
   const answer = await send('openapi.json', { cache: 'no-cache' })
-  if (!answer.ok) return answer
-  const { paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} } = answer.body
+  return answer.ok ? catalogOf(answer.body) : answer
+}
+
+/** @param {Document} document */
+function catalogOf({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }) {
   return {
-    names: new Map([[SOLANA, 'Solana'], ...byNumber(names)]),
+    /** Of chains. */
+    names: new Map(byNumber({ [SOLANA]: 'Solana', ...names })),
+    /** Addresses of the sites that show what is on chains. */
     explorers: new Map(byNumber(explorers)),
     liquidity: PROTOCOLS.flatMap((protocol) => liquidityIn(paths, protocol)),
     aaveChains: chainsOf(paths[AAVE]),
@@ -68,18 +54,22 @@ export async function readCatalog() {
     kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
+    /** Paths of answers that can have a receipt. */
     receipts: pathsWith(paths, 'receipt'),
+    /** Paths of lists that can be had as tables. */
     tables: pathsWith(paths, 'format'),
+    /** Families of which triggers can watch positions. */
     watchable: familiesOf(paths['/v1/triggers']),
+    /** Whether answers about the past can be asked for. */
     atTime: parameterOf(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
     credits: creditsIn(paths),
   }
 }
 
 /**
+ * One if it is served.
  * @param {Readonly<Record<string, Path>>} paths
  * @param {Protocol} protocol
- * @returns {Liquidity[]} one if it is served
  */
 function liquidityIn(paths, protocol) {
   const list = paths[`/v1/positions/${protocol}`]
@@ -92,7 +82,9 @@ function liquidityIn(paths, protocol) {
       protocol,
       chains: protocol === 'orca-whirlpool' ? [SOLANA] : chainsOf(list),
       pnl: pnl !== undefined,
+      /** Whether the flows of a position can be asked for. */
       events: events !== undefined,
+      /** Of each position; of an answer about one, `single` without figures and `full` with them. */
       credits: {
         open: creditsOf(list, 'full', true),
         closed: creditsOf(list, 'status', 'inactive'),

@@ -60,6 +60,23 @@ export function useNear() {
 }
 
 /**
+ * Runs `work`, if there is any, anew whenever `inputs` change; gives what runs it once more. The signal ends what ran before.
+ * @param {((signal: AbortSignal) => Promise<unknown>) | undefined} work
+ * @param {readonly unknown[]} inputs
+ */
+export function useWork(work, inputs) {
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    const leaving = new AbortController()
+    work?.(leaving.signal).catch((error) => {
+      if (!leaving.signal.aborted) throw error
+    })
+    return () => leaving.abort()
+  }, [...inputs, round])
+  return () => setRound((count) => count + 1)
+}
+
+/**
  * What `load` answers, asked again when `inputs` change or `again` is called; what came before stays until then.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
@@ -68,15 +85,8 @@ export function useNear() {
  */
 export function useLoaded(load, inputs) {
   const [value, setValue] = useState(/** @type {T | undefined} */ (undefined))
-  const [round, setRound] = useState(0)
-  useEffect(() => {
-    const leaving = new AbortController()
-    load(leaving.signal).then(setValue, (error) => {
-      if (!leaving.signal.aborted) throw error
-    })
-    return () => leaving.abort()
-  }, [...inputs, round])
-  return { value, again: () => setRound((count) => count + 1) }
+  const again = useWork((signal) => load(signal).then(setValue), inputs)
+  return { value, again }
 }
 
 /**
@@ -105,21 +115,20 @@ export function useAnswer(path, everyMs) {
   return { answer, again }
 }
 
-/**
- * Sends a form, and keeps why it was refused.
- * @template [Body=unknown]
- * @param {() => Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} send
- * @param {(answer: import('./api.js').Answer<Body>) => void} onDone
- */
-export function useSubmit(send, onDone) {
+/** Waits for what was sent, and keeps why it was refused. */
+export function useSent() {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault()
-    const answer = await send()
+  /**
+   * @template [Body=unknown]
+   * @param {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} sent
+   * @param {(answer: import('./api.js').Answer<Body>) => void} [onDone]
+   */
+  const wait = async (sent, onDone) => {
+    const answer = await sent
     setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) onDone(answer)
+    if (answer.ok) onDone?.(answer)
   }
-  return { failure, submit }
+  return { failure, wait }
 }
 
 /**

@@ -2,13 +2,12 @@
 import type { Answers } from '../answers.d.ts'
 
 export type PositionList = Answers['GET /v1/positions/uniswap-v3']
-type V4Position = Answers['GET /v1/positions/uniswap-v4']['data'][number]
-type V4Pool = V4Position['position_state']['pool']
+type V4Pool = Answers['GET /v1/positions/uniswap-v4']['data'][number]['position_state']['pool']
 export type Hooks = NonNullable<V4Pool['hooks']>
 /** Orca's have rewards, and no past. Those of Uniswap V4 have hooks, which may see withdrawals. */
 export type Position = PositionList['data'][number] & {
-  withdrawable?: V4Position['withdrawable']
-  withdrawable_error?: V4Position['withdrawable_error']
+  withdrawable?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable']
+  withdrawable_error?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable_error']
   position_state: { pool: Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee'>> }
   rewards?: NonNullable<Answers['GET /v1/positions/orca-whirlpool']['data'][number]['rewards']>
 }

@@ -1,11 +1,11 @@
 import { act, withQuery } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
-import { Field } from '../part/field.js'
+import { Field, Form } from '../part/field.js'
 import { Paged, words } from '../part/list.js'
-import { Empty, Trouble } from '../part/notice.js'
+import { Empty } from '../part/notice.js'
 
 /**
  * Credits given and taken back, and how to.
@@ -29,19 +29,16 @@ export function Grants({ path, onDone }) {
 function Give({ path, onDone }) {
   const [credits, setCredits] = useState('')
   const [reason, setReason] = useState('')
-  const { failure, submit } = useSubmit(
-    () => act(path, { method: 'POST', body: { credits: Number(credits), reason: reason.trim() } }),
-    () => {
-      setCredits('')
-      setReason('')
-      onDone()
-    },
-  )
-  return html`<form class="fields" onSubmit=${submit}>
+  const body = { credits: Number(credits), reason: reason.trim() }
+  const done = () => {
+    setCredits('')
+    setReason('')
+    onDone()
+  }
+  return html`<${Form} send=${() => act(path, { method: 'POST', body })} onDone=${done} refused="Nothing was granted">
     <${Field} label="Credits" place="narrow" type="number" step="1" value=${credits} required onValue=${setCredits} />
     <${Field} label="Reason" value=${reason} required maxlength="200" onValue=${setReason} />
     <button type="submit">Grant</button>
     <p class="soft full">A number below zero takes credits back; the balance never falls below zero.</p>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="Nothing was granted" /></div>`}
-  </form>`
+  <//>`
 }

@@ -1,8 +1,6 @@
 import { act } from '../lib/account.js'
-import { useSubmit } from '../lib/hooks.js'
 import { html, useState } from '../lib/view.js'
-import { Field } from '../part/field.js'
-import { Trouble } from '../part/notice.js'
+import { Field, Form } from '../part/field.js'
 
 const NEW = { name: '', rate_limit: 5, trigger_limit: 1000 }
 
@@ -15,12 +13,10 @@ export function LimitsForm({ path, method, organization = NEW, label, verb, refu
   const [limit, setLimit] = useState(String(organization.rate_limit))
   const [triggers, setTriggers] = useState(String(organization.trigger_limit))
   const body = { name: name.trim(), rate_limit: Number(limit), trigger_limit: Number(triggers) }
-  const { failure, submit } = useSubmit(() => act(path, { method, body }), onDone)
-  return html`<form class="fields" onSubmit=${submit}>
+  return html`<${Form} send=${() => act(path, { method, body })} onDone=${onDone} refused=${refused}>
     <${Field} label=${label} value=${name} required maxlength="100" onValue=${setName} />
     <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
     <${Field} label="Triggers" place="narrow" type="number" min="0" value=${triggers} required onValue=${setTriggers} />
     <button type="submit">${verb}</button>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title=${refused} /></div>`}
-  </form>`
+  <//>`
 }

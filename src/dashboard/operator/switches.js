@@ -1,7 +1,7 @@
 import { act } from '../lib/account.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSent } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
-import { classes, html, useState } from '../lib/view.js'
+import { classes, html } from '../lib/view.js'
 import { Answered, Trouble } from '../part/notice.js'
 import { BASE } from './base.js'
 
@@ -33,12 +33,9 @@ export function Switches() {
 
 /** @param {{ rows: readonly import('../lib/shapes.d.ts').Switch[], onDone: () => void }} props */
 function List({ rows, onDone }) {
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const turn = async (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) => {
-    const answer = await act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })
-    setFailure(answer.ok ? undefined : answer)
-    onDone()
-  }
+  const { failure, wait } = useSent()
+  const turn = (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) =>
+    wait(act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })).then(onDone)
   return html`${failure && html`<${Trouble} failure=${failure} title="It was not switched" />`}
     <ul class="switches">${rows.map(
       (row) => html`<li>

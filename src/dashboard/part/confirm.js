@@ -1,3 +1,4 @@
+import { useSent } from '../lib/hooks.js'
 import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Trouble } from './notice.js'
 
@@ -22,15 +23,13 @@ export function Dialog({ title, onClose, children }) {
  * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
  */
 export function Confirm({ title, verb, children, act, onDone, onClose }) {
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const { failure, wait } = useSent()
   const [busy, setBusy] = useState(false)
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault()
     setBusy(true)
-    const answer = await act()
+    await wait(act(), onDone)
     setBusy(false)
-    if (answer.ok) onDone(answer)
-    else setFailure(answer)
   }
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${(/** @type {() => void} */ close) => html`<form onSubmit=${run}>

@@ -39,6 +39,18 @@ export function useCopy(text) {
   return [state, copy]
 }
 
+/**
+ * A secret just made: the only time that it is shown.
+ * @param {{ title: string, secret: string, label: string, onClose: () => void }} props
+ */
+export function NewSecret({ title, secret, label, onClose }) {
+  return html`<div class="notice new-key" role="status">
+    <p class="notice-title">${title}. It is shown this once.</p>
+    <p class="key-line"><code>${secret}</code><${Copy} text=${secret} label=${label} /></p>
+    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
+  </div>`
+}
+
 /** @param {{ done: boolean }} props */
 function CopyIcon({ done }) {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

@@ -1,12 +1,12 @@
 import { act, withQuery } from '../lib/account.js'
-import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { dayText, momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from './confirm.js'
-import { Copy } from './copy.js'
-import { Choice, Field } from './field.js'
+import { NewSecret } from './copy.js'
+import { Choice, Field, Form } from './field.js'
 import { Paged, TO_DO } from './list.js'
-import { Empty, Trouble } from './notice.js'
+import { Empty } from './notice.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const GRACES = [
@@ -40,7 +40,7 @@ export function Keys({ base, suspended }) {
     listed.again()
   }
   return html`
-    ${made && html`<${NewKey} made=${made} onClose=${() => setMade(undefined)} />`}
+    ${made && html`<${NewSecret} title=${`The key "${made.name}"`} secret=${made.key} label="Copy the key" onClose=${() => setMade(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
     <${Paged} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
@@ -87,32 +87,19 @@ function KeyRow({
   </tr>`
 }
 
-/** A key just made: the only time that it is shown. @param {{ made: import('../lib/shapes.d.ts').NewKey, onClose: () => void }} props */
-function NewKey({ made, onClose }) {
-  return html`<div class="notice new-key" role="status">
-    <p class="notice-title">The key "${made.name}". It is shown this once.</p>
-    <p class="key-line"><code>${made.key}</code><${Copy} text=${made.key} label="Copy the key" /></p>
-    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
-  </div>`
-}
-
 /** @param {{ base: string, suspended: boolean, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
 function CreateKey({ base, suspended, onMade }) {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
   const body = { name: name.trim() || 'unnamed', ...(until === '' ? {} : { expires_at: `${until}T00:00:00Z` }) }
-  const { failure, submit } = useSubmit(
-    () => act(base, { method: 'POST', body }),
-    (answer) => {
-      setName('')
-      onMade(answer)
-    },
-  )
-  return html`<form class="fields" onSubmit=${submit}>
+  const note = suspended && html`<p class="soft full">A suspended organization cannot have another key.</p>`
+  const done = (/** @type {import('../lib/api.js').Answer} */ answer) => {
+    setName('')
+    onMade(answer)
+  }
+  return html`<${Form} send=${() => act(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
     <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />
     <${Field} label="Expires (UTC, if ever)" type="date" value=${until} onValue=${setUntil} />
     <button type="submit">Create key</button>
-    ${suspended && failure === undefined && html`<p class="soft full">A suspended organization cannot have another key.</p>`}
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The key was not created" /></div>`}
-  </form>`
+  <//>`
 }

@@ -1,5 +1,5 @@
 import { act, withQuery } from '../lib/account.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSent } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Paged, TO_DO, words } from '../part/list.js'
@@ -39,13 +39,10 @@ export function Deliveries({ path, name, onClose }) {
 /** Messages whose tries are over without success, and the way to post them again. @param {{ base: string }} props */
 export function DeadLetters({ base }) {
   const [page, setPage] = useState(1)
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const { failure, wait } = useSent()
   const listed = useAnswer(withQuery(`${base}/dead-letters`, { page, limit: 10 }), LOOK_MS)
-  const redeliver = async (/** @type {DeadLetter} */ { id, webhook_id: webhookId }) => {
-    const answer = await act(`${base}/webhooks/${webhookId}/redeliver`, { method: 'POST', body: { ids: [id] } })
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) listed.again()
-  }
+  const redeliver = (/** @type {DeadLetter} */ { id, webhook_id: webhookId }) =>
+    wait(act(`${base}/webhooks/${webhookId}/redeliver`, { method: 'POST', body: { ids: [id] } }), listed.again)
   return html`<${Paged} label="Dead letters" columns=${DEAD_COLUMNS} asked=${listed} waiting="Reading what did not arrive" empty=${html`<${Empty} title="Everything arrived">Messages whose tries are over without success stay here for 30 days.<//>`} noun="message" onPage=${setPage}>
       ${(/** @type {DeadLetter} */ each) => html`<tr key=${each.id}>
         <th scope="row">${momentText(each.created_at)}</th>

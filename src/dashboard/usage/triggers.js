@@ -1,5 +1,5 @@
 import { act, withQuery } from '../lib/account.js'
-import { useAnswer } from '../lib/hooks.js'
+import { useAnswer, useSent } from '../lib/hooks.js'
 import { clauseText, STATE_KINDS } from '../lib/trigger.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
@@ -23,15 +23,12 @@ export function Triggers({ base }) {
   const [chosen, setChosen] = useState(
     /** @type {{ kind: 'delete' | 'look', trigger: Trigger } | undefined} */ (undefined),
   )
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const { failure, wait } = useSent()
   const listed = useAnswer(withQuery(path, { page, limit: 25 }), LOOK_MS)
   if (listed.answer?.ok === false && listed.answer.status === 404) return null
   const close = () => setChosen(undefined)
-  const pause = async (/** @type {Trigger} */ { id, state }) => {
-    const answer = await act(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })
-    setFailure(answer.ok ? undefined : answer)
-    listed.again()
-  }
+  const pause = (/** @type {Trigger} */ { id, state }) =>
+    wait(act(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })).then(listed.again)
   return html`<section class="family" aria-label="Triggers"><h2>Triggers</h2>
       <div class="card">
         <${Paged} label="Triggers" columns=${COLUMNS} asked=${listed} waiting="Reading the triggers" empty=${html`<${Empty} title="No trigger yet">A bell in Explore, or POST /v1/triggers, makes one.<//>`} noun="trigger" onPage=${setPage}>

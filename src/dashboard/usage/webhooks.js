@@ -1,10 +1,10 @@
 import { act } from '../lib/account.js'
-import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
-import { Copy } from '../part/copy.js'
-import { Field } from '../part/field.js'
+import { NewSecret } from '../part/copy.js'
+import { Field, Form } from '../part/field.js'
 import { Table, TO_DO, words } from '../part/list.js'
 import { Answered, Empty, Trouble } from '../part/notice.js'
 
@@ -35,7 +35,7 @@ export function Webhooks({ base }) {
   const start = ({ id, url }) =>
     run(act(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }), `Messages are posted to ${url} again.`)
   return html`
-    ${made && html`<${NewSecret} made=${made} onClose=${() => setMade(undefined)} />`}
+    ${made && html`<${NewSecret} title=${`The secret of ${made.url}`} secret=${made.secret} label="Copy the secret" onClose=${() => setMade(undefined)} />`}
     <${CreateWebhook} base=${base} onMade=${(
       /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').NewWebhook }>} */ { body },
     ) => {
@@ -75,32 +75,19 @@ export function Webhooks({ base }) {
   }
 }
 
-/** A webhook just made: the only time that its secret is shown. @param {{ made: import('../lib/shapes.d.ts').NewWebhook, onClose: () => void }} props */
-function NewSecret({ made, onClose }) {
-  return html`<div class="notice new-key" role="status">
-    <p class="notice-title">The secret of ${made.url}. It is shown this once.</p>
-    <p class="key-line"><code>${made.secret}</code><${Copy} text=${made.secret} label="Copy the secret" /></p>
-    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
-  </div>`
-}
-
 /** @param {{ base: string, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
 function CreateWebhook({ base, onMade }) {
   const [url, setUrl] = useState('')
   const [name, setName] = useState('')
   const body = { url: url.trim(), ...(name.trim() === '' ? {} : { name: name.trim() }) }
-  const { failure, submit } = useSubmit(
-    () => act(base, { method: 'POST', body }),
-    (answer) => {
-      setUrl('')
-      setName('')
-      onMade(answer)
-    },
-  )
-  return html`<form class="fields" onSubmit=${submit}>
+  const done = (/** @type {import('../lib/api.js').Answer} */ answer) => {
+    setUrl('')
+    setName('')
+    onMade(answer)
+  }
+  return html`<${Form} send=${() => act(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not made">
     <${Field} label="URL of a new webhook" type="url" value=${url} required onValue=${setUrl} />
     <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
     <button type="submit">Create webhook</button>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The webhook was not made" /></div>`}
-  </form>`
+  <//>`
 }

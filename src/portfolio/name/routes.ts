@@ -24,16 +24,16 @@ const nameOutput = v.strictObject({
 })
 
 /** The route about names of wallets. */
-export function nameRoutes(options: {
+export function nameRoute(options: {
   /** What reads chains, by chain id; called when a name is first read. */
   readonly connect: () => { readonly clients: ReadonlyMap<number, ChainClient>; readonly clock: Clock }
-}): readonly Route[] {
+}): Route {
   const reader = once(() => {
     const { clients, clock } = options.connect()
     const client = clients.get(ENS_CHAIN_ID)
     return client === undefined ? undefined : createNameReader({ client, clock })
   })
-  const name = route({
+  return route({
     method: 'GET',
     path: '/v1/names',
     tool: 'ens_wallet',
@@ -62,5 +62,4 @@ export function nameRoutes(options: {
       asOf: [{ chainId: block.chainId, blockNumber: block.number }],
     }),
   })
-  return [name]
 }

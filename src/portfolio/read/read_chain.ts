@@ -11,19 +11,12 @@ import { createTokenJudge, type TokenJudge } from '../../finance/token/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
+import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
 import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
 
 /** Time for one chain over all its calls and tries. */
 const BUDGET_MS = 4_500
-/** Most positions of a wallet on a chain, over all families. */
-const POSITIONS_MAX = 2_000
-/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
-const CACHE_ENTRIES_MAX = 2_000
-const CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** About how much memory a reading and an asset take. */
-const READ_BYTES = 1_024
-const ASSET_BYTES = 768
 /** Contracts may answer otherwise each time: what is missing after so many rounds stays so. */
 const ROUNDS_MAX = 5
 /** Wallets of which it is remembered what they have beyond the lists, and how many tokens that is together. */
@@ -67,8 +60,7 @@ export function createAssetReader(options: {
 }): AssetReader {
   const { families, clock } = options
   const { judge } = createTokenJudge()
-  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
-  const cache = createBlockCache<ChainAssets>({ clock, ...limits })
+  const cache = createBlockCache<ChainAssets>({ clock, ...KEPT })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
   const remembered = createRecent<ReadonlySet<Address>>({
     entriesMax: FURTHER_MAX,
@@ -196,8 +188,4 @@ async function askChain(
 
 function positionsIn({ holdings }: Pick<Answers, 'holdings'>): number {
   return holdings.reduce((sum, { positions }) => sum + positions, 0)
-}
-
-function bytesOf({ assets }: ChainAssets): number {
-  return READ_BYTES + ASSET_BYTES * assets.length
 }

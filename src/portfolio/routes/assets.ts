@@ -7,7 +7,6 @@ import { presentRow } from '../present.ts'
 import { assetsOutput } from '../schema.ts'
 import { inOrder } from '../sum/order.ts'
 import { KINDS, type Row } from '../sum/row.ts'
-import { CHARGES } from './credits.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -36,7 +35,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
     input,
     output: assetsOutput,
     errors: [502, 503],
-    charge: CHARGES.assets,
+    charge: { credits: 2, per: 'row on the page', terms: 'spam rows cost nothing' },
     async read(question, { signal }) {
       const { kind, counted, page, limit } = question
       const { rows, reads, unread } = await readRows(options, question, signal)

@@ -5,7 +5,6 @@ import { type Route, route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'
 import { balanceOutput } from '../schema.ts'
 import { balanceOf } from '../sum/total.ts'
-import { CHARGES } from './credits.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -23,7 +22,7 @@ export function balanceRoute(options: PortfolioOptions): Route {
     input: v.pipe(v.object(momentParameters(options.chainIds)), walletRule(), momentRule(), tokensRule()),
     output: balanceOutput,
     errors: [502, 503],
-    charge: CHARGES.balance,
+    charge: { credits: 15, per: 'chain with anything counted' },
     async read(question, { signal }) {
       const { rows, ...read } = await readRows(options, question, signal)
       return { ...read, balance: balanceOf(rows) }

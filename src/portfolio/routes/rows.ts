@@ -1,8 +1,6 @@
 import { isBase58Address } from '../../lib/text/base58.ts'
-import type { PortfolioCoverage } from '../present.ts'
-import type { WalletAssets, WalletQuestion, WalletReader } from '../read/read_wallet.ts'
+import type { WalletQuestion, WalletReader } from '../read/read_wallet.ts'
 import { judgeAssets } from '../sum/judge.ts'
-import type { Row } from '../sum/row.ts'
 
 /** What the routes are made from. */
 export interface PortfolioOptions {
@@ -26,28 +24,29 @@ const NEVER_READ = {
   solana: ['stakes', 'what programs other than these families hold for the wallet', 'confidential amounts of tokens'],
 }
 
-/** The rows of a wallet, and how they came about. Throws as `WalletReader.read`. */
+/** The rows of a wallet, and how they came about as answers have it. Throws as `WalletReader.read`. */
 export async function readRows(
   { portfolio }: PortfolioOptions,
   question: WalletQuestion & { readonly include_unlisted: boolean },
   signal: AbortSignal,
-): Promise<WalletAssets & { readonly rows: readonly Row[]; readonly coverage: PortfolioCoverage }> {
+) {
   const { reader, familiesOn, listsOn } = portfolio()
   const { reads, unread } = await reader.read(question, signal)
   const chains = reads.map(({ block }) => block.chainId)
   const assets = reads.flatMap((read) => read.assets)
+  const searches = reads.flatMap(({ searches = [] }) => searches)
   const isSolana = isBase58Address(question.wallet)
   return {
     reads,
     unread,
     rows: judgeAssets(assets, { includeUnlisted: question.include_unlisted }),
     coverage: {
-      tokensAsked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
-      tokenLists: [...new Set(chains.flatMap(listsOn))],
+      tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
+      token_lists: [...new Set(chains.flatMap(listsOn))],
       families: [...new Set(chains.flatMap(familiesOn))],
-      notRead: [...NEVER_READ[isSolana ? 'solana' : 'evm'], ...reads.flatMap(({ notRead }) => notRead)],
-      nfts: isSolana ? reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) : undefined,
-      searches: reads.flatMap(({ searches = [] }) => searches),
+      not_read: [...NEVER_READ[isSolana ? 'solana' : 'evm'], ...reads.flatMap(({ notRead }) => notRead)],
+      ...(isSolana ? { nfts: reads.reduce((sum, { nfts = 0 }) => sum + nfts, 0) } : {}),
+      ...(searches.length === 0 ? {} : { found_by: searches }),
     },
   }
 }

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { chainIdIn, wholeNumber } from '../../http/request/input.ts'
+import { CALL } from '../../http/route/charge.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { presentSnapshot } from '../present.ts'
 import { snapshotsOutput } from '../schema.ts'
 import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshot/snapshots.ts'
-import { CHARGES } from './credits.ts'
 import { portfolioParameters, tokensRule } from './input.ts'
 
 const FROM = 'X-Snapshots-From'
@@ -36,7 +36,7 @@ export function snapshotsRoute({
     errors: [503],
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
-    charge: CHARGES.snapshots,
+    charge: { credits: 5, per: CALL },
     read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
       return snapshots().of({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
     },

@@ -29,23 +29,8 @@ export interface DaySnapshot extends PortfolioFigures {
   readonly blockNumber: bigint
 }
 
-/** Snapshots of a wallet, oldest first. */
-export interface WalletSnapshots {
-  readonly snapshots: readonly DaySnapshot[]
-  /** Day of the first one, whole days since the epoch, if no endpoint reaches back to those before it. */
-  readonly cutAt: number | undefined
-}
-
 /** Daily snapshots of what wallets are worth. */
-export interface SnapshotReader {
-  /**
-   * One for each midnight from the first one on at which the wallet had anything, counted or not. Throws as
-   * `SnapshotSeries.of` and `AssetReader.read`.
-   */
-  of(question: SnapshotQuestion, signal: AbortSignal): Promise<WalletSnapshots>
-  /** Takes the last midnight for all wallets that were asked for. As `takeDaily`. */
-  takeDaily(signal: AbortSignal): Promise<number>
-}
+export type SnapshotReader = ReturnType<typeof createSnapshotReader>
 
 /** Makes it over the stored snapshots and who reads new ones. */
 export function createSnapshotReader(options: {
@@ -53,7 +38,7 @@ export function createSnapshotReader(options: {
   readonly reader: AssetReader
   readonly familiesOn: (chainId: number) => readonly string[]
   readonly snapshots: PortfolioSnapshots
-}): SnapshotReader {
+}) {
   const { clients, reader, familiesOn, snapshots } = options
 
   function placeOf(client: FinanceClient, asked: Pick<MidnightQuestion, 'tokens' | 'includeUnlisted'>): PortfolioPlace {
@@ -61,7 +46,12 @@ export function createSnapshotReader(options: {
   }
 
   return {
-    async of({ wallet, chainId, tokens, includeUnlisted, days }, signal) {
+    /**
+     * One for each midnight from the first one on at which the wallet had anything, counted or not, oldest first; and the
+     * day of the first one, whole days since the epoch, if no endpoint reaches back to those before it. Throws as
+     * `SnapshotSeries.of` and `AssetReader.read`.
+     */
+    async of({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuestion, signal: AbortSignal) {
       const client = clients.get(chainId)
       if (client === undefined)
         throw new CodedError('INVALID_PARAMETER', `Cannot read chain ${chainId}: it is not served`)
@@ -77,15 +67,18 @@ export function createSnapshotReader(options: {
         signal,
       )
       return {
-        snapshots: shown.map(({ day, ...figures }, index) => ({
-          ...figures,
-          timestampSec: day * DAY_SEC,
-          blockNumber: blocks[index]?.number ?? 0n,
-        })),
+        snapshots: shown.map(
+          ({ day, ...figures }, index): DaySnapshot => ({
+            ...figures,
+            timestampSec: day * DAY_SEC,
+            blockNumber: blocks[index]?.number ?? 0n,
+          }),
+        ),
         cutAt: cutAt === undefined ? undefined : (shown[0]?.day ?? today),
       }
     },
-    takeDaily(signal) {
+    /** Takes the last midnight for all wallets that were asked for. As `takeDaily`. */
+    takeDaily(signal: AbortSignal): Promise<number> {
       const everybody = [...clients.values()].map((client) => placeOf(client, { tokens: [], includeUnlisted: false }))
       return snapshots.takeDaily(everybody, signal)
     },

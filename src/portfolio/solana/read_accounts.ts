@@ -12,6 +12,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { maxOf, minOf } from '../../lib/number/fixed_point.ts'
 import { createRecent } from '../../lib/recent.ts'
+import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead, HeldAsset } from '../sum/row.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 
@@ -19,18 +20,11 @@ import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 const BUDGET_MS = 6_000
 /** So often a wallet is read again because something changed meanwhile. */
 const TRIES_MAX = 3
-/** Most token accounts of a wallet that hold something, and most positions of it over all families. */
+/** Most token accounts of a wallet that hold something. */
 const ACCOUNTS_MAX = 2_000
-const POSITIONS_MAX = 2_000
 /** Wallets that are remembered, and how many token accounts they may have together. */
 const WALLETS_MAX = 5_000
 const REMEMBERED_MAX = 200_000
-/** Readings are kept until the next slot: at most this many, and at most this many bytes. */
-const CACHE_ENTRIES_MAX = 2_000
-const CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** About how much memory a reading and an asset take. */
-const READ_BYTES = 1_024
-const ASSET_BYTES = 768
 
 /** A family whose holdings on Solana are summed. */
 export interface AccountFamily {
@@ -68,8 +62,7 @@ export function createAccountAssetReader(options: {
     weightMax: REMEMBERED_MAX,
     weightOf: (tokens) => tokens.length,
   })
-  const bytesOf = ({ assets }: Read) => READ_BYTES + ASSET_BYTES * assets.length
-  const cache = createCache<Read>({ clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf })
+  const cache = createCache<Read>({ clock, ...KEPT })
 
   async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
     const listed = await listWalletTokens(session, wallet, minSlot)

@@ -6,8 +6,8 @@ import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamin
 import { chainFromRow, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
-import { withTokenLists } from './token_lists.ts'
-import type { RpcVariable, VariableName } from './variables.ts'
+import { type FileSources, withTokenLists } from './token_lists.ts'
+import type { RpcVariable } from './variables.ts'
 
 /** What a configuration says about chains. */
 export interface ServedChains {
@@ -50,10 +50,7 @@ const SLOT_AGE_SEC = 60
 const SLOT_AGE_SLOTS = 20
 
 /** What chains are read from. */
-export interface ChainSources {
-  readonly given: (name: VariableName) => string | undefined
-  readonly readFile: (path: string) => string
-  readonly mistakes: string[]
+export interface ChainSources extends FileSources {
   readonly families: readonly Family[]
   /** Names of all variables that are set. */
   readonly names: readonly string[]

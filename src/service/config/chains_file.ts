@@ -178,16 +178,16 @@ export function parseChainsFile(text: string, families: readonly Pick<Family, 'n
     const { chains, solana = {} } = parsed.output
     return { rows: chains, solana, mistakes: repeatedIds(chains) }
   }
-  return nothingDescribed(
-    parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
-  )
+  return nothingDescribed(parsed.issues.map((issue) => `CHAINS_FILE: ${mistakeOf(issue)}`))
 }
 
-/** What is wrong: our schema's own words if it has some, else what valibot expected. */
-function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
-  if (expected === 'never') return 'there is no such setting'
-  if (received === 'undefined') return 'it is required'
-  return message.startsWith('Invalid ') ? `expected ${expected}` : message
+/** What is wrong where in a file: our schema's own words if it has some, else what valibot expected. */
+export function mistakeOf(issue: v.BaseIssue<unknown>): string {
+  const { message, expected, received } = issue
+  const place = v.getDotPath(issue) ?? 'the file'
+  if (expected === 'never') return `${place}: there is no such setting`
+  if (received === 'undefined') return `${place}: it is required`
+  return `${place}: ${message.startsWith('Invalid ') ? `expected ${expected}` : message}`
 }
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */

@@ -12,6 +12,7 @@ import { readChains, type ServedChains } from './chains.ts'
 import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
+import type { FileSources } from './token_lists.ts'
 import { withFiles } from './value_file.ts'
 import type { VariableName } from './variables.ts'
 
@@ -184,14 +185,7 @@ function parseDrainSeconds(text: string): number | undefined {
 /** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
 function databaseUrl(
   name: 'DATABASE_URL' | 'DATABASE_READ_URL',
-  {
-    given,
-    databaseTls,
-    mistakes,
-  }: Pick<Config, 'databaseTls'> & {
-    readonly given: (name: VariableName) => string | undefined
-    readonly mistakes: string[]
-  },
+  { given, databaseTls, mistakes }: Pick<Config, 'databaseTls'> & Pick<FileSources, 'given' | 'mistakes'>,
 ): string | undefined {
   const text = given(name)
   if (text === undefined) return undefined
@@ -209,7 +203,7 @@ function databaseUrl(
 
 function instanceKey(
   path: string | undefined,
-  { readFile, mistakes }: { readonly readFile: (path: string) => string; readonly mistakes: string[] },
+  { readFile, mistakes }: Pick<FileSources, 'readFile' | 'mistakes'>,
 ): string | undefined {
   if (path === undefined) return undefined
   try {

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { LISTED_MAX, type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
+import { mistakeOf } from './chains_file.ts'
 import { splitList } from './lists.ts'
 import { unread } from './read_file.ts'
 import type { VariableName } from './variables.ts'
@@ -16,8 +17,8 @@ const tokenList = v.object({
   tokens: v.array(v.object({ chainId: v.pipe(v.number(), v.safeInteger()), address: v.string() })),
 })
 
-/** What the files are read from. */
-interface ListSources {
+/** What the files that variables name are read from. */
+export interface FileSources {
   readonly given: (name: VariableName) => string | undefined
   readonly readFile: (path: string) => string
   readonly mistakes: string[]
@@ -35,7 +36,7 @@ interface ReadList {
  */
 export function withTokenLists(
   chains: readonly FinanceChain[],
-  { given, readFile, mistakes }: ListSources,
+  { given, readFile, mistakes }: FileSources,
 ): readonly FinanceChain[] {
   const served = new Set(chains.map(({ id }) => id))
   const lists = splitList(given('TOKEN_LISTS') ?? '').flatMap((path, index) => {
@@ -76,9 +77,7 @@ function readList(read: () => string, served: ReadonlySet<number>): ReadList | s
     return ['expected valid JSON']
   }
   const parsed = v.safeParse(tokenList, json)
-  if (!parsed.success) {
-    return parsed.issues.map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${expectedIn(issue)}`)
-  }
+  if (!parsed.success) return parsed.issues.map(mistakeOf)
   const { name, version, tokens } = parsed.output
   const mistakes: string[] = []
   const byChain = new Map<number, Address[]>()
@@ -95,11 +94,6 @@ function readList(read: () => string, served: ReadonlySet<number>): ReadList | s
   if (mistakes.length > 0) return mistakes
   const numbers = version === undefined ? '' : ` ${version.major}.${version.minor}.${version.patch}`
   return { name: `${name}${numbers}`, tokens: byChain }
-}
-
-function expectedIn({ message, expected, received }: v.BaseIssue<unknown>): string {
-  if (received === 'undefined') return 'it is required'
-  return message.startsWith('Invalid ') ? `expected ${expected}` : message
 }
 
 function shortened(mistakes: readonly string[]): readonly string[] {

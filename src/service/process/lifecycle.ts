@@ -7,9 +7,12 @@ interface LifecyclePart<T> {
   readonly name: string
   readonly start: () => T | Promise<T>
   readonly stop: (started: T) => unknown
-  /** Milliseconds that stopping may take before the next part has its turn. */
-  readonly limitMs: number
+  /** Milliseconds that stopping may take before the next part has its turn. @default {50} */
+  readonly limitMs?: number
 }
+
+/** What a part takes that has nothing to wait for. */
+const INSTANT_MS = 50
 
 /** The parts of the process, in the order in which they started. */
 export interface Lifecycle {
@@ -37,7 +40,7 @@ export function createLifecycle(log: Log): Lifecycle {
   }
 
   return {
-    async start({ name, limitMs, start, stop }) {
+    async start({ name, limitMs = INSTANT_MS, start, stop }) {
       const made = await start()
       started.push({ name, limitMs, stop: async () => stop(made) })
       return made

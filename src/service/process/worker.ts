@@ -8,15 +8,10 @@ export interface Worker extends Place {
   readonly stop: AbortSignal
   /** Says that the ports are open. */
   listens(ports: Ports): void
-  /** From now on says what `read` gives, when it is asked and now and then. */
-  count(read: () => readonly Figure[]): Counting
+  /** From now on says what `read` gives, when it is asked and now and then; once more when it is stopped. */
+  count(read: () => readonly Figure[]): { stop(): Promise<void> }
   /** Text of the metrics of all workers. Throws `UnavailableError` if it does not come. */
   scrape(): Promise<string>
-}
-
-interface Counting {
-  /** Says it a last time; resolves once that has left. */
-  stop(): Promise<void>
 }
 
 /** How often figures are said unasked: a worker that is killed takes at most so many with it. */

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import * as v from 'valibot'
 import type { Told } from '../../chain/receipt/compare.ts'
-import { type Envelope, keyIdOf, parseJson } from '../../chain/receipt/envelope.ts'
+import { type Envelope, isSignedBy, keyIdOf, parseJson } from '../../chain/receipt/envelope.ts'
 
 /** A public key of an instance, and when it signed, seconds since the epoch. */
 export interface PublishedKey {
@@ -55,15 +55,7 @@ export function parseKeys(text: string): readonly PublishedKey[] | undefined {
 /** Whether one of these keys, at its time, signed an envelope. */
 export function signatureOf(
   envelope: Envelope,
-  {
-    keys,
-    issuedAt,
-    isSignedBy,
-  }: {
-    readonly keys: readonly PublishedKey[]
-    readonly issuedAt: string
-    readonly isSignedBy: (envelope: Envelope, key: KeyObject) => boolean
-  },
+  { keys, issuedAt }: { readonly keys: readonly PublishedKey[]; readonly issuedAt: string },
 ): Told {
   const named = envelope.signatures[0]?.keyid
   const found = keys.find(({ keyId }) => keyId === named)

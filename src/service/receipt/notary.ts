@@ -4,7 +4,7 @@ import { type Signer, seal } from '../../chain/receipt/envelope.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
-import type { ConfiguredFamily, Family, FamilyServices } from '../../family/family.ts'
+import type { ConfiguredFamily, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
 import type { Notary, Statement, WantedReceipt } from '../../http/route/receipt.ts'
@@ -39,8 +39,6 @@ interface NotaryOptions {
   readonly signer: () => Promise<Signer>
   readonly clock: Clock
   readonly runner: ProofRunner
-  /** Those that the program knows. */
-  readonly known?: readonly Family[]
 }
 
 /**
@@ -48,7 +46,7 @@ interface NotaryOptions {
  * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves. One that
  * rests on logs too is made as without a receipt, and then read again at its blocks for the receipt of its state.
  */
-export function createNotary({ config, connect, signer, clock, runner, known = FAMILIES }: NotaryOptions): Notary {
+export function createNotary({ config, connect, signer, clock, runner }: NotaryOptions): Notary {
   const { families, chains, solana } = config
   const prover = createProver({ runner, clock })
 
@@ -91,7 +89,7 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
   /** Settings of every chain of a family as a verifier reads them from a receipt. */
   const settled = onceEach((family: ConfiguredFamily) => {
     const mine = chains.filter(({ id }) => family.settings.has(id))
-    const definition = known.find(({ name }) => name === family.name)
+    const definition = FAMILIES.find(({ name }) => name === family.name)
     const readWith = (prices: boolean) => {
       const read = definition && readSettings(definition, settingsOf(family, mine, { prices }))
       if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
@@ -136,6 +134,7 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
 
   async function receipted(statement: Statement, wanted: WantedReceipt, context: ReadContext): Promise<Answer> {
     const { kind, id } = wanted
+    const { method, path, query, body } = statement
     const { answer, records } = await recording(statement, wanted, context)
     const { family, stated, settings, again } = await verified(statement, records, answer)
     const { asked, uncovered } = again
@@ -147,12 +146,7 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
       issued_at: new Date(clock.now()).toISOString(),
       version: packageJson.version,
       level,
-      request: {
-        method: statement.method === 'POST' ? 'POST' : 'GET',
-        path: statement.path,
-        query: statement.query,
-        ...bodyOf(statement),
-      },
+      request: { method: method === 'POST' ? 'POST' : 'GET', path, query, body },
       family: { name, revision },
       answer: stated,
       uncovered: [...uncovered],
@@ -199,10 +193,6 @@ export function createNotary({ config, connect, signer, clock, runner, known = F
       }
     },
   }
-}
-
-function bodyOf({ body }: Statement): { readonly body?: unknown } {
-  return body === undefined ? {} : { body }
 }
 
 function levelOf(records: readonly ChainRecord[], proofs: Proofs | undefined): Payload['level'] {

@@ -1,7 +1,7 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { compareBlock, compareCall, type Told } from '../../chain/receipt/compare.ts'
-import { type Envelope, envelopeOf, isSignedBy, parseJson, textIn } from '../../chain/receipt/envelope.ts'
+import { type Envelope, envelopeOf, parseJson, textIn } from '../../chain/receipt/envelope.ts'
 import { checkProof } from '../../chain/receipt/proof/check.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { Family } from '../../family/family.ts'
@@ -81,7 +81,7 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
     signature:
       keys === undefined
         ? unknown(restsOnSignature ? `${NO_KEYS}: nothing else stands for what is not covered` : NO_KEYS)
-        : signatureOf(envelope, { keys, issuedAt: payload.issued_at, isSignedBy }),
+        : signatureOf(envelope, { keys, issuedAt: payload.issued_at }),
     figures: again.verdict,
     lens: lensOf(payload, again),
     ...(await seenBy(payload, { again, evidence })),

@@ -65,7 +65,6 @@ async function begin(config: Config, { listen, out, log, life }: BeginOptions, w
       start: () => openPort(handler, { listen, host, ...at, shared: worker !== undefined }),
       // Not waited for here: the requests that it waits for are stopped next.
       stop: (served) => void ends.push(served.stop()),
-      limitMs: STOP_SPARE_MS,
     })
   const server = await open(app.handler, { name: 'PORT', port })
   const operator =

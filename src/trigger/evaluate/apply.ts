@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Cited } from '../../chain/receipt/citing.ts'
-import type { Confirmed, Happening } from '../../family/watch.ts'
+import type { Confirmed, FigureValue, Happening } from '../../family/watch.ts'
 import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
 import { aboutOf, mayChange } from './choose.ts'
 import type { ToldBlock } from './tell.ts'
@@ -25,44 +25,38 @@ export type Apply = (
   of: Source,
 ) => void
 
-/** A subject as it is confirmed now, and as it was before. */
-interface SubjectStep {
-  readonly found: ConfirmedRead
-  readonly previous: Confirmed | 'gone' | undefined
-  readonly block: PinnedBlock
-  readonly apply: Apply
-}
-
 /** Steps the triggers of a subject by what was confirmed, but for those that it cannot change. */
-export function stepRead({ entries }: WatchedSubject, of: SubjectStep): void {
-  const { confirmed } = of.found
+export function stepRead(
+  { entries }: WatchedSubject,
+  of: {
+    readonly found: ConfirmedRead
+    /** As it was confirmed before. */
+    readonly previous: Confirmed | 'gone' | undefined
+    readonly block: ToldBlock
+    readonly apply: Apply
+  },
+): void {
+  const { found, previous, block, apply } = of
+  const { confirmed, cited } = found
   // Many triggers of a subject watch the same figure.
   let figure: string | undefined
+  let value: FigureValue
   let about = Number.NaN
   for (const entry of entries) {
     const { clause } = entry.trigger
     if ('event' in clause) continue
     if (clause.figure !== figure) {
       figure = clause.figure
-      about = confirmed === 'gone' ? Number.NaN : aboutOf(confirmed.value(figure))
+      value = confirmed === 'gone' ? undefined : confirmed.value(figure)
+      about = aboutOf(value)
     }
-    if (mayChange(entry, about)) stepFigure(entry, of)
+    if (!mayChange(entry, about)) continue
+    const stepped = step(entry.rule, entry.life, { block: block.number, value, text: textOf(confirmed, figure) })
+    // What was confirmed before says more than what was told last.
+    const before = previous === undefined ? null : textOf(previous, figure)
+    const news = stepped.news.map((each) => ({ ...each, previous: before ?? each.previous }))
+    apply(entry, { life: stepped.life, news }, { block, cited })
   }
-}
-
-function stepFigure(entry: Entry, of: SubjectStep): void {
-  const { found, previous, block, apply } = of
-  const { clause } = entry.trigger
-  if ('event' in clause) return
-  const { confirmed, cited } = found
-  const value = confirmed === 'gone' ? undefined : confirmed.value(clause.figure)
-  const stepped = step(entry.rule, entry.life, { block: block.number, value, text: textOf(confirmed, clause.figure) })
-  const news = stepped.news.map((each) => {
-    // As it was confirmed before, which says more than what was told last.
-    const before = previous === undefined ? null : textOf(previous, clause.figure)
-    return { ...each, previous: before ?? each.previous }
-  })
-  apply(entry, { life: stepped.life, news }, { block, cited })
 }
 
 function textOf(confirmed: Confirmed | 'gone', figure: string): string | null {

@@ -1,7 +1,8 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type Cited, createCitingClient } from '../../chain/receipt/citing.ts'
+import { createCitingClient } from '../../chain/receipt/citing.ts'
 import type { Watcher, WatchPlace } from '../../family/watch.ts'
 import { inPieces } from '../../lib/async/pieces.ts'
+import { once } from '../../lib/once_each.ts'
 import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
@@ -43,12 +44,8 @@ export async function confirm(
     const asked = piece.map(({ subject }) => subject)
     try {
       const found = await watcher.confirm(asked, { client: citing.client, block }, within)
-      let cited: Promise<readonly Cited[]> | undefined
-      const citedOnce = () => {
-        cited ??= citing.cited()
-        return cited
-      }
-      return found.map((confirmed): ConfirmedRead => ({ confirmed, cited: citedOnce }))
+      const cited = once(citing.cited)
+      return found.map((confirmed): ConfirmedRead => ({ confirmed, cited }))
     } catch (error) {
       within.throwIfAborted()
       errors.push(error)

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { FigureForesight, Watcher, WatchPlace } from '../../family/watch.ts'
-import { readWatchedLogs, type WatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
+import type { Watcher, WatchPlace } from '../../family/watch.ts'
+import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
 import { createBreaks } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type News, rewind } from '../step.ts'
@@ -59,15 +59,6 @@ interface Family {
   readonly waiting: readonly WatchedSubject[]
   /** What was confirmed of the others, each once. */
   readonly memos: ReadonlySet<unknown>
-}
-
-/** What is read of a block before anybody is screened. */
-interface BlockRead {
-  readonly logs: WatchedLogs
-  /** By family; undefined if there is no screen, or it failed. */
-  readonly foresights: readonly (FigureForesight | undefined)[]
-  /** By family, of those that were due. */
-  readonly readings: readonly Reading[]
 }
 
 /**
@@ -199,7 +190,11 @@ function rangeOf({ number, hash }: PinnedBlock, first: bigint): WatchedRange {
     : { fromBlock: Number(first), toBlock: Number(number) }
 }
 
-/** Whatever needs no foresight leaves with what all share, so that light questions share requests. */
+/**
+ * What is read of a block before anybody is screened: its logs, and by family what can be foreseen, undefined if there is
+ * no screen or it failed, and those that were due. Whatever needs no foresight leaves with what all share, so that light
+ * questions share requests.
+ */
 async function readBlock(
   { client }: Pick<Evaluating, 'client'>,
   of: {
@@ -211,7 +206,7 @@ async function readBlock(
     readonly failures: Map<string, unknown>
   },
   signal: AbortSignal,
-): Promise<BlockRead> {
+) {
   const { block, range, isFirst, families, failures } = of
   const sharing = families.map(async ({ name, watcher: { screen }, memos }) => {
     try {

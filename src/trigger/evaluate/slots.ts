@@ -1,9 +1,9 @@
 import type { AccountWatcher } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
-import { step } from '../step.ts'
-import { type Telling, type ToldBlock, tellChange } from './tell.ts'
-import { AWAIT_MS, createTenant, type HeldLine, type TenantOptions } from './tenant.ts'
-import { type Entry, setLife, type WatchedSubject } from './watchlist.ts'
+import { type Apply, stepRead } from './apply.ts'
+import { tellChange } from './tell.ts'
+import { AWAIT_MS, createTenant, type Evaluated, type HeldLine, type TenantOptions } from './tenant.ts'
+import { setLife, type WatchedSubject } from './watchlist.ts'
 
 /** What evaluates the triggers of Solana. */
 export interface SlotLoopOptions extends TenantOptions {
@@ -46,15 +46,22 @@ export function slotsJob(options: SlotLoopOptions): Job {
     else known.turns.set(family, rest)
     const block = { number: read.slot, hash: '', timestampSec: read.timestampSec }
     const nowMs = clock.now()
-    const changes = turn.flatMap((subject, index) => {
+    const changes: Evaluated['changes'][number][] = []
+    const apply: Apply = (entry, { life, news }, { block }) => {
+      if (life === entry.life) return
+      const { trigger, stored } = entry
+      setLife(entry, { ...life, told: [], trail: [] })
+      const messages = news.map((each) => tellChange(telling, { trigger, news: each, block, cited: [], nowMs }))
+      changes.push({ entry, trigger, before: stored.state, after: life.state, messages, told: [], reverted: [] })
+    }
+    for (const [index, subject] of turn.entries()) {
       const confirmed = read.subjects[index]
-      if (confirmed === undefined) return []
+      if (confirmed === undefined) continue
       subject.confirmed = confirmed
       subject.confirmedAt = read.slot
-      return [...subject.entries].flatMap((entry) =>
-        changeOf(entry, { telling, block: { ...block, hash: null }, nowMs }),
-      )
-    })
+      const found = { confirmed, cited: async () => [] }
+      stepRead(subject, { found, previous: undefined, block: { ...block, hash: null }, apply })
+    }
     const families = rest.length === 0 ? [family] : []
     const evaluated = { block, fork: null, final: read.slot, nowMs, changes, families }
     if (!(await tenant.commit(mine, { ...evaluated, screened: 0, confirmed: turn.length }))) return false
@@ -82,26 +89,4 @@ export function slotsJob(options: SlotLoopOptions): Job {
       }
     },
   }
-}
-
-/** What a slot makes of a trigger, whose subject was just confirmed. */
-function changeOf(
-  entry: Entry,
-  { telling, block, nowMs }: { readonly telling: Telling; readonly block: ToldBlock; readonly nowMs: number },
-) {
-  const { trigger, subject, stored } = entry
-  const { clause } = trigger
-  const { confirmed } = subject
-  if ('event' in clause || confirmed === undefined || confirmed === 'gone') return []
-  const text = confirmed.text(clause.figure)
-  const value = confirmed.value(clause.figure)
-  const { life, news } = step(entry.rule, entry.life, {
-    block: block.number,
-    value,
-    text: text === null ? null : String(text),
-  })
-  if (life === entry.life) return []
-  setLife(entry, { ...life, told: [], trail: [] })
-  const messages = news.map((each) => tellChange(telling, { trigger, news: each, block, cited: [], nowMs }))
-  return [{ entry, trigger, before: stored.state, after: life.state, messages, told: [], reverted: [] }]
 }

@@ -80,6 +80,8 @@ const RELOAD_MS = 900_000
 /** Has no divisor in common with the blocks of the sweep. */
 const PHASE_STEP = 7_919
 
+type Row = Awaited<ReturnType<typeof listChanged>>[number]
+
 const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
 const subjectSchema = v.record(v.string(), v.string())
 
@@ -100,8 +102,6 @@ export function createWatchlist(
   let phases = 0
   let seen = ''
   let loadedMs = Number.NEGATIVE_INFINITY
-
-  type Row = Awaited<ReturnType<typeof listChanged>>[number]
 
   function subjectOf(family: string, subject: WatchSubject): WatchedSubject {
     const known = families.get(family) ?? new Map<string, WatchedSubject>()
@@ -228,14 +228,7 @@ function keyOf(organizationId: string, id: string): string {
   return `${organizationId}/${id}`
 }
 
-function stateOf(row: {
-  readonly edition: number | null
-  readonly phase: string | null
-  readonly held_blocks: number | null
-  readonly changes: string | null
-  readonly value: string | null
-  readonly since_block: string | null
-}): TriggerState {
+function stateOf(row: Row): TriggerState {
   return {
     edition: row.edition ?? 1,
     phase: v.parse(v.picklist(['armed', 'pending', 'fired']), row.phase),
@@ -246,6 +239,6 @@ function stateOf(row: {
   }
 }
 
-function toldOf({ told }: { readonly told: unknown }): readonly ToldChange[] {
+function toldOf({ told }: Row): readonly ToldChange[] {
   return (v.parse(toldSchema, told) ?? []).map(([change, block, name]) => ({ change, block: BigInt(block), name }))
 }

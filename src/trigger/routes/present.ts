@@ -7,39 +7,44 @@ export function presentTrigger(trigger: StoredTrigger) {
   return {
     id: trigger.id,
     name: trigger.name,
-    chain_id: trigger.chainId,
+    chain_id: Number(trigger.chain_id),
     family: trigger.family,
     subject: trigger.subject,
     when: trigger.clause,
     clear: trigger.clear,
-    for_blocks: trigger.forBlocks,
+    for_blocks: trigger.for_blocks,
     finality: trigger.finality,
-    webhook_id: trigger.webhookId,
+    webhook_id: trigger.webhook_id,
     state: trigger.state,
-    paused_for: trigger.pausedFor,
+    paused_for: trigger.paused_for,
     value: trigger.value,
-    changes: trigger.changes,
-    since_block: trigger.sinceBlock === null ? null : Number(trigger.sinceBlock),
-    expires_at: isoOf(trigger.expiresAt),
-    created_at: trigger.createdAt.toISOString(),
+    changes: Number(trigger.changes),
+    since_block: trigger.since_block === null ? null : Number(trigger.since_block),
+    expires_at: isoOf(trigger.expires_at),
+    created_at: trigger.created_at.toISOString(),
   }
 }
 
+interface DeliveryTry {
+  readonly at_ms: number
+  /** Null if there was no answer. */
+  readonly status_code: number | null
+  readonly failure: string | null
+  readonly latency_ms: number
+}
+
 /** A delivery as answers have it. */
-export function presentDelivery({ id, type, change, createdAt, webhookId, status, nextTryAt, tries }: Delivery) {
+export function presentDelivery(row: Delivery) {
+  const tries: readonly DeliveryTry[] = JSON.parse(row.tries)
   return {
-    id,
-    type,
-    change,
-    created_at: createdAt.toISOString(),
-    webhook_id: webhookId,
-    status,
-    next_try_at: isoOf(nextTryAt),
-    tries: tries.map(({ at, statusCode, failure, latencyMs }) => ({
-      at: at.toISOString(),
-      status_code: statusCode,
-      failure,
-      latency_ms: latencyMs,
-    })),
+    id: row.id,
+    type: row.type,
+    change: row.change === null ? null : Number(row.change),
+    created_at: row.created_at.toISOString(),
+    webhook_id: row.webhook_id,
+    // `feed`: it was for the feed only.
+    status: row.outcome ?? (row.webhook_id === null ? 'feed' : 'due'),
+    next_try_at: isoOf(row.due_at),
+    tries: tries.map(({ at_ms, ...told }) => ({ at: new Date(at_ms).toISOString(), ...told })),
   }
 }

@@ -23,9 +23,9 @@ export function signedInTriggerRoutes(
     input: v.object({ page, limit }),
     output: deadLettersOutput,
     async act(asked, { identity, url }) {
-      const { deliveries, total } = await listDeadLetters(db, { organizationId: organizationOf(identity), ...asked })
+      const { rows, total } = await listDeadLetters(db, { organizationId: organizationOf(identity), ...asked })
       return {
-        data: deliveries.map((each) => ({ trigger_id: each.triggerId, ...presentDelivery(each) })),
+        data: rows.map((each) => ({ trigger_id: each.watch_id, ...presentDelivery(each) })),
         pagination: pagination({ ...asked, total, url }),
       }
     },

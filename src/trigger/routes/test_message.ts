@@ -44,7 +44,7 @@ export async function sendTriggerTest(
   return await sendTest(db, {
     organizationId,
     triggerId: trigger.id,
-    webhookId: trigger.webhookId,
+    webhookId: trigger.webhook_id,
     atMs,
     text: `This is a test message about the trigger ${name ?? trigger.id}: nothing has happened.`,
     data: { trigger_id: trigger.id, name, chain_id, family, subject, when },

@@ -189,8 +189,8 @@ export function triggerRoutes(
         const key = { organizationId, id: asked.id }
         const known = await findTrigger(services().db, key)
         const chosen = changedChoice(known, asked, families)
-        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks ?? known.forBlocks)
-        checkFinality(asked.finality, known.chainId === solanaChainId)
+        checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks ?? known.for_blocks)
+        checkFinality(asked.finality, Number(known.chain_id) === solanaChainId)
         checkExpiry(asked.expires_at, requestedAtMs)
         await updateTrigger(services().db, key, {
           ...chosen,
@@ -243,9 +243,9 @@ export function triggerRoutes(
         await findTrigger(db, { organizationId, id: asked.id })
         return await listDeliveries(db, { organizationId, triggerId: asked.id, page: asked.page, limit: asked.limit })
       },
-      count: ({ deliveries }) => (deliveries.length === 0 ? 0 : 1),
-      present: ({ deliveries, total }, asked, { url }) => ({
-        data: deliveries.map(presentDelivery),
+      count: ({ rows }) => (rows.length === 0 ? 0 : 1),
+      present: ({ rows, total }, asked, { url }) => ({
+        data: rows.map(presentDelivery),
         pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
       }),
     }),

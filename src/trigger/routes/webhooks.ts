@@ -67,9 +67,9 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     name: webhook.name,
     public_key: webhookPublicKey((await services().keys()).key),
     status: webhook.status,
-    failing_since: isoOf(webhook.failingSince),
-    overlap_until: isoOf(webhook.overlapUntil),
-    created_at: webhook.createdAt.toISOString(),
+    failing_since: isoOf(webhook.failing_since),
+    overlap_until: isoOf(webhook.overlap_until),
+    created_at: webhook.created_at.toISOString(),
   })
   const shown = async (key: WebhookKey) => ({ data: await present(await findWebhook(services().db, key)) })
   /** With its secret, which is shown when it is new. */
@@ -79,7 +79,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     const secret = webhookSecret(master, { webhookId: webhook.id, generation: webhook.generation })
     return { data: { ...(await present(webhook)), secret } }
   }
-  const parts = { ...FEATURE, input: one }
+  const parts = { ...FEATURE, input: one, errors: [404] } as const
   const base = '/v1/webhooks'
 
   return [
@@ -121,7 +121,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id`,
       summary: 'One webhook, and whether what is posted arrives.',
       output: webhookOutput,
-      errors: [404],
       read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
     }),
     route({
@@ -136,7 +135,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         status: v.optional(v.literal('active', 'expected "active"')),
       }),
       output: webhookOutput,
-      errors: [404],
       async read(asked, { organizationId }) {
         const key = { organizationId, id: asked.id }
         if (asked.url !== undefined) await checkUrl(asked.url, services())
@@ -155,7 +153,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id`,
       summary: 'Deletes a webhook that no trigger posts to. What is still due for it is not posted.',
       output: idOutput,
-      errors: [404],
       async read(asked, { organizationId }) {
         await deleteWebhook(services().db, { organizationId, id: asked.id })
         return { data: { id: asked.id } }
@@ -169,7 +166,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
       body: v.strictObject({ overlap_sec: v.optional(wholeFrom(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
       output: secretOutput,
-      errors: [404],
       async read(asked, { organizationId }) {
         const key = { organizationId, id: asked.id }
         await rotateWebhook(services().db, { ...key, overlapSec: asked.overlap_sec })
@@ -183,7 +179,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       path: `${base}/:id/test`,
       summary: 'Posts a test message to a webhook, ten an hour at most.',
       output: idOutput,
-      errors: [404],
       async read(asked, { organizationId, requestedAtMs }) {
         const webhook = await findWebhook(services().db, { organizationId, id: asked.id })
         const data = { webhook_id: webhook.id }
@@ -203,7 +198,6 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         'after of the answer.',
       body: redeliverBody,
       output: redeliveredOutput,
-      errors: [404],
       budgetMs: REDELIVER_MS,
       async read(asked, { organizationId }) {
         const { db } = services()

@@ -5,7 +5,7 @@ import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createNameReader } from '../../../src/portfolio/name/read_name.ts'
-import { nameRoutes } from '../../../src/portfolio/name/routes.ts'
+import { nameRoute } from '../../../src/portfolio/name/routes.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 function routeOver(clients: readonly FinanceClient[]) {
   const connect = () => ({ clients: new Map(clients.map((each) => [each.chain.id, each])), clock: systemClock })
-  const [route] = nameRoutes({ connect })
+  const route = nameRoute({ connect })
   if (route === undefined) throw new Error('There is no such route')
   return route
 }

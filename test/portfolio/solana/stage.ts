@@ -81,18 +81,13 @@ export function portfolioStage(doubles: readonly SolanaDouble[], options: { read
       : createSolanaClient({ rpcUrls: urls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
   const services = servicesOf({ solana, clock, log })
   const rows = new Map([[SOLANA_CHAIN_ID, options.row ?? {}]])
-  const setup = { chainIds: [1], servesSolana: solana !== undefined, connect: () => services }
   const families = FAMILIES.filter(({ network }) => network === 'solana').map((family) => family.configure(rows))
   const routes = portfolioRoutes({
     chainIds: [1],
     // Snapshots are refused before anything of them is used.
     connect: () => services,
-    families: () => [],
-    accountFamilies: () =>
-      families.flatMap((family) => {
-        const reader = family.accountHoldings(setup)
-        return reader === undefined ? [] : { name: family.name, reader }
-      }),
+    families,
+    servesSolana: solana !== undefined,
     priceMarket: priceMarketOf(options.row),
   })
 

@@ -83,7 +83,7 @@ test('a trigger that cannot be paid for is paused, and then changed as its owner
   const change = { clause: { figure: 'health_factor', below: '1.2' }, name: 'lower' }
   const { trigger, failed } = await meet(2, 1, (each) => updateTrigger(owner, each, change))
   expect(failed).toHaveLength(1)
-  expect(await findTrigger(database.db, trigger)).toMatchObject({ ...change, pausedFor: 'credits', changes: 0 })
+  expect(await findTrigger(database.db, trigger)).toMatchObject({ ...change, paused_for: 'credits', changes: '0' })
 })
 
 test('a trigger that fires while it is changed is told, and then armed anew', async () => {
@@ -93,7 +93,7 @@ test('a trigger that fires while it is changed is told, and then armed anew', as
   expect(await findTrigger(database.db, trigger)).toMatchObject({
     ...change,
     state: 'armed',
-    changes: 1,
+    changes: '1',
     value: '1.04',
   })
 })

@@ -1,9 +1,9 @@
 import { ask } from '../../lib/api.js'
+import { useWork } from '../../lib/hooks.js'
 import { pause } from '../../lib/time.js'
-import { html, useEffect, useState } from '../../lib/view.js'
+import { html, useState } from '../../lib/view.js'
 import { Preparing, Skeleton, Trouble } from '../../part/notice.js'
-import { Proof } from '../../part/proof.js'
-import { Csv } from '../csv.js'
+import { Source } from '../receipt.js'
 
 /** How often an answer that is being prepared is asked for again. */
 const TRIES_MAX = 40
@@ -27,26 +27,19 @@ export function isPrepared(answer) {
  * @param {string | undefined} path nothing is asked without
  * @param {string} key
  * @param {number} [triesMax]
- * @returns {{ answer: Outcome<Body>, again: () => void, key: string }}
+ * @returns {{ answer: Outcome<Body>, again: () => void }}
  */
 export function usePatient(path, key, triesMax = TRIES_MAX) {
   const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
-  const [round, setRound] = useState(0)
-  useEffect(() => {
-    if (path === undefined) return undefined
-    const leaving = new AbortController()
-    const { signal } = leaving
-    askPatiently(path, { key, signal, triesMax, onAnswer: setAnswer }).catch((error) => {
-      if (!signal.aborted) throw error
-    })
-    return () => leaving.abort()
-  }, [path, key, round])
+  const asking = (/** @type {AbortSignal} */ signal) =>
+    askPatiently(path ?? '', { key, signal, triesMax, onAnswer: setAnswer })
+  const askAgain = useWork(path === undefined ? undefined : asking, [path, key])
   const again = () => {
     // What was read stays until more comes.
     setAnswer((before) => (before?.ok ? before : undefined))
-    setRound(round + 1)
+    askAgain()
   }
-  return { answer, again, key }
+  return { answer, again }
 }
 
 /**
@@ -69,11 +62,11 @@ export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, on
 
 /**
  * What was asked patiently, once it is there.
- * @param {{ asked: { answer: Outcome, again: () => void, key: string }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, catalog: import('../../lib/catalog.js').Catalog }} props
+ * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, context: import('../receipt.js').Asking }} props
  */
-export function Patient({ asked: { answer, again, key }, what, render, catalog }) {
+export function Patient({ asked: { answer, again }, what, render, context }) {
   if (answer === undefined) return html`<${Skeleton}>${what}<//>`
   if (!answer.ok && answer.progress) return html`<${Preparing} what=${what} progress=${answer.progress} />`
   if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
-  return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog}><${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><//>`
+  return html`${render(answer)}<${Source} answer=${answer} context=${context} />`
 }

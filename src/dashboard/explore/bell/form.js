@@ -1,9 +1,7 @@
 import { ask } from '../../lib/api.js'
-import { useSubmit } from '../../lib/hooks.js'
 import { counted } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
-import { Choice, Field } from '../../part/field.js'
-import { Trouble } from '../../part/notice.js'
+import { Choice, Field, Form } from '../../part/field.js'
 
 /** Health factors that are worth a message, and the least, at which liquidation begins. */
 const LEVELS = ['1.5', '1.25', '1.1', '1.05', '1.02']
@@ -33,8 +31,8 @@ export function TriggerForm({ watched, places, apiKey, credits, onMade }) {
     when: isRange ? { figure, is: side === 'true' } : { figure, below: level.trim() },
     webhook_id: place === '' ? null : place,
   }
-  const { failure, submit } = useSubmit(() => ask('v1/triggers', { key: apiKey, method: 'POST', body }), onMade)
-  return html`<form class="fields" onSubmit=${submit}>
+  const send = () => ask('v1/triggers', { key: apiKey, method: 'POST', body })
+  return html`<${Form} send=${send} onDone=${onMade} refused="The trigger was not made">
     ${
       isRange
         ? html`<${Choice} label="When it" value=${side} options=${[
@@ -46,6 +44,5 @@ export function TriggerForm({ watched, places, apiKey, credits, onMade }) {
     <${Choice} label="Send it to" value=${place} options=${places} onValue=${setPlace} />
     <button type="submit" class="main">Tell me</button>
     <p class="soft full">${counted(credits, 'credit')} an hour. The feed is GET /v1/events; webhooks are made on the Usage page.</p>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The trigger was not made" /></div>`}
-  </form>`
+  <//>`
 }

@@ -1,7 +1,7 @@
 import { ask } from '../../lib/api.js'
-import { useLoaded } from '../../lib/hooks.js'
+import { useLoaded, useSent } from '../../lib/hooks.js'
 import { clauseText, placesOf, STATE_KINDS } from '../../lib/trigger.js'
-import { classes, html, useState } from '../../lib/view.js'
+import { classes, html } from '../../lib/view.js'
 import { Trouble, Waiting } from '../../part/notice.js'
 import { queryOf } from '../asking/plan.js'
 import { TriggerForm } from './form.js'
@@ -18,17 +18,13 @@ const FILTERS = ['wallet', 'token_id', 'obligation_address']
  */
 export function Watching({ watched, context }) {
   const { key } = context
-  const [failure, setFailure] = useState(/** @type {import('../../lib/api.js').Failure | undefined} */ (undefined))
+  const { failure, wait } = useSent()
   const { value: found, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
   if (found === undefined) return html`<${Waiting}>Looking what is watched already<//>`
   if ('ok' in found) return html`<${Trouble} failure=${found} onRetry=${again} />`
   const { triggers, webhooks } = found
   const places = placesOf(webhooks)
-  const remove = async (/** @type {Trigger} */ { id }) => {
-    const answer = await ask(`v1/triggers/${id}`, { key, method: 'DELETE' })
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) again()
-  }
+  const remove = (/** @type {Trigger} */ { id }) => wait(ask(`v1/triggers/${id}`, { key, method: 'DELETE' }), again)
   return html`<p class="soft">${watched.name}</p>
     ${
       triggers.length > 0 &&

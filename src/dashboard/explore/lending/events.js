@@ -17,7 +17,6 @@ const PAGE_SIZE = 25
  * @typedef {object} AskedEvents
  * @property {import('../asking/patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
- * @property {string} key
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
  * @property {number} later how many on the page came after the moment
  * @property {boolean} isPast
@@ -55,7 +54,7 @@ export function useEvents(path, { key, view, catalog }) {
     start,
     creditsEach: catalog.credits.events,
   }
-  return { answer, again, key, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
+  return { answer, again, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
 }
 
 /** @param {import('../../lib/shapes.d.ts').LendingEvents} body */

@@ -26,8 +26,8 @@ export function MarketHistory({ chainId, marketId, context }) {
   const until = secondsOf(view.asOf)
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${Patient} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} catalog=${catalog} />`}
-    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} catalog=${catalog} />`}
+    ${catalog.snapshots && html`<${Patient} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
+    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}
   </div>`
 }
 

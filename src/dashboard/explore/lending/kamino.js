@@ -3,11 +3,9 @@ import { SOLANA } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Out } from '../../part/out.js'
-import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
-import { Csv } from '../csv.js'
 import { AddForm } from '../form.js'
-import { PartHead } from '../section.js'
+import { LendingPart } from '../section.js'
 import { LendingCard } from './card.js'
 import { kaminoLegs } from './legs.js'
 import { KaminoCard } from './other.js'
@@ -22,21 +20,13 @@ const SIDES = 'Of an obligation each side moves as a whole; debt is counted as K
  * @param {{ part: AskedPart, context: import('../page.js').Context }} props
  */
 export function KaminoPart({ part, context }) {
-  const { answer } = part
-  if (answer === undefined || answer.ok === false) return null
-  const { data } = /** @type {import('../../lib/shapes.d.ts').KaminoList} */ (answer.body)
-  return html`<div class="part">
-    <${PartHead} part=${part} context=${context} />
-    <div class="stack">
-      ${data.map((result) =>
-        result.positions.map(
-          (position, index) =>
-            html`<${LendingCard} key=${position.obligation_address} label=${`Kamino, obligation ${position.obligation_address}`} family="Kamino" place=${position.marketName || shortened(position.marketId)} note=${html`<${Address} id=${position.obligation_address} catalog=${context.catalog} />`} bell=${html`<${Bell} watched=${watchedOf(position, result.wallet)} context=${context} />`} position=${position} figures=${result.calculations[index]} legs=${kaminoLegs(position, result.calculations[index])} whatIfNote=${SIDES} />`,
-        ),
-      )}
-    </div>
-    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><//>
-  </div>`
+  return html`<${LendingPart} part=${part} context=${context}>${drawn}<//>`
+
+  /** @param {KaminoPosition} position @param {import('../../lib/shapes.d.ts').LendingFigures} figures @param {string} wallet */
+  function drawn(position, figures, wallet) {
+    const { obligation_address: id, marketName, marketId } = position
+    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortened(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${Bell} watched=${watchedOf(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
+  }
 }
 
 /** @param {KaminoPosition} position @param {string} wallet @returns {import('../bell/bell.js').Watched} */

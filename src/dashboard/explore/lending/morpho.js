@@ -3,12 +3,10 @@ import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
-import { Proof } from '../../part/proof.js'
 import { queryOf } from '../asking/plan.js'
 import { Bell } from '../bell/bell.js'
-import { Csv } from '../csv.js'
 import { Receipt } from '../receipt.js'
-import { PartHead } from '../section.js'
+import { LendingPart } from '../section.js'
 import { Assets } from './assets.js'
 import { edgeOf, plain } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
@@ -25,15 +23,11 @@ import { WhatIf } from './what_if_panel.js'
  */
 export function MorphoPart({ part, context }) {
   const { answer, chainId } = part
-  if (answer === undefined || answer.ok === false) return null
-  const { data } = /** @type {MorphoList} */ (answer.body)
-  return html`<div class="part">
-    <${PartHead} part=${part} context=${context} />
-    <div class="stack">
-      ${data.map(({ wallet, positions, calculations }) => positions.map((position, index) => html`<${MarketCard} key=${position.marketId} position=${position} figures=${calculations[index] ?? null} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures: calculations[index] ?? null })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`))}
-    </div>
-    <${Proof} answer=${answer} catalog=${context.catalog}><${Csv} answer=${answer} apiKey=${context.key} catalog=${context.catalog} /><//>
-  </div>`
+  if (!answer?.ok) return null
+  /** @param {MorphoPosition} position @param {MorphoFigures} figures @param {string} wallet */
+  const drawn = (position, figures, wallet) =>
+    html`<${MarketCard} key=${position.marketId} position=${position} figures=${figures} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`
+  return html`<${LendingPart} part=${part} context=${context}>${drawn}<//>`
 }
 
 /**

@@ -3,9 +3,8 @@ import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
 import { Empty, Waiting } from '../../part/notice.js'
-import { Proof } from '../../part/proof.js'
 import { Bell } from '../bell/bell.js'
-import { Receipt } from '../receipt.js'
+import { Source } from '../receipt.js'
 import { Gauge, safeRows } from './gauge.js'
 
 /** A position that was added, and the way to remove it. @param {{ family: string, place: string, kind: string, id: string, onRemove: () => void, children: unknown }} props */
@@ -75,7 +74,7 @@ export function KaminoCard({ parts, context, onRemove }) {
       }
     </div>
     ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(earned.answer)} /></div>`}
-    ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${context.catalog}><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>`)}
+    ${parts.map(({ answer }) => answer?.ok && html`<${Source} answer=${answer} context=${context} />`)}
   <//>`
 }
 

@@ -1,6 +1,7 @@
 import { ask } from '../../lib/api.js'
+import { useWork } from '../../lib/hooks.js'
 import { counted, momentText } from '../../lib/time.js'
-import { html, useEffect, useState } from '../../lib/view.js'
+import { html, useState } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
 import { Table } from '../../part/list.js'
 import { askPatiently } from '../asking/patient.js'
@@ -26,19 +27,11 @@ export function useFlows(path, key) {
   const [state, setState] = useState(
     /** @type {{ answer?: import('../asking/patient.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
   )
-  const [round, setRound] = useState(0)
-  useEffect(() => {
-    if (path === undefined) return undefined
-    const leaving = new AbortController()
-    const { signal } = leaving
-    readAll(path, { key, signal, onState: setState }).catch((error) => {
-      if (!signal.aborted) throw error
-    })
-    return () => leaving.abort()
-  }, [path, key, round])
+  const reading = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, signal, onState: setState })
+  const readAgain = useWork(path === undefined ? undefined : reading, [path, key])
   const again = () => {
     setState({})
-    setRound(round + 1)
+    readAgain()
   }
   return { asked: { answer: state.answer, again }, rows: state.rows }
 }

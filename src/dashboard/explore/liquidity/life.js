@@ -17,7 +17,7 @@ const DAY_SEC = 86_400
  * @param {{ position: import('../../lib/shapes.d.ts').Position, pnl: import('../../lib/shapes.d.ts').ProfitAndLoss | undefined, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context }} props
  */
 export function Life({ position, pnl, served, context }) {
-  const { key, catalog, view } = context
+  const { key, view } = context
   const [ref, near] = useNear()
   const [wanted, setWanted] = useState(false)
   const isThere = position.pnl_status === 'ready'
@@ -31,7 +31,7 @@ export function Life({ position, pnl, served, context }) {
   const until = Math.min(secondsOf(view.asOf), Math.floor(Date.now() / 1000))
   const { token0, token1 } = position.position_state
   return html`<div class="life" ref=${ref}>
-    <${Patient} asked=${asked} what="The history of the position" catalog=${catalog} render=${(
+    <${Patient} asked=${asked} what="The history of the position" context=${context} render=${(
       /** @type {{ body: import('../../lib/shapes.d.ts').LiquidityEvents }} */ { body },
     ) => html`
       ${rows === undefined ? html`<p class="soft">It has ${counted(body.pagination.total, 'flow')}: more than this page reads, so its dates and fee APR are not shown.</p>` : html`<${Dates} life=${lifeOf(rows, position.is_active)} pnl=${pnl} untilSec=${until} />`}

@@ -6,11 +6,9 @@ import { classes, html, useState } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
 import { Usd } from '../../part/figure.js'
 import { Out } from '../../part/out.js'
-import { Proof } from '../../part/proof.js'
 import { PAGE_SIZE } from '../asking/plan.js'
 import { Bell } from '../bell/bell.js'
-import { Csv } from '../csv.js'
-import { Receipt } from '../receipt.js'
+import { Source } from '../receipt.js'
 import { PartHead } from '../section.js'
 import { Bounds } from './at_bounds.js'
 import { Holdings } from './holdings.js'
@@ -72,7 +70,6 @@ export function LiquidityParts({ parts, context, order, offersOf }) {
  * @param {{ part: AskedPart, list: List, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context } & Offers} props
  */
 function PartFoot({ part: { answer }, list: { counts, pagination }, served: { credits }, context, onMore, onClosed }) {
-  const { key, catalog } = context
   const left = pagination.total - pagination.page * PAGE_SIZE
   return html`<div class="across part">
     <${LeftOut} counts=${counts} />
@@ -80,7 +77,7 @@ function PartFoot({ part: { answer }, list: { counts, pagination }, served: { cr
       ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.open, 'credit')} each</i></button>`}
       ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
     </p>
-    ${answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog}><${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} /><//>`}
+    ${answer?.ok && html`<${Source} answer=${answer} context=${context} />`}
   </div>`
 }
 

@@ -29,7 +29,7 @@ const NOT_READY = {
  */
 export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context, onFigures }) {
   const [wanted, setWanted] = useState(false)
-  const { key, catalog, view } = context
+  const { key, view } = context
   const query = queryOf({
     chain_id: position.chain_id,
     manager_address: position.manager_address,
@@ -44,7 +44,7 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
   if (wanted)
-    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} catalog=${catalog} />`
+    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
     <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }

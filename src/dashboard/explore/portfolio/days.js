@@ -33,7 +33,7 @@ export function Days({ chainId, context }) {
   const name = chainName(catalog, chainId)
   return html`<article class="card history" ref=${ref} aria-label=${`Day by day on ${name}`}>
     <h3>Day by day on ${name}</h3>
-    <${Patient} asked=${asked} what="The daily series" catalog=${catalog} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
+    <${Patient} asked=${asked} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
   </article>`
 }
 

@@ -21,7 +21,7 @@ const ROWS_MAX = 25
  * @param {{ context: import('../page.js').Context, round: number, isSaid: (failure: import('../../lib/api.js').Failure) => boolean }} props `round`: how often what failed was tried again; `isSaid`: whether a notice says already why it failed
  */
 export function Portfolio({ context, round, isSaid }) {
-  const { view, catalog, key } = context
+  const { view, key } = context
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const query = queryOf({ wallet: view.wallet, ...past, allow_partial: 'true' })
@@ -34,7 +34,7 @@ export function Portfolio({ context, round, isSaid }) {
   if (answer?.ok === false && !isPrepared(answer) && isSaid(answer)) return null
   return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
-    <div class="stack"><${Patient} asked=${balance} what="The portfolio" catalog=${catalog} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
+    <div class="stack"><${Patient} asked=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
   </section>`
 }
 
@@ -101,7 +101,7 @@ function NotCounted({ number, context, query }) {
   const path = `v1/portfolio/assets?${query}&${queryOf({ counted: 'false', limit: ROWS_MAX })}`
   const asked = usePatient(path, key)
   return html`<h4>Not counted: ${counted(number, 'row')}</h4>
-    <${Patient} asked=${asked} what="What is not counted" catalog=${catalog} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
+    <${Patient} asked=${asked} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
 /** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */
