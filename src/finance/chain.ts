@@ -66,7 +66,7 @@ function pricesOf({ id }: Chain): ChainPrices {
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
     ...(wrappers === undefined
       ? {}
-      : { wrappers: Object.fromEntries(wrappers.map(([, token, kind, of]) => [token, { kind, of }])) }),
+      : { wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])) }),
     ...(pools === undefined ? {} : { uniswapV3Factory: pools.factory, quotes: pools.quotes }),
   }
 }

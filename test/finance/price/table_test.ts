@@ -71,7 +71,7 @@ test('every wrapper is opened in two steps at most, and holds what Aave’s addr
       const inner = wrappers[of]
       expect([name, token, inner && wrappers[inner.of]]).toEqual([name, token, undefined])
     }
-    for (const [symbol, token, kind, of] of WRAPPER_ROWS[id] ?? []) {
+    for (const [symbol, token, of, kind = 'erc4626'] of WRAPPER_ROWS[id] ?? []) {
       if (symbol.startsWith('stata '))
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
       else if (!OWN_WORD.includes(symbol)) expect(listsWith(id, token, symbol).length).toBeGreaterThan(1)
