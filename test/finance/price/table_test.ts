@@ -85,8 +85,8 @@ test('every factory of pools is the one that Uniswap’s SDK names, and every qu
   for (const [id, { factory, quotes }] of Object.entries(POOL_ROWS)) {
     expect([id, factory]).toEqual([id, UNISWAP_SDK.get(Number(id))?.factory as Address])
     expect(quotes).toHaveLength(4)
-    const fed = (FEED_ROWS[Number(id)] ?? []).map(([, token]) => token)
-    expect([id, quotes.filter((token) => !fed.includes(token))]).toEqual([id, []])
+    const fed = (FEED_ROWS[Number(id)] ?? []).map(([symbol]) => symbol)
+    expect([id, quotes.filter((symbol) => !fed.includes(symbol))]).toEqual([id, []])
   }
 })
 
