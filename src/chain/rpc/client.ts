@@ -124,6 +124,7 @@ export interface ReadOptions {
   readonly together?: boolean
 }
 
+/** A block by its height and time. */
 export type PastBlock = Pick<Block, 'number' | 'timestampSec'>
 
 /** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */

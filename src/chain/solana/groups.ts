@@ -6,15 +6,13 @@ export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
   readonly accounts: ReadonlyMap<string, SolanaAccount | null>
 }
 
-/** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
-type AskGroup = (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
-
 /** How groups are read. */
 interface GroupsRead {
   readonly max: number
   readonly minSlot: bigint
   readonly againMax: number
-  readonly ask: AskGroup
+  /** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
+  readonly ask: (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
 }
 
 /** The last requests, which are looked at for room: of thousands of items the first ones are full. */
@@ -22,11 +20,6 @@ const PACKS_TRIED = 8
 
 /** Requests that are sent in one turn of the event loop; each after them has its own. */
 const PACKS_IN_TURN = 2
-
-/** Addresses of one request. */
-interface Pack {
-  readonly addresses: Set<string>
-}
 
 /**
  * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
@@ -56,7 +49,7 @@ export async function readGroups(
   }
   return packOf.map((index) => groups[index] as AccountGroup)
 
-  async function readPack({ addresses }: Pack, least: bigint): Promise<AccountGroup> {
+  async function readPack(addresses: ReadonlySet<string>, least: bigint): Promise<AccountGroup> {
     const asked = [...addresses]
     const { accounts, ...moment } = await ask(asked, least)
     return { ...moment, accounts: new Map(asked.map((address, index) => [address, accounts[index] ?? null])) }
@@ -67,12 +60,12 @@ export async function readGroups(
 function packed(
   items: readonly (readonly string[])[],
   max: number,
-): { readonly packs: readonly Pack[]; readonly packOf: readonly number[] } {
-  const packs: Pack[] = []
-  const hasRoom = ({ addresses }: Pack, own: ReadonlySet<string>): boolean => {
-    let size = addresses.size
+): { readonly packs: readonly ReadonlySet<string>[]; readonly packOf: readonly number[] } {
+  const packs: Set<string>[] = []
+  const hasRoom = (pack: ReadonlySet<string>, own: ReadonlySet<string>): boolean => {
+    let size = pack.size
     for (const address of own) {
-      if (!addresses.has(address)) size++
+      if (!pack.has(address)) size++
       if (size > max) return false
     }
     return true
@@ -81,9 +74,9 @@ function packed(
     const own = new Set(item)
     if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
     let index = Math.max(0, packs.length - PACKS_TRIED)
-    while (index < packs.length && !hasRoom(packs[index] as Pack, own)) index++
-    if (index === packs.length) packs.push({ addresses: new Set() })
-    for (const address of own) packs[index]?.addresses.add(address)
+    while (index < packs.length && !hasRoom(packs[index] as Set<string>, own)) index++
+    if (index === packs.length) packs.push(new Set())
+    for (const address of own) packs[index]?.add(address)
     return index
   })
   return { packs, packOf }

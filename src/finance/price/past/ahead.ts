@@ -14,12 +14,7 @@ import {
 import type { PriceAsker } from './sources.ts'
 
 /** Reads prices before they are wanted, and keeps them. What cannot be read is left to who wants it: nothing is thrown. */
-export interface PricesAhead {
-  /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
-  start(block: PriceBlock, signal: AbortSignal): void
-  /** Resolves when all that was started is kept, or cannot be read. */
-  finish(signal: AbortSignal): Promise<void>
-}
+export type PricesAhead = ReturnType<typeof createPricesAhead>
 
 /** Keeps prices of final blocks, and remembers which are missing. */
 export type LearnPrices = (
@@ -37,7 +32,7 @@ export function createPricesAhead(
     readonly clock: Clock
     readonly learn: LearnPrices
   },
-): PricesAhead {
+) {
   const { asker, tokens, clock, learn } = options
   const started: Promise<readonly BlockPrices[]>[] = []
 
@@ -61,10 +56,12 @@ export function createPricesAhead(
   }
 
   return {
-    start(block, signal) {
+    /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
+    start(block: PriceBlock, signal: AbortSignal): void {
       started.push(read(block, signal))
     },
-    async finish(signal) {
+    /** Resolves when all that was started is kept, or cannot be read. */
+    async finish(signal: AbortSignal): Promise<void> {
       const read = (await Promise.all(started.splice(0))).flat()
       const groups = grouped(read, ({ found }) => found.endpoints.join())
       await Promise.allSettled([...groups.values()].map((group) => keep(group, signal)))

@@ -47,26 +47,10 @@ interface Absent {
 }
 
 /** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
-export interface PriceReader {
-  /**
-   * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time, and
-   * some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError` if the
-   * chain or the database cannot be read, and if endpoints contradict each other or what one of them gave before.
-   */
-  pricesAt(
-    client: FinanceClient,
-    question: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
-    signal: AbortSignal,
-  ): Promise<PriceAtOutcome[]>
-  /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
-  ahead(
-    client: FinanceClient,
-    question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
-  ): PricesAhead
-}
+export type PriceReader = ReturnType<typeof createPriceReader>
 
 /** Makes it over a database. */
-export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceReader {
+export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
   const absent = createRecent<Absent>({ entriesMax: ABSENT_MAX })
 
@@ -114,7 +98,17 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   }
 
   return {
-    async pricesAt(client, { asker, wanted }, signal) {
+    /**
+     * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time,
+     * and some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError`
+     * if the chain or the database cannot be read, and if endpoints contradict each other or what one of them gave
+     * before.
+     */
+    async pricesAt(
+      client: FinanceClient,
+      { asker, wanted }: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
+      signal: AbortSignal,
+    ): Promise<PriceAtOutcome[]> {
       const kept = new Map<string, Found>()
       for (const [name, group] of grouped(wanted, ({ token }) => askerOf(client, asker, token))) {
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
@@ -154,7 +148,11 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       for (const end of ends) if (end.status === 'rejected') throw end.reason
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
-    ahead: (client, question) => createPricesAhead(client, { ...question, clock, learn }),
+    /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
+    ahead: (
+      client: FinanceClient,
+      question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
+    ): PricesAhead => createPricesAhead(client, { ...question, clock, learn }),
   }
 }
 
