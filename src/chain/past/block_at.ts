@@ -32,9 +32,6 @@ export class NoBlockError extends Error {
 /** A block, and how many different endpoints gave it. */
 export type FoundBlock = PinnedBlock & { readonly witnesses: number }
 
-/** Finds past blocks, pinned by their hash, and remembers those that are final and that endpoints agree on. */
-export type BlockFinder = ReturnType<typeof createBlockFinder>
-
 /** Moments to find the blocks of. `isOver`: only if a later block shows that one is the last. */
 interface TimesQuestion {
   readonly timesSec: readonly bigint[]
@@ -46,7 +43,7 @@ type Search =
   | { readonly block: PinnedBlock; readonly next: PinnedBlock | undefined }
   | { readonly none: NoBlockError; readonly isTooEarly: boolean }
 
-/** Makes a finder with an empty memory. */
+/** Finds past blocks, pinned by their hash, and remembers those that are final and that endpoints agree on. */
 export function createBlockFinder(clock: Clock) {
   const cache = createCache<FoundBlock>({ clock, entriesMax: ENTRIES_MAX })
   const points = createKnownBlocks()

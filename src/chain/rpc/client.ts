@@ -49,9 +49,7 @@ export interface Read<T> {
 }
 
 /** One endpoint for work that no caller waits for, which chooses among a chain's endpoints by itself. */
-export interface BackgroundEndpoint {
-  /** Position in the configuration, for logs. */
-  readonly index: number
+export interface BackgroundEndpoint extends Pick<Endpoint, 'index'> {
   /** False if it serves another chain, or fails callers at the moment. */
   readonly usable: boolean
   /**

@@ -143,11 +143,10 @@ function tooLong(): Error {
   return new LongAnswerError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
-interface RawResponse<T> {
+interface RawResponse<T> extends Pick<Read<T>, 'parse'> {
   readonly response: Response
   readonly text: string
   readonly id: number
-  readonly parse: (result: unknown) => T
   readonly refusal: Read<T>['refusal']
   readonly meanings: ErrorMeanings
 }

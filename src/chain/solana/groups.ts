@@ -1,4 +1,5 @@
 import { turn } from '../../lib/async/turns.ts'
+import { maxOf } from '../../lib/number/fixed_point.ts'
 import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
 
 /** Accounts by address, all of one slot; null if an account does not exist. */
@@ -39,7 +40,7 @@ export async function readGroups(
     }),
   )
   for (let again = 0; again < againMax; again++) {
-    const newest = newestOf(groups)
+    const newest = groups.map(({ slot }) => slot).reduce(maxOf, 0n)
     if (groups.every(({ slot }) => slot === newest)) break
     await Promise.all(
       packs.map(async (pack, index) => {
@@ -80,10 +81,4 @@ function packed(
     return index
   })
   return { packs, packOf }
-}
-
-function newestOf(groups: readonly AccountGroup[]): bigint {
-  let newest = 0n
-  for (const { slot } of groups) if (slot > newest) newest = slot
-  return newest
 }

@@ -15,12 +15,6 @@ export interface Witness extends Pick<LearnedSource, 'ask'> {
 
 type Logs = readonly HistoryLog[]
 
-/** All logs of a transaction, and how many different endpoints gave them; a proof counts as two. */
-interface TransactionLogs {
-  readonly logs: Logs
-  readonly witnesses: number
-}
-
 interface Testimony<T> {
   readonly witness: Witness
   readonly value: T | undefined
@@ -56,10 +50,10 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
   }
 
   /**
-   * All logs of the transaction of a log, as two endpoints give them, or by proof. Undefined if they differ. Throws
-   * `UpstreamError` if a second endpoint is silent.
+   * All logs of the transaction of a log, as two endpoints give them, or by proof, which counts as two. Undefined if they
+   * differ. Throws `UpstreamError` if a second endpoint is silent.
    */
-  async function logsOf(log: HistoryLog, signal: AbortSignal): Promise<TransactionLogs | undefined> {
+  async function logsOf(log: HistoryLog, signal: AbortSignal) {
     const all = witnesses()
     const answers: Testimony<Logs>[] = []
     for (const asked of [all.slice(0, 2), all.slice(2)]) {

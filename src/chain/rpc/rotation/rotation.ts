@@ -2,7 +2,7 @@ import { type Deadline, pause, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
-import { RpcRefusedError, SilentError } from '../client.ts'
+import { type Endpoint, RpcRefusedError, SilentError } from '../client.ts'
 import { UnableError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
 import type { Health, HealthState } from '../memory/health.ts'
@@ -14,9 +14,7 @@ const READY_MS = 5_000
 /** Whatever an endpoint answers so it would answer again. */
 const LASTING = [RpcRefusedError, HeadError, UnableError, SilentError] as const
 
-export interface RotatingEndpoint {
-  /** Position in the configuration, for logs; the URL is a secret. */
-  readonly index: number
+export interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health
   /** True once it must never be asked again. */
   readonly removed?: boolean
@@ -46,9 +44,7 @@ export interface SilentEndpoint {
   readonly reason: string
 }
 
-/** One request to the endpoint whose turn it is. */
-type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
-
+/** What one request to the endpoint whose turn it is may take. */
 export interface AttemptLimits {
   readonly signal: AbortSignal
   /** True if no other endpoint answers: a block far off theirs is then accepted. */
@@ -157,7 +153,11 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
    * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
    * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
    */
-  async function ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference = noPreference): Promise<T> {
+  async function ask<T>(
+    attempt: (endpoint: E, limits: AttemptLimits) => Promise<T>,
+    deadline: Deadline,
+    preference = noPreference,
+  ): Promise<T> {
     const { signal } = deadline
     const tries = new Map<E, number>()
     /** Those whose newest block was far off the others'; asked again if no other endpoint answers. */

@@ -16,12 +16,12 @@ import type { PriceAsker } from './sources.ts'
 /** Reads prices before they are wanted, and keeps them. What cannot be read is left to who wants it: nothing is thrown. */
 export type PricesAhead = ReturnType<typeof createPricesAhead>
 
-/** Keeps prices of final blocks, and remembers which are missing. */
-export type LearnPrices = (
-  client: FinanceClient,
-  asker: PriceAsker,
-  learned: readonly { readonly token: Address; readonly block: PriceBlock; readonly outcome: PriceAtOutcome }[],
-) => Promise<void>
+/** What was read of one token at a final block. */
+export interface LearnedPrice {
+  readonly token: Address
+  readonly block: PriceBlock
+  readonly outcome: PriceAtOutcome
+}
 
 /** Begins with nothing. */
 export function createPricesAhead(
@@ -30,7 +30,8 @@ export function createPricesAhead(
     readonly asker: PriceAsker
     readonly tokens: readonly Address[]
     readonly clock: Clock
-    readonly learn: LearnPrices
+    /** Keeps prices of final blocks, and remembers which are missing. */
+    readonly learn: (learned: readonly LearnedPrice[]) => Promise<void>
   },
 ) {
   const { asker, tokens, clock, learn } = options
@@ -52,7 +53,7 @@ export function createPricesAhead(
     const learned = group.flatMap(({ block, found }) =>
       [...outcomesOf(found, agreed)].map(([token, outcome]) => ({ token, block, outcome })),
     )
-    await learn(client, asker, learned)
+    await learn(learned)
   }
 
   return {

@@ -14,7 +14,7 @@ import { grouped } from '../../../lib/grouped.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { DirectPrice } from '../price.ts'
-import { createPricesAhead, type LearnPrices, type PricesAhead } from './ahead.ts'
+import { createPricesAhead, type LearnedPrice, type PricesAhead } from './ahead.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
 import type { PriceAsker } from './sources.ts'
 
@@ -40,19 +40,16 @@ const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered 
 
 type Found = Extract<PriceAtOutcome, { kind: 'price' }>
 
-/** That final blocks have no price. It is only remembered: another configuration may know one. */
-interface Absent {
-  readonly outcome: PriceAtOutcome
-  readonly untilMs: number
-}
-
 /** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
 export type PriceReader = ReturnType<typeof createPriceReader>
 
 /** Makes it over a database. */
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
-  const absent = createRecent<Absent>({ entriesMax: ABSENT_MAX })
+  /** That final blocks have no price. It is only remembered: another configuration may know one. */
+  const absent = createRecent<{ readonly outcome: PriceAtOutcome; readonly untilMs: number }>({
+    entriesMax: ABSENT_MAX,
+  })
 
   function absentOf(name: string): PriceAtOutcome | undefined {
     const found = absent.get(name)
@@ -64,7 +61,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMsOf(client, outcome.witnesses) })
   }
 
-  async function learn(...[client, asker, learned]: Parameters<LearnPrices>): Promise<void> {
+  async function learn(client: FinanceClient, asker: PriceAsker, learned: readonly LearnedPrice[]): Promise<void> {
     const found: (WantedPrice & Found)[] = []
     for (const { token, block, outcome } of learned) {
       if (outcome.kind === 'price') found.push({ token, block, isFinal: true, ...outcome })
@@ -152,7 +149,8 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     ahead: (
       client: FinanceClient,
       question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
-    ): PricesAhead => createPricesAhead(client, { ...question, clock, learn }),
+    ): PricesAhead =>
+      createPricesAhead(client, { ...question, clock, learn: (learned) => learn(client, question.asker, learned) }),
   }
 }
 

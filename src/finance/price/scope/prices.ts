@@ -29,12 +29,6 @@ interface PricedMint {
   readonly isScaled: boolean
 }
 
-/** What is known of a reserve. */
-interface Known {
-  readonly mint: string
-  feed: string | undefined
-}
-
 /** By what they are read with: all that read prices of one market over one client ask for its reserves once. */
 const made = new WeakMap<SolanaClient, Map<string, ScopePrices>>()
 
@@ -51,7 +45,8 @@ export function scopePricesOf(solana: SolanaClient, priceMarket: PriceMarket): S
 
 /** Makes them for a market. A row that is not a reserve of the market is asked about once. */
 function createScopePrices({ market: { market, reserves }, kamino: program }: PriceMarket) {
-  const known = new Map<string, Known | undefined>()
+  /** What is known of reserves. */
+  const known = new Map<string, { readonly mint: string; readonly feed: string | undefined } | undefined>()
   const reserveOf = new Map<string, string>()
 
   function reserveIn(accounts: Accounts, address: string): PricedReserve | undefined {
