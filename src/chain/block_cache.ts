@@ -15,28 +15,26 @@ interface BlockRead<T> {
 /** A reading, and until when its block is the newest, milliseconds of the monotonic clock. */
 export type Fresh<T> = T & { readonly untilMs: number }
 
-/** Results of reads, each kept until the chain has its next block. */
-export interface BlockCache<T> {
-  /**
-   * The result of `read`, shared by all callers that ask for the same key meanwhile. It is reused while its block is
-   * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the request,
-   * so that a wrong clock cannot keep it longer. With 0 nothing is reused.
-   */
-  reuse(request: BlockRead<T>, signal: AbortSignal): Promise<Fresh<T>>
-}
-
-/** Makes a cache of at most `entriesMax` results, and at most `bytesMax` bytes if `bytesOf` gives a result's size. */
+/**
+ * Results of reads, each kept until the chain has its next block: at most `entriesMax`, and at most `bytesMax` bytes if
+ * `bytesOf` gives a result's size.
+ */
 export function createBlockCache<T extends { readonly block: Pick<Block, 'timestampSec'> }>(options: {
   readonly clock: Clock
   readonly entriesMax: number
   readonly bytesMax?: number
   readonly bytesOf?: (value: T) => number
-}): BlockCache<T> {
+}) {
   const { clock } = options
   const cache = createCache<Fresh<T>>(options)
 
   return {
-    reuse({ chain, key, read, nextTurn = false }, signal) {
+    /**
+     * The result of `read`, shared by all callers that ask for the same key meanwhile. It is reused while its block is
+     * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the
+     * request, so that a wrong clock cannot keep it longer. With 0 nothing is reused.
+     */
+    reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, signal: AbortSignal): Promise<Fresh<T>> {
       const readOnce = async (shared: AbortSignal) => {
         const startedMs = clock.monotonicMs()
         const value = await read(shared)
@@ -46,11 +44,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         return { value: { ...value, untilMs: clock.monotonicMs() + lifeMs }, lifeMs }
       }
       // A read that began so long ago may see an older block than the caller's own read would.
-      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.reuseMs, nextTurn }, signal)
+      return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.reuseMs, nextTurn }, signal)
     },
   }
-}
-
-function keyOf({ id }: Chain, key: string): string {
-  return `${id}:${key}`
 }

@@ -109,7 +109,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 export interface Moments {
   /**
    * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentRefused`. Throws
-   * as `BlockFinder`.
+   * as the finder of blocks.
    */
   blockAt(client: ChainClient, moment: Moment, signal: AbortSignal): Promise<PinnedBlock | string>
 }

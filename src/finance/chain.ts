@@ -58,15 +58,14 @@ export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
 function pricesOf({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
-  const wrappers = WRAPPER_ROWS[id]
+  const wrappers = WRAPPER_ROWS[id] ?? []
   const pools = POOL_ROWS[id]
+  const quotes = pools?.quotes.flatMap((quote) => feeds.flatMap(([symbol, token]) => (symbol === quote ? token : [])))
   return {
     usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
     stablecoins: STABLECOIN_ROWS[id] ?? [],
     ...(aaveOracle === undefined ? {} : { aaveOracle }),
-    ...(wrappers === undefined
-      ? {}
-      : { wrappers: Object.fromEntries(wrappers.map(([, token, kind, of]) => [token, { kind, of }])) }),
-    ...(pools === undefined ? {} : { uniswapV3Factory: pools.factory, quotes: pools.quotes }),
+    wrappers: Object.fromEntries(wrappers.map(([, token, of, kind = 'erc4626']) => [token, { kind, of }])),
+    ...(pools && quotes ? { uniswapV3Factory: pools.factory, quotes } : {}),
   }
 }

@@ -73,24 +73,10 @@ export interface StoredProgress extends HistoryName {
 }
 
 /** What is stored, and who works on what. Every change is one statement. */
-export interface Coverage {
-  /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
-  find(name: HistoryName, subjects: readonly (Hex | null)[]): Promise<ReadonlyMap<Hex | null, Covered>>
-  /** Takes the work on subjects (null: on everybody) or keeps it; gives those that no other process has. */
-  lease(name: HistoryName, subjects: readonly Hex[] | null, wanted: Range): Promise<readonly (Hex | null)[]>
-  release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void>
-  checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void>
-  ground(chainId: number): Promise<Ground>
-  /** Moves the anchor forward, and keeps it as the previous one. */
-  moveAnchor(chainId: number, to: FinalMark & { readonly witnesses: number }, epoch: number): Promise<void>
-  /** Takes the anchor back to an older block and forgets what was stored after it; false if that was done meanwhile. */
-  fallBack(chainId: number, to: FinalMark & { readonly witnesses: number }, epoch: number): Promise<boolean>
-  /** Stops a chain's history, if its anchor is still this one. */
-  stop(chainId: number, at: FinalMark): Promise<void>
-  /** Ends the stop. */
-  resume(chainId: number, epoch: number): Promise<void>
-  progress(): Promise<readonly StoredProgress[]>
-}
+export type Coverage = ReturnType<typeof createCoverage>
+
+/** Where an anchor moves, and how many different endpoints have it. */
+type WitnessedMark = Pick<Anchor, 'number' | 'hash' | 'witnesses'>
 
 /** Time limit of forgetting, milliseconds: it reads all rows of all chains. */
 const FORGET_DEADLINE_MS = 600_000
@@ -106,7 +92,7 @@ interface Sought {
 }
 
 /** What is stored in a database; `holder` names this process in leases. */
-export function createCoverage(db: Database, holder: string): Coverage {
+export function createCoverage(db: Database, holder: string) {
   const findGathered = gathered<Sought, ReadonlyMap<Hex | null, Covered>>({
     nameOf: ({ name: { place, stream } }) => `${place.chainId}:${place.contract}:${stream}`,
     itemsMax: SOUGHT_MAX,
@@ -143,19 +129,25 @@ export function createCoverage(db: Database, holder: string): Coverage {
   }
 
   return {
-    find: (name, subjects) => findGathered({ name, subjects }),
-    async lease(name, subjects, { fromBlock, toBlock }) {
+    /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
+    find: (name: HistoryName, subjects: readonly (Hex | null)[]) => findGathered({ name, subjects }),
+    /** Takes the work on subjects (null: on everybody) or keeps it; gives those that no other process has. */
+    async lease(
+      name: HistoryName,
+      subjects: readonly Hex[] | null,
+      { fromBlock, toBlock }: Range,
+    ): Promise<readonly (Hex | null)[]> {
       const what = [...nameParams(name), subjectParam(subjects)] as const
       const rows = await lease(db, [...what, holder, LEASE_SEC, fromBlock, toBlock])
       return rows.map(({ subject }) => subjectOf(subject))
     },
-    async release(name, subjects) {
+    async release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void> {
       await release(db, [...nameParams(name), subjectParam(subjects), holder])
     },
-    async checked(name, subject, toBlock) {
+    async checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void> {
       await checked(db, [...nameParams(name), toDigits(subject), toBlock])
     },
-    async ground(chainId) {
+    async ground(chainId: number): Promise<Ground> {
       const [row] = await find(db, [chainId])
       if (row === undefined) return { anchor: undefined, epoch: 0 }
       const anchor = markOf(row.anchor_number, row.anchor_hash)
@@ -165,20 +157,24 @@ export function createCoverage(db: Database, holder: string): Coverage {
         epoch: Number(row.epoch),
       }
     },
-    async moveAnchor(chainId, { number, hash, witnesses }, epoch) {
+    /** Moves the anchor forward, and keeps it as the previous one. */
+    async moveAnchor(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<void> {
       await move(db, [chainId, number, toDigits(hash), witnesses, epoch])
     },
-    async fallBack(chainId, { number, hash, witnesses }, epoch) {
+    /** Takes the anchor back to an older block and forgets what was stored after it; false if that was done meanwhile. */
+    async fallBack(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<boolean> {
       const to = { number, hash: toDigits(hash), witnesses }
       return await historyFallBack(db, { chainId, epoch, ...to }, { deadlineMs: FORGET_DEADLINE_MS })
     },
-    async resume(chainId, epoch) {
+    /** Ends the stop. */
+    async resume(chainId: number, epoch: number): Promise<void> {
       await resume(db, [chainId, epoch])
     },
-    async stop(chainId, { number, hash }) {
+    /** Stops a chain's history, if its anchor is still this one. */
+    async stop(chainId: number, { number, hash }: FinalMark): Promise<void> {
       await stop(db, [chainId, number, toDigits(hash)])
     },
-    async progress() {
+    async progress(): Promise<readonly StoredProgress[]> {
       const rows = await progress(db, [])
       return rows.map((row) => ({
         place: { chainId: Number(row.chain_id), contract: `0x${row.contract}` as const },

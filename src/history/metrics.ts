@@ -3,15 +3,11 @@ import type { Metrics } from '../lib/metrics.ts'
 /** How a request for logs ended, for the metrics. */
 export type LogsOutcome = 'useful' | 'refused' | 'failed'
 
-export interface HistoryRecorder {
-  requested(chainId: number, outcome: LogsOutcome): void
-  stored(chainId: number, blocks: number): void
-  /** Logs that one read lacked and another gave. */
-  healed(chainId: number, logs: number): void
-}
+/** Told of what histories do. */
+export type HistoryRecorder = ReturnType<typeof createHistoryMetrics>
 
 /** Registers the metrics of history. */
-export function createHistoryMetrics(metrics: Metrics): HistoryRecorder {
+export function createHistoryMetrics(metrics: Metrics) {
   const requests = metrics.counter({
     name: 'walletscope_history_requests_total',
     help: 'Requests for the logs of ranges of blocks, by chain and outcome.',
@@ -28,9 +24,9 @@ export function createHistoryMetrics(metrics: Metrics): HistoryRecorder {
     labels: ['chain_id'],
   })
   return {
-    requested: (chainId, outcome) => requests(chainId, outcome).add(1),
-    stored: (chainId, count) => blocks(chainId).add(count),
-    healed: (chainId, count) => healed(chainId).add(count),
+    requested: (chainId: number, outcome: LogsOutcome) => requests(chainId, outcome).add(1),
+    stored: (chainId: number, count: number) => blocks(chainId).add(count),
+    healed: (chainId: number, count: number) => healed(chainId).add(count),
   }
 }
 

@@ -2,7 +2,7 @@ import { midnightStore } from '../../sql/functions.ts'
 import listSql from '../../sql/queries/midnight_list.sql' with { type: 'text' }
 import listOpenSql from '../../sql/queries/midnight_list_open.sql' with { type: 'text' }
 import { readHeader } from '../chain/evm/read_block.ts'
-import { type BlockFinder, createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
+import { createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
 import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
@@ -29,31 +29,11 @@ const OPEN_MAX = 100
  * The blocks of midnights, found once for everybody and stored for ever once they are final. One that a single endpoint
  * gave is found again when another one may serve; if several give another block, its snapshots go with it.
  */
-export interface Midnights {
-  /**
-   * The last block at or before the midnight that begins a day (whole days since the epoch). Throws `NoBlockError` if
-   * no later block shows that it is the last one, or if the chain began later; `DisputeError` if endpoints contradict
-   * each other or what one of them gave before; else as `ChainClient.read`.
-   */
-  of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock>
-  /**
-   * Days, the newest first, in groups: each comes once the blocks of its midnights are known, which are looked for
-   * together. Those that have no block are left out; what cannot be found so is left to `of`. Throws `AbortedError` if
-   * `signal` fires.
-   */
-  inGroups(client: ChainClient, days: readonly number[], signal: AbortSignal): AsyncGenerator<readonly number[]>
-  /** Takes what is stored about a chain's days into memory, in one statement. */
-  load(client: ChainClient, days: { readonly from: number; readonly to: number }): Promise<void>
-  /**
-   * Makes final what has become so since: the block of such a midnight is found again, and snapshots of one that was
-   * replaced meanwhile go. Returns how many midnights still wait. Throws as `ChainClient.read`.
-   */
-  settle(client: ChainClient, signal: AbortSignal): Promise<number>
-}
+export type Midnights = ReturnType<typeof createMidnights>
 
 /** Makes it over the database; several processes may share that. */
-export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }): Midnights {
-  const finder: BlockFinder = createBlockFinder(clock)
+export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
+  const finder = createBlockFinder(clock)
   const recheck = createRecheck(clock)
   const kept = createRecent<FoundBlock>({ entriesMax: ENTRIES_MAX })
   const loads = new Map<string, Promise<unknown>>()
@@ -164,14 +144,24 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
   }
 
   return {
-    async of(client, day, signal) {
+    /**
+     * The last block at or before the midnight that begins a day (whole days since the epoch). Throws `NoBlockError` if
+     * no later block shows that it is the last one, or if the chain began later; `DisputeError` if endpoints contradict
+     * each other or what one of them gave before; else as `ChainClient.read`.
+     */
+    async of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
       const key = `${client.chain.id}:${day}`
       const known = keptOf(client, day)
       if (known !== undefined) return known
       const read = async (shared: AbortSignal) => ({ value: await find(client, day, shared), lifeMs: 0 })
       return await flights.get({ key, read }, signal)
     },
-    async *inGroups(client, days, signal) {
+    /**
+     * Days, the newest first, in groups: each comes once the blocks of its midnights are known, which are looked for
+     * together. Those that have no block are left out; what cannot be found so is left to `of`. Throws `AbortedError` if
+     * `signal` fires.
+     */
+    async *inGroups(client: ChainClient, days: readonly number[], signal: AbortSignal) {
       const [to = -1, from = 0] = [days[0], days.at(-1)]
       const rows = await stored(client, { from, to })
       // `of` compares what is not final, and tells if it is replaced.
@@ -183,7 +173,8 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       }
       yield* groups({ chainId: client.chain.id, days, find }, signal)
     },
-    async load(client, days) {
+    /** Takes what is stored about a chain's days into memory, in one statement. */
+    async load(client: ChainClient, days: { readonly from: number; readonly to: number }): Promise<void> {
       const { id } = client.chain
       let { from } = days
       while (from <= days.to && keptOf(client, from) !== undefined) from++
@@ -193,7 +184,11 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       loads.set(key, loading)
       await loading
     },
-    async settle(client, signal) {
+    /**
+     * Makes final what has become so since: the block of such a midnight is found again, and snapshots of one that was
+     * replaced meanwhile go. Returns how many midnights still wait. Throws as `ChainClient.read`.
+     */
+    async settle(client: ChainClient, signal: AbortSignal): Promise<number> {
       const open = await listOpen(db, [client.chain.id, OPEN_MAX])
       if (open.length === 0) return 0
       const final = await readFinalNumber(client, signal)

@@ -9,7 +9,7 @@ const DAYS_MAX = 64
 const QUICK_MS = 750
 
 /** Looks for the midnights of a chain. */
-export interface MidnightSearch {
+interface MidnightSearch {
   readonly chainId: number
   /** In the order in which they are wanted. */
   readonly days: readonly number[]
@@ -18,13 +18,11 @@ export interface MidnightSearch {
 }
 
 /**
- * Days in groups, each once it was looked for; all that is left in one group if a search throws `UnavailableError` or
- * `UpstreamError`. Throws what else a search throws, and `AbortedError` if `signal` fires.
+ * Gives days in groups, each once it was looked for; all that is left in one group if a search throws `UnavailableError`
+ * or `UpstreamError`. Throws what else a search throws, and `AbortedError` if `signal` fires. A chain is searched for one
+ * group at a time: those before may find what is wanted.
  */
-export type MidnightGroups = (search: MidnightSearch, signal: AbortSignal) => AsyncGenerator<readonly number[]>
-
-/** Makes them. A chain is searched for one group at a time: those before may find what is wanted. */
-export function createMidnightGroups(clock: Clock): MidnightGroups {
+export function createMidnightGroups(clock: Clock) {
   /** By chain, the end of the last search. */
   const ends = new Map<number, Promise<unknown>>()
 
@@ -38,7 +36,10 @@ export function createMidnightGroups(clock: Clock): MidnightGroups {
     return await untilAborted(running, signal)
   }
 
-  return async function* inGroups({ chainId, days, find }, signal) {
+  return async function* inGroups(
+    { chainId, days, find }: MidnightSearch,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly number[]> {
     let size = DAYS
     for (let at = 0; at < days.length; ) {
       const group = days.slice(at, at + size)

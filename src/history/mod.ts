@@ -52,7 +52,7 @@ export function createHistory(options: {
   const coverage = createCoverage(db, holder)
   const isSwitchedOff = createSwitch(db)
   const finality = createFinality({ coverage, clock, log })
-  const tails = createTails({ clock })
+  const tails = createTails(clock)
   const troubles = createTroubles(clock)
   const sources = new Map<number, readonly LearnedSource[]>()
   const followers = new Map<string, Follower<never>>()

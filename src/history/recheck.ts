@@ -6,21 +6,18 @@ import type { Clock } from '../lib/clock.ts'
 const AGAIN_MS = 10 * 60_000
 
 /** When what one endpoint alone gave is read again: when another one may be there to say the same. */
-export interface Recheck {
-  /** True if something that so many endpoints gave is worth reading again. */
-  isDue(client: ChainClient, witnesses: number): boolean
-  /** Notes how many endpoints answered a reading: while there is no second one, asking again is idle. */
-  answered(client: ChainClient, witnesses: number): void
-}
+export type Recheck = ReturnType<typeof createRecheck>
 
 /** Makes one that remembers, by chain, when a second endpoint was last missed. */
-export function createRecheck(clock: Clock): Recheck {
+export function createRecheck(clock: Clock) {
   const untilMs = new Map<number, number>()
   return {
-    isDue({ chain: { id, rpcUrls } }, witnesses) {
+    /** True if something that so many endpoints gave is worth reading again. */
+    isDue({ chain: { id, rpcUrls } }: ChainClient, witnesses: number): boolean {
       return witnesses < QUORUM && rpcUrls.length >= QUORUM && clock.monotonicMs() >= (untilMs.get(id) ?? 0)
     },
-    answered({ chain: { id } }, witnesses) {
+    /** Notes how many endpoints answered a reading: while there is no second one, asking again is idle. */
+    answered({ chain: { id } }: ChainClient, witnesses: number): void {
       if (witnesses < QUORUM) untilMs.set(id, clock.monotonicMs() + AGAIN_MS)
     },
   }

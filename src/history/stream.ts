@@ -21,6 +21,11 @@ export interface HistoryLog {
   readonly timestampSec: number | null
 }
 
+/** The block of a log, as a range. */
+export function blockOf({ blockNumber }: HistoryLog): Range {
+  return { fromBlock: blockNumber, toBlock: blockNumber }
+}
+
 /**
  * A filter of `eth_getLogs`: any of the addresses (null: every contract's logs), and at each position any of the topics
  * (null: every topic).

@@ -20,12 +20,7 @@ export interface Job {
 }
 
 /** A job that has been started. */
-export interface RunningJob {
-  /** Something is to be done: begins a round now, or as soon as a pause after a failure or the present round is over. */
-  wake(): void
-  /** Begins nothing more. */
-  stop(): void
-}
+export type RunningJob = ReturnType<typeof startJob>
 
 /** What jobs of one process share. */
 export interface JobOptions {
@@ -39,7 +34,7 @@ export interface JobOptions {
 const JITTER = 0.1
 
 /** Starts a job with its first round. It does not keep the process alive. */
-export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {}): RunningJob {
+export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {}) {
   const { name, everyMs, gatherMs = 0, retryMs } = job
   const controller = new AbortController()
   const { signal } = controller
@@ -57,6 +52,7 @@ export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {})
     timer.unref()
   }
 
+  /** Something is to be done: begins a round now, or as soon as a pause after a failure or the present round is over. */
   function wake(): void {
     isWoken = true
     if (state === 'pausing') begin('gathering', gatherMs)
@@ -82,7 +78,8 @@ export function startJob(job: Job, { ended, random = () => 0 }: JobOptions = {})
   wake()
   return {
     wake,
-    stop() {
+    /** Begins nothing more. */
+    stop(): void {
       controller.abort()
       clearTimeout(timer)
     },

@@ -1,18 +1,23 @@
 import type { Hex } from 'viem'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { isAtBlock, type PinnedBlock } from '../block.ts'
+import { callByOverride, LENS_ADDRESS } from '../call/bundle/bundle.ts'
 import { openLensPage } from '../call/cursor.ts'
-import { sealDeployless } from '../call/deployless.ts'
+import { callDeployless, sealDeployless } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../evm/read_block.ts'
+import { mostAlike } from '../past/quorum.ts'
 import { answerOf, questionOf } from '../receipt/record.ts'
-import { type ChainClient, type Endpoint, type EthCall, type ReadOptions, RevertError } from '../rpc/client.ts'
+import {
+  type ChainClient,
+  type Endpoint,
+  type EthCall,
+  type ReadOptions,
+  RevertError,
+  RpcRefusedError,
+} from '../rpc/client.ts'
 import { MissingBlockError, ShallowError } from '../rpc/error.ts'
 import type { DissentRecorder } from './dissents.ts'
-import { answerAgain } from './witness.ts'
-
-/** So many others gave the same bytes that this endpoint's own are wrong. */
-class ContradictedError extends UpstreamError {}
 
 /** No other endpoint gave bytes to compare, perhaps because the block is this endpoint's own. */
 class AloneError extends ShallowError {}
@@ -56,37 +61,26 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
     /** Those that did not have the block yet. */
     const lagging = new Set<number>()
 
-    async function ask(other: Endpoint, within: AbortSignal): Promise<Said> {
-      return { endpoint: other.index, bytes: await answerAgain(other, request, within) }
-    }
-
-    /** What one that nobody has asked says, if it has the block: others may have it sooner than it comes there. */
-    function witness(reader: number): Promise<Said | undefined> {
+    /**
+     * What one that nobody has asked says, if it has the block: others may have it sooner than it comes there. Without
+     * `reader` what one of those says that lagged, when the block has come.
+     */
+    function witness(reader?: number): Promise<Said | undefined> {
       const attempt = async (other: Endpoint, within: AbortSignal): Promise<Said> => {
         const { index } = other
-        if ((takenBy.get(index) ?? reader) !== reader) throw new ShallowError('The endpoint was asked already')
-        takenBy.set(index, reader)
+        const isMine = reader === undefined ? lagging.delete(index) : (takenBy.get(index) ?? reader) === reader
+        if (!isMine) throw new ShallowError('The endpoint was asked already')
+        if (reader !== undefined) takenBy.set(index, reader)
         try {
-          return await ask(hasty(other), within)
+          return {
+            endpoint: index,
+            bytes: await answerAgain(reader === undefined ? other : hasty(other), request, within),
+          }
         } catch (error) {
           if (!(error instanceof MissingBlockError)) throw error
-          lagging.add(index)
-          throw new ShallowError('The endpoint lags', { cause: error })
-        }
-      }
-      return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
-    }
-
-    /** What one of those says when the block has come. */
-    function lateWitness(): Promise<Said | undefined> {
-      const attempt = async (other: Endpoint, within: AbortSignal): Promise<Said> => {
-        if (!lagging.delete(other.index)) throw new ShallowError('The endpoint was asked already')
-        try {
-          return await ask(other, within)
-        } catch (error) {
+          if (reader !== undefined) lagging.add(index)
           // It may lag by a block, which is not a failure.
-          if (error instanceof MissingBlockError) throw new ShallowError('The endpoint lags', { cause: error })
-          throw error
+          throw new ShallowError('The endpoint lags', { cause: error })
         }
       }
       return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
@@ -103,12 +97,16 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
         for (const each of more) if (each !== undefined && !isOfOtherGas(each, own)) said.push(each)
       }
       add(await Promise.all(others))
-      for (let reader = quorum; mostSaid(said).length < quorum && takenBy.size < chain.rpcUrls.length; reader++) {
+      for (
+        let reader = quorum;
+        mostAlike(said, isSame).length < quorum && takenBy.size < chain.rpcUrls.length;
+        reader++
+      ) {
         const before = takenBy.size
         add([await witness(reader)])
         if (takenBy.size === before) break
       }
-      if (mostSaid(said).length < quorum) add(await Promise.all(Array.from(lagging, lateWitness)))
+      if (mostAlike(said, isSame).length < quorum) add(await Promise.all(Array.from(lagging, () => witness())))
       signal.throwIfAborted()
       decide(said, own, [...takenBy.keys()])
       return bytes
@@ -119,7 +117,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
 
   /** Throws unless enough endpoints, the first among them, said the same. */
   function decide(said: readonly Said[], own: Said, asked: readonly number[]): void {
-    const most = mostSaid(said)
+    const most = mostAlike(said, isSame)
     const isEnough = most.length >= quorum
     const wrong = isEnough
       ? said.filter((each) => !isSame(each, most[0] ?? own))
@@ -127,7 +125,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
         ? said
         : []
     for (const { endpoint } of wrong) dissent(endpoint, 'contradicted')
-    if (isEnough && wrong.includes(own)) throw new ContradictedError('Other endpoints contradict the endpoint')
+    if (isEnough && wrong.includes(own)) throw new UpstreamError('Other endpoints contradict the endpoint')
     if (isEnough) return
     if (wrong.length > 0) throw failed(`${positions(wrong.map(({ endpoint }) => endpoint))} contradict each other`)
     const absent = asked.filter((index) => said.every(({ endpoint }) => endpoint !== index))
@@ -138,8 +136,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
   function agreeing(endpoint: Endpoint, reading: ReadOptions): Endpoint {
     let head: Promise<PinnedBlock> | undefined
     return {
-      index: endpoint.index,
-      priority: endpoint.priority,
+      ...endpoint,
       // Those who leave together are known by what they have learned, which therefore is a copy.
       learned: new Map(endpoint.learned),
       together: false,
@@ -153,8 +150,6 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
         if (questionOf(request)?.way === 'deployless') throw new RevertError(sealDeployless(bytes))
         return bytes
       },
-      request: (asked, signal) => endpoint.request(asked, signal),
-      observeBlock: (block) => endpoint.observeBlock(block),
     }
   }
 
@@ -189,6 +184,27 @@ function hasty(endpoint: Endpoint): Endpoint {
   return { ...endpoint, call: (request, signal) => endpoint.call({ ...request, waits: false }, signal) }
 }
 
+/**
+ * What another endpoint answers to a call. A lens is run there in the same way, else in the other one: endpoints
+ * differ in what they can do, and a lens answers the same in both. Throws as `Endpoint.call`.
+ */
+async function answerAgain(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
+  const question = questionOf(request)
+  const isAnywhere = request.to === undefined || request.to === LENS_ADDRESS
+  if (question === undefined || !isAnywhere) return await endpoint.call(request, signal)
+  const { runtime, data, way } = question
+  const { block, gas } = request
+  const asked = { runtime, data, block, ...(gas === undefined ? {} : { gas }) }
+  const [first, second] = way === 'override' ? [callByOverride, callDeployless] : [callDeployless, callByOverride]
+  try {
+    return await first(endpoint, asked, signal)
+  } catch (error) {
+    const isSilent = error instanceof RevertError && error.data === '0x'
+    if (!isSilent && !(error instanceof RpcRefusedError)) throw error
+    return await second(endpoint, asked, signal)
+  }
+}
+
 /** What a call answers, or a deployless lens reverts with. Throws as the call does otherwise. */
 function ownAnswer(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
   return answerOf(questionOf(request)?.way ?? 'override', () => endpoint.call(request, signal))
@@ -196,12 +212,6 @@ function ownAnswer(endpoint: Endpoint, request: EthCall, signal: AbortSignal): P
 
 function isSame(a: Said, b: Said): boolean {
   return a.bytes.toLowerCase() === b.bytes.toLowerCase()
-}
-
-/** Those that said what most said, the first if there are several. */
-function mostSaid(said: readonly Said[]): readonly Said[] {
-  const groups = said.map((one) => said.filter((each) => isSame(each, one)))
-  return groups.reduce((most, group) => (group.length > most.length ? group : most), [])
 }
 
 /** True if two pages of one block end at different entries, as they do if the endpoints grant different gas. */

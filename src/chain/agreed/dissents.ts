@@ -8,32 +8,15 @@ type Dissent = 'contradicted' | 'absent'
 /** Told of each by the endpoint's place in the configuration, from 0. */
 export type DissentRecorder = (endpoint: number, dissent: Dissent) => void
 
-/** Endpoints of one chain that lately kept a quorum from agreeing, by their place from 1. */
-export interface ChainDissents {
-  readonly contradicted: readonly number[]
-  readonly absent: readonly number[]
-}
-
 /** What endpoints did lately where several must give the same bytes. */
-export interface Dissents {
-  recorder(chainId: number): DissentRecorder
-  /** By chain id; only chains with a quorum. */
-  report(): Readonly<Record<string, ChainDissents>>
-}
+export type Dissents = ReturnType<typeof createDissents>
 
 /** How long it is told. */
 const TOLD_MS = 10 * 60_000
 
 /** Makes an empty memory, and registers its metric. The log is told of each endpoint once in that time. */
-export function createDissents({
-  metrics,
-  clock,
-  log,
-}: {
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly log: Log
-}): Dissents {
+export function createDissents(options: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }) {
+  const { metrics, clock, log } = options
   const counter = metrics.counter({
     name: 'walletscope_rpc_quorum_dissents_total',
     help: 'Calls to which an endpoint gave other bytes than others, or none when too few did, by its place from 1.',
@@ -43,7 +26,7 @@ export function createDissents({
   const chains = new Map<number, Record<Dissent, Map<number, number>>>()
 
   return {
-    recorder(chainId) {
+    recorder(chainId: number): DissentRecorder {
       const lately = { contradicted: new Map<number, number>(), absent: new Map<number, number>() }
       chains.set(chainId, lately)
       return (endpoint, dissent) => {
@@ -55,7 +38,8 @@ export function createDissents({
         log.warn({ msg: 'An RPC endpoint did not agree with others', chainId, endpoint: endpoint + 1, dissent })
       }
     },
-    report() {
+    /** Places of endpoints by chain id; only chains with a quorum. */
+    report(): Readonly<Record<string, Readonly<Record<Dissent, readonly number[]>>>> {
       const since = clock.monotonicMs() - TOLD_MS
       const placesIn = (lately: ReadonlyMap<number, number>) =>
         [...lately].flatMap(([place, atMs]) => (atMs > since ? [place] : [])).sort((a, b) => a - b)

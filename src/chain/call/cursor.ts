@@ -9,24 +9,7 @@ const LAYOUT_VERSION = 1
 const TEXT_MISSING = 65_535
 
 /** Reads the fields of a lens' answer, a packed big-endian stream, one after the other. */
-export interface LensCursor {
-  atEnd(): boolean
-  /** Where the next field begins, bytes from the start. */
-  place(): number
-  goTo(place: number): void
-  skip(bytes: number): void
-  /** Unsigned, of at most 6 bytes; 8 bytes if the value is known to be small. */
-  number(bytes: number): number
-  /** Unsigned. */
-  uint(bytes: number): bigint
-  hex(bytes: number): Hex
-  /** 20 bytes, checksummed. */
-  address(): Address
-  /**
-   * First bytes of a token's answer to `symbol` or `name`; undefined if the call failed or answered more than 16 KiB.
-   */
-  text(): Hex | undefined
-}
+export type LensCursor = ReturnType<typeof createLensCursor>
 
 /** Bytes of a large number that are read at once. */
 const LIMB_BYTES = 8
@@ -35,7 +18,7 @@ const LIMB_BYTES = 8
  * Reads from the start. Throws `UpstreamError` if the answer ends before the field does. Numbers are made of bytes: to
  * make them of digits takes several times as long.
  */
-export function createLensCursor(answer: Hex): LensCursor {
+export function createLensCursor(answer: Hex) {
   const bytes = Buffer.from(answer.slice(2), 'hex')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
@@ -46,6 +29,7 @@ export function createLensCursor(answer: Hex): LensCursor {
     if (at > bytes.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
     return from
   }
+  /** Unsigned, of at most 6 bytes; 8 bytes if the value is known to be small. */
   const number = (length: number): number => {
     let value = 0
     for (let place = take(length); place < at; place++) value = value * 256 + view.getUint8(place)
@@ -54,15 +38,17 @@ export function createLensCursor(answer: Hex): LensCursor {
   const digits = (length: number): string => bytes.toString('hex', take(length), at)
   return {
     atEnd: () => at >= bytes.length,
+    /** Where the next field begins, bytes from the start. */
     place: () => at,
-    goTo(place) {
+    goTo(place: number): void {
       at = place
     },
-    skip(length) {
+    skip(length: number): void {
       take(length)
     },
     number,
-    uint(length) {
+    /** Unsigned. */
+    uint(length: number): bigint {
       const odd = length % LIMB_BYTES
       // No more than a number holds exactly.
       let value = BigInt(number(odd % 4))
@@ -73,9 +59,11 @@ export function createLensCursor(answer: Hex): LensCursor {
       }
       return value
     },
-    hex: (length) => `0x${digits(length)}`,
-    address: () => checksummed(digits(20)),
-    text() {
+    hex: (length: number): Hex => `0x${digits(length)}`,
+    /** 20 bytes, checksummed. */
+    address: (): Address => checksummed(digits(20)),
+    /** First bytes of a token's answer to `symbol` or `name`; undefined if the call failed or answered more than 16 KiB. */
+    text(): Hex | undefined {
       const length = number(2)
       return length === TEXT_MISSING ? undefined : `0x${digits(length)}`
     },

@@ -14,6 +14,11 @@ export function lower(hex: string): Hex {
   return hex.toLowerCase() as Hex
 }
 
+/** The digits of an address in a packed list. */
+export function packedAddress(address: Address): string {
+  return address.slice(2).toLowerCase()
+}
+
 /** An array of words. */
 export function encodeArray(words: readonly Word[]): Encoded {
   return { digits: digitsOf(BigInt(words.length)) + words.map(digitsOf).join('') }

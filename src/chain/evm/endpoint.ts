@@ -15,9 +15,8 @@ import {
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
 import { MissingBlockError } from '../rpc/error.ts'
 import { HeadError, type Heads } from '../rpc/memory/heads.ts'
-import type { RpcRecorder } from '../rpc/metrics.ts'
 import { createAgain } from '../rpc/rotation/again.ts'
-import type { RotatingEndpoint } from '../rpc/rotation/rotation.ts'
+import type { AttemptLimits } from '../rpc/rotation/rotation.ts'
 import type { Priority } from '../rpc/slots/slots.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
 
@@ -25,47 +24,26 @@ import { parseBytes, parseQuantity } from '../rpc/value.ts'
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
-export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
-  /** True once the endpoint has answered for another chain; it is then never asked again. */
-  readonly removed: boolean
-  readonly background: BackgroundEndpoint
-  /** The same endpoint for one read. */
-  within(limits: ReadLimits): Endpoint
-  /**
-   * Reads `eth_chainId` once; later calls make no request. Throws `UpstreamError` if it serves another chain, and
-   * takes the endpoint out of service.
-   */
-  verify(signal: AbortSignal): Promise<void>
-}
+export type ManagedEndpoint = ReturnType<typeof createEndpoint>
 
-interface ReadLimits {
+interface ReadLimits extends Omit<AttemptLimits, 'signal'> {
   readonly timeoutMs: number
-  /** True if no other endpoint answers: a block far off theirs is then accepted. */
-  readonly isLastResort: boolean
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
   readonly priority: Priority
   readonly together: boolean
-  /** True if every other endpoint was asked already. */
-  readonly isAlone: boolean
-  readonly remainingMs: () => number
 }
 
-interface EndpointOptions extends Omit<ConnectionOptions, 'meanings' | 'record'> {
-  readonly record?: RpcRecorder
+interface EndpointOptions extends Omit<ConnectionOptions, 'index' | 'meanings'> {
   readonly chain: Chain
   readonly heads: Heads
   readonly log: Log
 }
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
-export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
-  const { chain, heads, log, record = () => {}, ...others } = options
-  const { timeoutMs, clock, random } = others
-  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', {
-    ...others,
-    record: (outcome, latencyMs) => record(outcome, latencyMs, index + 1),
-  })
+export function createEndpoint(index: number, options: EndpointOptions) {
+  const { chain, heads, log, timeoutMs, clock, random } = options
+  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', { ...options, index })
   const learned: Endpoint['learned'] = new Map()
   let verified = false
   let verifying: Promise<void> | undefined
@@ -107,6 +85,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
+  /** The same endpoint for one read. */
   function within(limits: ReadLimits): Endpoint {
     const { timeoutMs, isLastResort, mayCome, priority, together, isAlone, remainingMs } = limits
     const again = createAgain({ isAlone, remainingMs, limited: health.limited, random })
@@ -132,6 +111,10 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     }
   }
 
+  /**
+   * Reads `eth_chainId` once; later calls make no request. Throws `UpstreamError` if it serves another chain, and takes
+   * the endpoint out of service.
+   */
   async function verify(signal: AbortSignal): Promise<void> {
     if (verified) return
     verifying ??= checkChain().finally(() => {
@@ -164,7 +147,8 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     health,
     within,
     background,
-    get removed() {
+    /** True once the endpoint has answered for another chain; it is then never asked again. */
+    get removed(): boolean {
       return removed
     },
     verify,

@@ -19,10 +19,9 @@ import { createHeads } from '../rpc/memory/heads.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import {
   createRotation,
-  type EndpointReport,
   type Exhaustion,
   type RotationPolicy,
-  type SilentEndpoint,
+  type WatchedEndpoints,
 } from '../rpc/rotation/rotation.ts'
 import { CrowdedError } from '../rpc/slots/slots.ts'
 import { LateAnswerError } from '../rpc/transport.ts'
@@ -46,15 +45,9 @@ const NO_LENS =
   ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
 /** A chain client with work in the background; call `close` when the process stops. */
-export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row> {
+export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, WatchedEndpoints {
   /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
-  /** How each endpoint does, in the order of the configuration. */
-  report(): readonly EndpointReport[]
-  /** Asks each endpoint for its newest block, and gives those that do not answer. */
-  silent(): Promise<readonly SilentEndpoint[]>
-  /** Stops work in the background; reads end by their own signals. */
-  close(): void
 }
 
 /**
@@ -63,11 +56,9 @@ export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row> {
  * only if none of them answers.
  */
 export function createChainClient<Row extends Chain>(options: ClientOptions & { readonly chain: Row }): EvmClient<Row> {
-  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate, line, processes } = options
-  const random = options.random ?? createSpread(clock.now())
+  const { chain, clock, log, random = createSpread(clock.now()) } = options
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const limits = { timeoutMs: BUDGET_MS * CALL_SHARE, backgroundRate, line, processes }
-  const shared = { chain, heads, clock, log, fetch, random, record, ...limits }
+  const shared = { ...options, heads, random, timeoutMs: BUDGET_MS * CALL_SHARE }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const depths = createDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
@@ -179,8 +170,8 @@ function unavailableAt(
   const { id, name, rpcUrls } = chain
   if (exhaustion.errors.some((error) => !(error instanceof ShallowError))) return unavailable(chain, exhaustion)
   const kept = rpcUrls.map((_, index) => {
-    const { reached } = depths.recordOf(index)
-    const depth = reached === undefined ? 'does not keep it' : `answered for blocks from ${reached} on`
+    const floor = depths.floorOf(index)
+    const depth = floor === undefined ? 'does not keep it' : `answered for blocks from ${floor} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
   return new DepthError(

@@ -32,36 +32,6 @@ export class NoBlockError extends Error {
 /** A block, and how many different endpoints gave it. */
 export type FoundBlock = PinnedBlock & { readonly witnesses: number }
 
-/** Finds past blocks, pinned by their hash, and remembers those that are final and that endpoints agree on. */
-export interface BlockFinder {
-  /**
-   * The block of a height, from its header. Throws `NoBlockError` above the newest one, `DisputeError` if endpoints give
-   * different ones though it is final, else as `ChainClient.read`.
-   */
-  byNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<FoundBlock>
-  /**
-   * The last block at or before a moment (seconds since the epoch): the newest one if it is not later. Reads a few
-   * headers of one endpoint, and of another one at the same time if the moment is so old that its block is final. Throws
-   * `NoBlockError` if the chain began later, or if the moment is still to come for the chain and the clock;
-   * `DisputeError` if endpoints lead to different blocks; else as `ChainClient.read`.
-   */
-  byTime(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<FoundBlock>
-  /**
-   * The same in the background, of two endpoints, once a later block shows that it is the last one. Until then throws
-   * `NoBlockError`.
-   */
-  lastBy(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<FoundBlock>
-  /**
-   * The same of several moments, looked for together: every header narrows all of them, and those of a round are read at
-   * once. Undefined if there is no such block. Endpoints have to agree on all.
-   */
-  lastByEach(
-    client: ChainClient,
-    timesSec: readonly bigint[],
-    signal: AbortSignal,
-  ): Promise<readonly (FoundBlock | undefined)[]>
-}
-
 /** Moments to find the blocks of. `isOver`: only if a later block shows that one is the last. */
 interface TimesQuestion {
   readonly timesSec: readonly bigint[]
@@ -73,8 +43,8 @@ type Search =
   | { readonly block: PinnedBlock; readonly next: PinnedBlock | undefined }
   | { readonly none: NoBlockError; readonly isTooEarly: boolean }
 
-/** Makes a finder with an empty memory. */
-export function createBlockFinder(clock: Clock): BlockFinder {
+/** Finds past blocks, pinned by their hash, and remembers those that are final and that endpoints agree on. */
+export function createBlockFinder(clock: Clock) {
   const cache = createCache<FoundBlock>({ clock, entriesMax: ENTRIES_MAX })
   const points = createKnownBlocks()
   const isSettled = (timeSec: bigint) => clock.now() / 1_000 - Number(timeSec) > SETTLED_SEC
@@ -204,13 +174,37 @@ export function createBlockFinder(clock: Clock): BlockFinder {
   }
 
   return {
-    byNumber: (client, number, signal) => {
+    /**
+     * The block of a height, from its header. Throws `NoBlockError` above the newest one, `DisputeError` if endpoints
+     * give different ones though it is final, else as `ChainClient.read`.
+     */
+    byNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<FoundBlock> {
       const find = (shared: AbortSignal) => findNumber(client, number, shared)
       return remembered(client, { name: `number:${number}`, find }, signal)
     },
-    byTime: (client, timeSec, signal) => byTime(client, { timeSec, isOver: false }, signal),
-    lastBy: (client, timeSec, signal) => byTime(client, { timeSec, isOver: true }, signal),
-    async lastByEach(client, timesSec, signal) {
+    /**
+     * The last block at or before a moment (seconds since the epoch): the newest one if it is not later. Reads a few
+     * headers of one endpoint, and of another one at the same time if the moment is so old that its block is final.
+     * Throws `NoBlockError` if the chain began later, or if the moment is still to come for the chain and the clock;
+     * `DisputeError` if endpoints lead to different blocks; else as `ChainClient.read`.
+     */
+    byTime: (client: ChainClient, timeSec: bigint, signal: AbortSignal) =>
+      byTime(client, { timeSec, isOver: false }, signal),
+    /**
+     * The same in the background, of two endpoints, once a later block shows that it is the last one. Until then throws
+     * `NoBlockError`.
+     */
+    lastBy: (client: ChainClient, timeSec: bigint, signal: AbortSignal) =>
+      byTime(client, { timeSec, isOver: true }, signal),
+    /**
+     * The same of several moments, looked for together: every header narrows all of them, and those of a round are read
+     * at once. Undefined if there is no such block. Endpoints have to agree on all.
+     */
+    async lastByEach(
+      client: ChainClient,
+      timesSec: readonly bigint[],
+      signal: AbortSignal,
+    ): Promise<readonly (FoundBlock | undefined)[]> {
       const found = await findTimes(client, { timesSec, isOver: true }, signal)
       return found.map((each) => (each instanceof NoBlockError ? undefined : each))
     },

@@ -1,11 +1,7 @@
-/** A block by its height and time. */
-export interface BlockPoint {
-  readonly number: bigint
-  readonly timestampSec: bigint
-}
+import type { PastBlock } from '../rpc/client.ts'
 
 /** Two blocks with a moment between them: `before` is at or before it, undefined if no such block is known yet. */
-export interface Bracket<B extends BlockPoint> {
+export interface Bracket<B extends PastBlock> {
   readonly before: B | undefined
   /** Later than the moment. */
   readonly after: B
@@ -23,7 +19,7 @@ const OVERSHOOT_DIVISOR = 200n
  * blocks.
  */
 export function nextProbe(
-  { before, after }: Bracket<BlockPoint>,
+  { before, after }: Bracket<PastBlock>,
   {
     timeSec,
     blockTimeMs,
@@ -47,14 +43,14 @@ export function nextProbe(
 }
 
 /** Of blocks in ascending order those next to a moment; undefined if none is later. */
-export function bracketOf<B extends BlockPoint>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
+export function bracketOf<B extends PastBlock>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
   const index = countBy(blocks, timeSec)
   const after = blocks[index]
   return after && { before: blocks[index - 1], after }
 }
 
 /** How many of blocks in ascending order are at or before a moment. */
-export function countBy(blocks: readonly BlockPoint[], timeSec: bigint): number {
+export function countBy(blocks: readonly PastBlock[], timeSec: bigint): number {
   let [from, to] = [0, blocks.length]
   while (from < to) {
     const middle = Math.floor((from + to) / 2)

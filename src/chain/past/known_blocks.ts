@@ -5,18 +5,11 @@ import { countBy } from './block_search.ts'
 const BLOCKS_MAX = 2_000
 
 /** Final blocks by chain, to start searches from. */
-export interface KnownBlocks {
-  learn(block: PinnedBlock): void
-  /** Those of a chain from the last one at or before all moments to the first one after all of them, ascending. */
-  around(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[]
-}
-
-/** Makes them, empty. */
-export function createKnownBlocks(): KnownBlocks {
+export function createKnownBlocks() {
   const byChain = new Map<number, PinnedBlock[]>()
   let forgotten = 0
   return {
-    learn(block) {
+    learn(block: PinnedBlock): void {
       const known = byChain.get(block.chainId) ?? []
       byChain.set(block.chainId, known)
       // Several blocks may share a second.
@@ -30,7 +23,8 @@ export function createKnownBlocks(): KnownBlocks {
       if (known.length >= BLOCKS_MAX) known.splice(forgotten++ % BLOCKS_MAX, 1)
       known.splice(placeIn(), 0, block)
     },
-    around(chainId, timesSec) {
+    /** Those of a chain from the last one at or before all moments to the first one after all of them, ascending. */
+    around(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[] {
       const known = byChain.get(chainId) ?? []
       const counts = timesSec.map((timeSec) => countBy(known, timeSec))
       return known.slice(Math.max(0, Math.min(...counts) - 1), Math.max(...counts) + 1)

@@ -83,7 +83,7 @@ export async function readByQuorum<T>(
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
     if (said.length === 0 && fault !== undefined) throw fault
     for (let reader = asked; ; reader++) {
-      const agreed = mostSaid(said)
+      const agreed = mostAlike(said, (a, b) => a.text === b.text)
       const [first] = agreed
       // That one endpoint does not reach back says less than that another one fails.
       if (first === undefined) throw failures.find((error) => !(error instanceof DepthError)) ?? failures[0]
@@ -111,8 +111,8 @@ export function lifeMsOf(client: ChainClient, witnesses: number): number {
 }
 
 /** Those that most endpoints said, the first if there are several. */
-function mostSaid<T>(said: readonly Said<T>[]): readonly Said<T>[] {
-  const groups = said.map(({ text }) => said.filter((each) => each.text === text))
+export function mostAlike<Said>(said: readonly Said[], isSame: (a: Said, b: Said) => boolean): readonly Said[] {
+  const groups = said.map((one) => said.filter((each) => isSame(each, one)))
   return groups.reduce((most, group) => (group.length > most.length ? group : most), [])
 }
 

@@ -1,6 +1,6 @@
-import type { Hex } from 'viem'
+import { type Hex, keccak256 } from 'viem'
 import { lowerWord } from '../rpc/value.ts'
-import { encodeHeader, hashOfHeader } from './header.ts'
+import { encodeHeader } from './header.ts'
 
 /** What one endpoint says of a block. */
 export interface BlockClaim {
@@ -26,7 +26,7 @@ export function parseBlockClaim(result: unknown, number: number): BlockClaim | u
   return {
     hash,
     receiptsRoot: lowerWord(block['receiptsRoot']),
-    isProven: header !== undefined && hashOfHeader(header) === hash,
+    isProven: header !== undefined && keccak256(header) === hash,
     transactions: transactions.map(lowerWord),
   }
 }

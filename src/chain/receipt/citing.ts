@@ -31,13 +31,6 @@ export function presentCited({ block: { chainId, number, hash, parentHash }, len
   }
 }
 
-/** A client that notes which questions are asked through it, for one answer. */
-export interface CitingClient<Row extends Chain> {
-  readonly client: ChainClient<Row>
-  /** Hashes long texts, each question in a turn of its own. */
-  cited(): Promise<readonly Cited[]>
-}
-
 interface Noted {
   readonly question: LensQuestion
   readonly at: BlockAt
@@ -45,23 +38,15 @@ interface Noted {
 }
 
 /**
- * Makes a client for one answer over the client of a chain, which asks what it is asked. A failed attempt leaves no
- * trace.
+ * Makes a client for one answer over the client of a chain, which asks what it is asked and notes which questions those
+ * are. A failed attempt leaves no trace.
  */
-export function createCitingClient<Row extends Chain>({
-  chain,
-  log,
-  background,
-  read,
-}: ChainClient<Row>): CitingClient<Row> {
+export function createCitingClient<Row extends Chain>({ chain, log, background, read }: ChainClient<Row>) {
   const kept: Noted[] = []
 
   function noting(endpoint: Endpoint, draft: Noted[]): Endpoint {
     return {
-      index: endpoint.index,
-      priority: endpoint.priority,
-      together: endpoint.together,
-      learned: endpoint.learned,
+      ...endpoint,
       async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
         const question = questionOf(request)
         if (question === undefined) return await endpoint.call(request, signal)
@@ -75,25 +60,25 @@ export function createCitingClient<Row extends Chain>({
         const question = questionOf(request)
         if (question !== undefined) draft.push({ question, at: request.block, answer })
       },
-      request: (asked, signal) => endpoint.request(asked, signal),
-      observeBlock: (block) => endpoint.observeBlock(block),
     }
   }
 
+  const client: ChainClient<Row> = {
+    chain,
+    log,
+    background,
+    read: (attempt, options) =>
+      read(async (endpoint, signal) => {
+        const draft: Noted[] = []
+        const value = await attempt(noting(endpoint, draft), signal)
+        kept.push(...draft)
+        return value
+      }, options),
+  }
   return {
-    client: {
-      chain,
-      log,
-      background,
-      read: (attempt, options) =>
-        read(async (endpoint, signal) => {
-          const draft: Noted[] = []
-          const value = await attempt(noting(endpoint, draft), signal)
-          kept.push(...draft)
-          return value
-        }, options),
-    },
-    cited: () => mapInTurns(kept, 1, citedOf),
+    client,
+    /** Hashes long texts, each question in a turn of its own. */
+    cited: (): Promise<readonly Cited[]> => mapInTurns(kept, 1, citedOf),
   }
 }
 

@@ -1,13 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import * as v from 'valibot'
-
-/** A signed text as DSSE has it: https://github.com/secure-systems-lab/dsse, protocol.md. */
-export interface Envelope {
-  readonly payloadType: string
-  /** The bytes that were signed, in base64. */
-  readonly payload: string
-  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[]
-}
+import { fitsJson } from '../../lib/text/json.ts'
 
 /** Who signs. */
 export interface Signer {
@@ -23,9 +16,13 @@ const base64 = v.pipe(v.string(), v.check(isCanonical))
 
 const schema = v.strictObject({
   payloadType: v.string(),
+  /** The bytes that were signed. */
   payload: base64,
   signatures: v.pipe(v.array(v.strictObject({ keyid: v.string(), sig: base64 })), v.length(1)),
 })
+
+/** A signed text as DSSE has it: https://github.com/secure-systems-lab/dsse, protocol.md. */
+export type Envelope = v.InferOutput<typeof schema>
 
 /** Signs a text. */
 export function seal(payloadType: string, text: string, { keyId, key }: Signer): Envelope {
@@ -78,7 +75,7 @@ export function keyIdOf(key: KeyObject): string {
 
 /** JSON that nests no deeper than ours; undefined for anything else. */
 export function parseJson(text: string): unknown {
-  if (depthOf(text) > DEPTH_MAX) return undefined
+  if (!fitsJson(text, { levelsMax: DEPTH_MAX })) return undefined
   try {
     return JSON.parse(text)
   } catch {
@@ -96,28 +93,3 @@ function preAuthentication(payloadType: string, bytes: Buffer): Buffer {
 function isCanonical(text: string): boolean {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && Buffer.from(text, 'base64').toString('base64') === text
 }
-
-/** How deep brackets nest outside of texts; no more than one above the most that we allow is counted. */
-function depthOf(text: string): number {
-  let depth = 0
-  for (let at = 0; at < text.length && depth <= DEPTH_MAX; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfText(text, at)
-    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
-    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
-  }
-  return depth
-}
-
-/** Index of the quote that ends the text which begins at `start`. */
-function endOfText(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH) at++
-    else if (code === QUOTE) return at
-  }
-  return text.length
-}
-
-const [QUOTE, BACKSLASH] = [34, 92]
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [123, 125, 91, 93]

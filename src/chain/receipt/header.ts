@@ -46,11 +46,6 @@ export function encodeHeader(block: Readonly<Record<string, unknown>>): Hex | un
   }
 }
 
-/** The hash of a block whose header has this RLP. */
-export function hashOfHeader(header: Hex): Hex {
-  return keccak256(header)
-}
-
 /** Reads the RLP of a header. Throws for anything else. */
 export function openHeader(header: Hex): BlockHeader {
   const decoded = fromRlp(header)
@@ -58,7 +53,7 @@ export function openHeader(header: Hex): BlockHeader {
   const text = (name: Field): Hex => lowerBytes(decoded[FIELDS.indexOf(name)] ?? '0x')
   const number = (name: Field) => (text(name) === '0x' ? 0n : BigInt(text(name)))
   return {
-    hash: hashOfHeader(header),
+    hash: keccak256(header),
     parentHash: text('parentHash'),
     miner: text('miner'),
     stateRoot: text('stateRoot'),

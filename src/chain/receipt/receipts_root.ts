@@ -52,7 +52,7 @@ function encodeReceipt({ type, outcome, cumulativeGasUsed, logsBloom, logs, depo
     outcome,
     cumulativeGasUsed,
     logsBloom,
-    logs.map(({ address, topics, data }) => [address, [...topics], data]),
+    logs.map(({ address, topics, data }) => [address, topics, data]),
     ...(kind === DEPOSIT_TYPE && deposit !== undefined ? [deposit.nonce, deposit.version] : []),
   ])
   return kind === 0 ? payload : concatHex([type, payload])

@@ -1,7 +1,9 @@
 import { type Hex, keccak256 } from 'viem'
 import { onceEachText } from '../../lib/once_each.ts'
 import type { PinnedBlock } from '../block.ts'
+import type { LensCall } from '../call/bundle/bundle.ts'
 import { openDeployless, readDeploylessAnswer } from '../call/deployless.ts'
+import type { LensWay } from '../call/lens.ts'
 import { type EthCall, RevertError } from '../rpc/client.ts'
 
 /** Gas of every call that is recorded: what nodes grant unless they are told otherwise. */
@@ -35,10 +37,8 @@ export interface ChainRecord {
 }
 
 /** What a call asks, however the lens is run. */
-export interface LensQuestion {
-  readonly runtime: Hex
-  readonly data: Hex
-  readonly way: 'override' | 'deployless'
+export interface LensQuestion extends Pick<LensCall, 'runtime' | 'data'> {
+  readonly way: LensWay
 }
 
 /** The question of a call; undefined if it asks no lens by itself. */
@@ -50,7 +50,7 @@ export function questionOf({ to, data, code, others }: EthCall): LensQuestion | 
 }
 
 /** What a call of a lens answered, which is what a deployless one reverts with. Throws as the call, or as it is read. */
-export async function answerOf(way: LensQuestion['way'], call: () => Promise<Hex>): Promise<Hex> {
+export async function answerOf(way: LensWay, call: () => Promise<Hex>): Promise<Hex> {
   if (way === 'override') return await call()
   try {
     await call()

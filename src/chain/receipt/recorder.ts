@@ -30,13 +30,6 @@ import {
 } from './record.ts'
 import { differenceOf, otherSurroundings, SECOND_GAS } from './second_look.ts'
 
-/** A client that notes what is read through it, for one answer. */
-export interface Recorder<Row extends Chain> {
-  readonly client: ChainClient<Row>
-  /** What was read; undefined if nothing was. Throws `UnrecordableError` if nobody else would read the same. */
-  record(): ChainRecord | undefined
-}
-
 /** What was read says nothing to anybody else; the message is the end of a sentence: `a contract answers by its gas`. */
 export class UnrecordableError extends Error {
   override readonly name = 'UnrecordableError'
@@ -67,13 +60,13 @@ interface Draft {
 }
 
 /**
- * Makes a client for one answer over the client of a chain. All that asks for the newest block sees one, pinned by its
+ * Makes a client that notes what is read through it, for one answer, over the client of a chain. All that asks for the newest block sees one, pinned by its
  * hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and each is asked a second time beside
  * the first with other gas, base fee and hashes of blocks: what then differs would differ elsewhere. A failed attempt
  * leaves no trace. What is not a call, header or code is passed on and not noted. With `headNumber` the block of that height
  * is taken for the newest.
  */
-export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint): Recorder<Row> {
+export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint) {
   const { chain, agreed = 1 } = client
   const kept = newDraft()
   /** All headers that were read, by hash. */
@@ -165,20 +158,26 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
     }
   }
 
-  const read: ChainClient['read'] = (attempt, options) =>
-    client.read(async (endpoint, signal) => {
-      const draft = newDraft()
-      const value = await attempt(noting(endpoint, draft), signal)
-      for (const [name, each] of draft.calls) kept.calls.set(name, each)
-      for (const [name, each] of draft.results) kept.results.set(name, each)
-      for (const [hash, each] of draft.blocks) kept.blocks.set(hash, each)
-      kept.faults.push(...draft.faults)
-      return value
-    }, options)
+  const noted: ChainClient<Row> = {
+    chain,
+    log: client.log,
+    background: client.background,
+    read: (attempt, options) =>
+      client.read(async (endpoint, signal) => {
+        const draft = newDraft()
+        const value = await attempt(noting(endpoint, draft), signal)
+        for (const [name, each] of draft.calls) kept.calls.set(name, each)
+        for (const [name, each] of draft.results) kept.results.set(name, each)
+        for (const [hash, each] of draft.blocks) kept.blocks.set(hash, each)
+        kept.faults.push(...draft.faults)
+        return value
+      }, options),
+  }
 
   return {
-    client: { chain, log: client.log, background: client.background, read },
-    record() {
+    client: noted,
+    /** What was read; undefined if nothing was. Throws `UnrecordableError` if nobody else would read the same. */
+    record(): ChainRecord | undefined {
       const [block, ...others] = kept.blocks.values()
       if (block === undefined) return undefined
       const [fault = others.length > 0 ? 'it was read at several blocks' : undefined] = kept.faults

@@ -25,19 +25,8 @@ import {
   type RecordedCall,
 } from './record.ts'
 
-/** A client that answers from a record alone. */
-export interface Replayer<Row extends Chain> {
-  readonly client: ChainClient<Row>
-  /** Questions to lenses that were answered so far, with the code that was asked. */
-  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
-  /** What the record holds besides what was asked, as sentences. */
-  faults(): readonly string[]
-  /** True if something was asked for that the record does not hold: another way of reading may have found its own. */
-  isMissing(): boolean
-}
-
 /** Makes a client of a chain that has nothing but a record. What is not in it is refused. */
-export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecord): Replayer<Row> {
+export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecord) {
   const { block } = record
   const calls = new Map(record.calls.map((each) => [nameOfCall(each), each]))
   const results = new Map(record.headers.map((each) => [nameOfResult(each), each.result]))
@@ -92,17 +81,26 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
     request: async (asked) => request(asked),
     observeBlock() {},
   }
+  const client: ChainClient<Row> = {
+    chain,
+    log: silentLog,
+    background: [],
+    read: (attempt, { signal }) => attempt(endpoint, signal),
+  }
   return {
-    client: { chain, log: silentLog, background: [], read: (attempt, { signal }) => attempt(endpoint, signal) },
-    asked,
-    faults() {
+    client,
+    /** Questions to lenses that were answered so far, with the code that was asked. */
+    asked: asked as ReadonlyMap<RecordedCall, LensQuestion>,
+    /** What the record holds besides what was asked, as sentences. */
+    faults(): readonly string[] {
       const unused = [
         ...record.calls.filter((each) => !asked.has(each)),
         ...record.headers.filter((each) => !used.has(nameOfResult(each))),
       ]
       const twice = calls.size + results.size < record.calls.length + record.headers.length
-      return [...(unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : [])]
+      return unused.length > 0 || twice ? ['the record holds what the route does not ask for'] : []
     },
+    /** True if something was asked for that the record does not hold: another way of reading may have found its own. */
     isMissing: () => isMissing,
   }
 }

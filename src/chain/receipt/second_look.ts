@@ -29,12 +29,7 @@ export function otherSurroundings({ number }: Pick<PinnedBlock, 'number'>): Surr
 export function differenceOf(first: Hex, second: Hex): string | undefined {
   const from = 2 + PAGE_BLOCK_DIGITS
   if (first.slice(from) === second.slice(from)) return undefined
-  return takenIn(second) < takenIn(first)
+  return openLensPage(second).taken < openLensPage(first).taken
     ? 'the question takes more gas than every endpoint grants: ask about fewer'
     : 'a contract answers by what no other call sees alike: its gas, the base fee or the hash of a block'
-}
-
-/** How many entries a page holds. */
-function takenIn(answer: Hex): number {
-  return openLensPage(answer).taken
 }

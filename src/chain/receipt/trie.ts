@@ -19,7 +19,7 @@ const NOTHING: Node = '0x'
  */
 export function orderedTrieRoot(values: readonly Hex[]): Hex {
   const items = values.map((value, index) => ({ digits: keyOf(index), value }))
-  return keccak256(encode(items.length === 0 ? NOTHING : nodeOf(items, 0)))
+  return keccak256(toRlp(items.length === 0 ? NOTHING : nodeOf(items, 0)))
 }
 
 function keyOf(index: number): string {
@@ -47,7 +47,7 @@ function nodeOf(items: readonly Item[], depth: number): Node {
 function referenceTo(items: readonly Item[], depth: number): Node {
   if (items.length === 0) return NOTHING
   const node = nodeOf(items, depth)
-  const encoded = encode(node)
+  const encoded = toRlp(node)
   return (encoded.length - 2) / 2 < HASH_BYTES ? node : keccak256(encoded)
 }
 
@@ -63,14 +63,4 @@ function sharedDigits(items: readonly Item[], depth: number): number {
 function pathOf(digits: string, kind: 'leaf' | 'extension'): Hex {
   const flag = kind === 'leaf' ? 2 : 0
   return concatHex([digits.length % 2 === 0 ? `0x${flag}0${digits}` : `0x${flag + 1}${digits}`])
-}
-
-function encode(node: Node): Hex {
-  return toRlp(copyOf(node))
-}
-
-type Mutable = Hex | Mutable[]
-
-function copyOf(node: Node): Mutable {
-  return typeof node === 'string' ? node : node.map(copyOf)
 }

@@ -49,9 +49,7 @@ export interface Read<T> {
 }
 
 /** One endpoint for work that no caller waits for, which chooses among a chain's endpoints by itself. */
-export interface BackgroundEndpoint {
-  /** Position in the configuration, for logs. */
-  readonly index: number
+export interface BackgroundEndpoint extends Pick<Endpoint, 'index'> {
   /** False if it serves another chain, or fails callers at the moment. */
   readonly usable: boolean
   /**
@@ -124,6 +122,7 @@ export interface ReadOptions {
   readonly together?: boolean
 }
 
+/** A block by its height and time. */
 export type PastBlock = Pick<Block, 'number' | 'timestampSec'>
 
 /** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */

@@ -3,20 +3,13 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Read, RevertError } from './client.ts'
 import { BusyError } from './error.ts'
-import { createHealth, type Health } from './memory/health.ts'
+import { createHealth } from './memory/health.ts'
 import { outcomeOf, type RpcRecorder } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots, shareOf } from './slots/slots.ts'
 import { createTransport, type Fetch, LateAnswerError, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
-export interface Connection {
-  readonly health: Health
-  /**
-   * Throws as `Transport.send`, and `CrowdedError` if too many wait already. How work in the background fares changes
-   * nothing for callers: its answers are long, and its rate limits are its own.
-   */
-  send<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T>
-}
+export type Connection = ReturnType<typeof createConnection>
 
 /** What a client of any chain is made with, besides its endpoints. */
 export interface ClientOptions {
@@ -37,9 +30,9 @@ export interface ClientOptions {
 
 export interface ConnectionOptions
   extends Omit<TransportOptions, 'url'>,
-    Pick<ClientOptions, 'backgroundRate' | 'line' | 'processes'> {
-  /** Told of each finished request. */
-  readonly record?: (outcome: Parameters<RpcRecorder>[0], latencyMs: number) => void
+    Pick<ClientOptions, 'record' | 'backgroundRate' | 'line' | 'processes'> {
+  /** Position in the configuration. */
+  readonly index: number
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
 }
@@ -48,8 +41,8 @@ export interface ConnectionOptions
 export class SlowQuestionError extends LateAnswerError {}
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
-export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { clock, random, record = () => {}, backgroundRate, line, processes = 1 } = options
+export function createConnection(url: string, options: ConnectionOptions) {
+  const { index, clock, random, record, backgroundRate, line, processes = 1 } = options
   const transport = createTransport({ ...options, url })
   const slots = createSlots(shareOf(ENDPOINT_LIMITS, processes))
   const health = createHealth({ clock, random })
@@ -64,12 +57,12 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
       const result = await transport.send(request, signal)
       const latencyMs = clock.monotonicMs() - startedMs
       answered++
-      record('ok', latencyMs)
+      record?.('ok', latencyMs, index + 1)
       if (priority === 'caller') health.measured(latencyMs)
       return result
     } catch (error) {
       const outcome = outcomeOf(error)
-      record(outcome, clock.monotonicMs() - startedMs)
+      record?.(outcome, clock.monotonicMs() - startedMs, index + 1)
       if (outcome === 'failed') health.erred()
       if (error instanceof RevertError) answered++
       if (error instanceof BusyError && priority === 'caller') slots.slowDown()
@@ -80,7 +73,11 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
 
   return {
     health,
-    async send(request, signal, priority = 'caller') {
+    /**
+     * Throws as the transport, and `CrowdedError` if too many wait already. How work in the background fares changes
+     * nothing for callers: its answers are long, and its rate limits are its own.
+     */
+    async send<T>(request: Read<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
       if (priority === 'background') await backgroundRate?.(signal)
       const run = () => sendNow(request, signal, priority)
       const inLine = () => (line === undefined ? run() : line.run(run, signal, priority))

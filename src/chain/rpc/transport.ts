@@ -16,16 +16,6 @@ export class LongAnswerError extends UpstreamError {}
 /** The answer did not come in time. */
 export class LateAnswerError extends UpstreamError {}
 
-/** JSON-RPC over HTTP to one endpoint. Every answer is checked. */
-export interface Transport {
-  /**
-   * Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError` for everything
-   * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another
-   * request.
-   */
-  send<T>(request: Read<T>, signal: AbortSignal): Promise<T>
-}
-
 /** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
@@ -58,14 +48,14 @@ export interface TransportOptions {
   /** Time limit of a request that gives none of its own, from sending to the last byte, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
-  readonly fetch: Fetch
+  readonly fetch?: Fetch
   /** Absent: those of EVM nodes. */
   readonly meanings?: ErrorMeanings
 }
 
-/** Makes a transport. Throws on a URL that `parseRpcUrl` refuses. */
-export function createTransport(options: TransportOptions): Transport {
-  const { clock, fetch, meanings = EVM_MEANINGS } = options
+/** JSON-RPC over HTTP to one endpoint. Every answer is checked. Throws on a URL that `parseRpcUrl` refuses. */
+export function createTransport(options: TransportOptions) {
+  const { clock, fetch = globalThis.fetch, meanings = EVM_MEANINGS } = options
   const target = parseRpcUrl(options.url)
   if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
   const { url, authorization } = target
@@ -77,7 +67,13 @@ export function createTransport(options: TransportOptions): Transport {
   let lastId = 0
 
   return {
-    async send({ method, params, parse, rewrite, refusal, timeoutMs = options.timeoutMs }, signal) {
+    /**
+     * Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError` for everything
+     * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another
+     * request.
+     */
+    async send<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+      const { method, params, parse, rewrite, refusal, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
@@ -147,11 +143,10 @@ function tooLong(): Error {
   return new LongAnswerError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
-interface RawResponse<T> {
+interface RawResponse<T> extends Pick<Read<T>, 'parse'> {
   readonly response: Response
   readonly text: string
   readonly id: number
-  readonly parse: (result: unknown) => T
   readonly refusal: Read<T>['refusal']
   readonly meanings: ErrorMeanings
 }

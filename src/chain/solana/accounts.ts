@@ -31,9 +31,9 @@ export interface AddressedAccount extends SolanaAccount {
 }
 
 /** The accounts that a search found at a slot, in no order. */
-export interface FoundAccounts {
+export interface FoundAccounts<Account = AddressedAccount> {
   readonly slot: bigint
-  readonly accounts: readonly AddressedAccount[]
+  readonly accounts: readonly Account[]
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -81,7 +81,7 @@ const ROWS_IN_TURN = 40
 export async function readFound<T>(
   { slot, rows }: FoundRows,
   read: (account: AddressedAccount) => T,
-): Promise<{ readonly slot: bigint; readonly accounts: readonly T[] }> {
+): Promise<FoundAccounts<T>> {
   const seen = new Set<string>()
   const accounts: T[] = []
   for (const row of rows) {

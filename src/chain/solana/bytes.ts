@@ -2,32 +2,23 @@ import { onceEachText } from '../../lib/once_each.ts'
 import { base58Address } from '../../lib/text/base58.ts'
 
 /** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
-export interface Bytes {
-  u8(at: number): number
-  u16(at: number): number
-  i32(at: number): number
-  u32(at: number): number
-  u64(at: number): bigint
-  u128(at: number): bigint
-  u256(at: number): bigint
-  /** An address, base58. */
-  key(at: number): string
-}
+export type Bytes = ReturnType<typeof bytesIn>
 
 /** Opens an account's data for reading. */
-export function bytesIn(data: Uint8Array): Bytes {
+export function bytesIn(data: Uint8Array) {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   const u64 = (at: number): bigint => view.getBigUint64(at, true)
   const u128 = (at: number): bigint => u64(at) | (u64(at + 8) << 64n)
   return {
-    u8: (at) => view.getUint8(at),
-    u16: (at) => view.getUint16(at, true),
-    i32: (at) => view.getInt32(at, true),
-    u32: (at) => view.getUint32(at, true),
+    u8: (at: number) => view.getUint8(at),
+    u16: (at: number) => view.getUint16(at, true),
+    i32: (at: number) => view.getInt32(at, true),
+    u32: (at: number) => view.getUint32(at, true),
     u64,
     u128,
-    u256: (at) => u128(at) | (u128(at + 16) << 128n),
-    key(at) {
+    u256: (at: number) => u128(at) | (u128(at + 16) << 128n),
+    /** An address, base58. */
+    key(at: number): string {
       if (at + 32 > data.length) throw new RangeError('Cannot read an address beyond the end of an account')
       return base58Address(data.subarray(at, at + 32))
     },

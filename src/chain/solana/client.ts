@@ -6,11 +6,9 @@ import { BusyError, UnableError } from '../rpc/error.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import {
   createRotation,
-  type EndpointReport,
   type Exhaustion,
-  type RotatingEndpoint,
   type RotationPolicy,
-  type SilentEndpoint,
+  type WatchedEndpoints,
 } from '../rpc/rotation/rotation.ts'
 import { LateAnswerError, LongAnswerError } from '../rpc/transport.ts'
 import {
@@ -27,12 +25,12 @@ import { createSolanaHeads } from './heads.ts'
 import { createMethods } from './methods.ts'
 import {
   atLeast,
+  type ListedTokenAccount,
   type ProgramSearch,
   programSearch,
   type Search,
   searchOf,
   TOKEN_ACCOUNTS,
-  type TokenAccounts,
   type TokenAccountsOf,
   tokenAccountsSearch,
 } from './searches.ts'
@@ -89,8 +87,8 @@ export interface SolanaSession {
    * those of other items too.
    */
   grouped(items: readonly (readonly string[])[], options?: GroupsOptions): Promise<AccountGroup[]>
-  /** Token accounts of a wallet. Throws `RefusedMethodError` if every endpoint refuses to list them. */
-  tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<TokenAccounts>
+  /** Token accounts of a wallet, empty ones included. Throws `RefusedMethodError` if every endpoint refuses to list them. */
+  tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<FoundAccounts<ListedTokenAccount>>
   /** Accounts of a program. Throws `RefusedMethodError` if every endpoint refuses to search it. */
   programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
 }
@@ -103,7 +101,7 @@ export interface SolanaAbilities {
 }
 
 /** Reads of Solana over its endpoints. */
-export interface SolanaClient {
+export interface SolanaClient extends WatchedEndpoints {
   /** How long a slot usually lasts, milliseconds. */
   readonly slotMs: number
   /** How far the cluster's clock may be from the wall clock, seconds. */
@@ -118,17 +116,13 @@ export interface SolanaClient {
   ): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
-  /** How each endpoint does, in the order of the configuration. */
-  report(): readonly EndpointReport[]
-  /** Asks each endpoint for the clock, and gives those that do not answer. */
-  silent(): Promise<readonly SilentEndpoint[]>
   /** What each endpoint offers, in the order of the configuration. */
   abilities(program: string): readonly SolanaAbilities[]
-  /** Ends what runs in the background, such as probes of endpoints that failed. */
-  close(): void
 }
 
-interface Endpoint extends RotatingEndpoint, Connection {}
+interface Endpoint extends Connection {
+  readonly index: number
+}
 
 interface Step extends AccountsOptions {
   readonly addresses: readonly string[]
@@ -147,15 +141,11 @@ export function createSolanaClient(
     readonly slotMs: number
   },
 ): SolanaClient {
-  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {}, line, processes } = options
-  const random = options.random ?? createSpread(clock.now())
-  const shared = { timeoutMs: CALL_MS, clock, fetch, random, line, processes, meanings: SOLANA_MEANINGS }
+  const { maxSlotAgeSec, slotMs, clock, log, random = createSpread(clock.now()) } = options
+  const shared = { ...options, random, timeoutMs: CALL_MS, meanings: SOLANA_MEANINGS }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
-    ...createConnection(url, {
-      ...shared,
-      record: (outcome, latencyMs) => record(outcome, latencyMs, index + 1),
-    }),
+    ...createConnection(url, { ...shared, index }),
   }))
   const heads = createSolanaHeads({ clock, slotMs })
   const methods = createMethods(clock)

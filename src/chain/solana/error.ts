@@ -12,9 +12,6 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 
 const NOT_REACHED = -32016
 
-/** The node has not reached the slot that was asked for. Behind one address there are nodes that differ by some slots. */
-class BehindError extends BlamelessError {}
-
 /** Nothing was wrong but the endpoints' limits of requests: the same may be asked again. */
 export class LimitedError extends UpstreamError {}
 
@@ -29,7 +26,8 @@ export const SOLANA_MEANINGS: ErrorMeanings = {
   fromRpc({ code }) {
     if (BUSY_CODES.has(code)) return new BusyError('The endpoint limits its rate', undefined)
     if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
-    if (code === NOT_REACHED) return new BehindError('The endpoint has not reached the slot')
+    // Behind one address there are nodes that differ by some slots.
+    if (code === NOT_REACHED) return new BlamelessError('The endpoint has not reached the slot')
     return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
   },
   fromStatus(status) {

@@ -1,4 +1,5 @@
 import { turn } from '../../lib/async/turns.ts'
+import { maxOf } from '../../lib/number/fixed_point.ts'
 import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
 
 /** Accounts by address, all of one slot; null if an account does not exist. */
@@ -6,15 +7,13 @@ export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
   readonly accounts: ReadonlyMap<string, SolanaAccount | null>
 }
 
-/** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
-type AskGroup = (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
-
 /** How groups are read. */
 interface GroupsRead {
   readonly max: number
   readonly minSlot: bigint
   readonly againMax: number
-  readonly ask: AskGroup
+  /** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
+  readonly ask: (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
 }
 
 /** The last requests, which are looked at for room: of thousands of items the first ones are full. */
@@ -22,11 +21,6 @@ const PACKS_TRIED = 8
 
 /** Requests that are sent in one turn of the event loop; each after them has its own. */
 const PACKS_IN_TURN = 2
-
-/** Addresses of one request. */
-interface Pack {
-  readonly addresses: Set<string>
-}
 
 /**
  * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
@@ -46,7 +40,7 @@ export async function readGroups(
     }),
   )
   for (let again = 0; again < againMax; again++) {
-    const newest = newestOf(groups)
+    const newest = groups.map(({ slot }) => slot).reduce(maxOf, 0n)
     if (groups.every(({ slot }) => slot === newest)) break
     await Promise.all(
       packs.map(async (pack, index) => {
@@ -56,7 +50,7 @@ export async function readGroups(
   }
   return packOf.map((index) => groups[index] as AccountGroup)
 
-  async function readPack({ addresses }: Pack, least: bigint): Promise<AccountGroup> {
+  async function readPack(addresses: ReadonlySet<string>, least: bigint): Promise<AccountGroup> {
     const asked = [...addresses]
     const { accounts, ...moment } = await ask(asked, least)
     return { ...moment, accounts: new Map(asked.map((address, index) => [address, accounts[index] ?? null])) }
@@ -67,12 +61,12 @@ export async function readGroups(
 function packed(
   items: readonly (readonly string[])[],
   max: number,
-): { readonly packs: readonly Pack[]; readonly packOf: readonly number[] } {
-  const packs: Pack[] = []
-  const hasRoom = ({ addresses }: Pack, own: ReadonlySet<string>): boolean => {
-    let size = addresses.size
+): { readonly packs: readonly ReadonlySet<string>[]; readonly packOf: readonly number[] } {
+  const packs: Set<string>[] = []
+  const hasRoom = (pack: ReadonlySet<string>, own: ReadonlySet<string>): boolean => {
+    let size = pack.size
     for (const address of own) {
-      if (!addresses.has(address)) size++
+      if (!pack.has(address)) size++
       if (size > max) return false
     }
     return true
@@ -81,16 +75,10 @@ function packed(
     const own = new Set(item)
     if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
     let index = Math.max(0, packs.length - PACKS_TRIED)
-    while (index < packs.length && !hasRoom(packs[index] as Pack, own)) index++
-    if (index === packs.length) packs.push({ addresses: new Set() })
-    for (const address of own) packs[index]?.addresses.add(address)
+    while (index < packs.length && !hasRoom(packs[index] as Set<string>, own)) index++
+    if (index === packs.length) packs.push(new Set())
+    for (const address of own) packs[index]?.add(address)
     return index
   })
   return { packs, packOf }
-}
-
-function newestOf(groups: readonly AccountGroup[]): bigint {
-  let newest = 0n
-  for (const { slot } of groups) if (slot > newest) newest = slot
-  return newest
 }

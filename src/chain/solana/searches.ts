@@ -21,12 +21,6 @@ export interface ListedTokenAccount extends TokenAccount {
   readonly program: string
 }
 
-/** Token accounts of a wallet at a slot, empty ones included, in no order. */
-export interface TokenAccounts {
-  readonly slot: bigint
-  readonly accounts: readonly ListedTokenAccount[]
-}
-
 /** Which accounts of a program are wanted: all conditions together. */
 export interface ProgramSearch {
   readonly program: string
@@ -81,7 +75,7 @@ export function searchOf(program: string): string {
 export function tokenAccountsSearch(
   wallet: string,
   { of, minSlot }: { readonly of: TokenAccountsOf; readonly minSlot: bigint },
-): Search<TokenAccounts> {
+): Search<FoundAccounts<ListedTokenAccount>> {
   const { method } = TOKEN_ACCOUNTS
   const filter = 'mint' in of ? { mint: of.mint } : { programId: of.program }
   const dataSlice = { offset: 0, length: TOKEN_ACCOUNT_BYTES }
@@ -111,7 +105,7 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
 }
 
 function listed(
-  { address, owner: program, data }: FoundAccounts['accounts'][number],
+  { address, owner: program, data }: AddressedAccount,
   { wallet, of }: { readonly wallet: string; readonly of: TokenAccountsOf },
 ): ListedTokenAccount {
   const account = decodeTokenAccount(data)

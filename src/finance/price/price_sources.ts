@@ -1,6 +1,6 @@
 import { type Address, zeroAddress } from 'viem'
 import type { LensCursor } from '../../chain/call/cursor.ts'
-import { encodeBytes, encodeStruct } from '../../chain/call/words.ts'
+import { encodeBytes, encodeStruct, packedAddress } from '../../chain/call/words.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import type { FinanceChain, Wrapper } from '../chain.ts'
 import type { UsdAnswers } from './price.ts'
@@ -40,9 +40,10 @@ export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aav
 
 /** Its value. */
 export const encodePriceSources = onceEach(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
-  const feedRows = feeds.map(({ token, feed }) => digitsOf(token) + digitsOf(feed))
+  const feedRows = feeds.map(({ token, feed }) => packedAddress(token) + packedAddress(feed))
   const wrapperRows = wrappers.map(
-    ({ token, kind, of }) => digitsOf(token) + WAYS.indexOf(kind).toString(16).padStart(2, '0') + digitsOf(of),
+    ({ token, kind, of }) =>
+      packedAddress(token) + WAYS.indexOf(kind).toString(16).padStart(2, '0') + packedAddress(of),
   )
   return encodeStruct(encodeTable(feedRows), encodeTable(wrapperRows), aaveOracle)
 })
@@ -53,10 +54,6 @@ const WAYS: readonly (Wrapper['kind'] | 'same')[] = ['same', ...WRAPPER_KINDS]
 /** The lens looks a token up by halves, so rows ascend. */
 function encodeTable(rows: readonly string[]) {
   return encodeBytes(rows.toSorted().join(''))
-}
-
-function digitsOf(address: Address): string {
-  return address.slice(2).toLowerCase()
 }
 
 /** Decodes what `writePrice` of `prices.sol` wrote about a token. */

@@ -14,36 +14,25 @@ export interface JudgedToken {
 }
 
 /** Interprets tokens, recognizes spam, and remembers the verdicts on the latest tokens. */
-export interface TokenJudge {
-  judge(raw: RawToken, chain: FinanceChain): JudgedToken
-}
-
-interface Remembered {
-  readonly raw: RawToken
-  readonly judged: JudgedToken
-}
+export type TokenJudge = ReturnType<typeof createTokenJudge>
 
 /** Makes a judge. A token that changes what it says about itself is judged anew. */
-export function createTokenJudge(): TokenJudge {
-  const remembered = createRecent<Remembered>({ entriesMax: TOKENS_MAX })
+export function createTokenJudge() {
+  const remembered = createRecent<{ readonly raw: RawToken; readonly judged: JudgedToken }>({ entriesMax: TOKENS_MAX })
   return {
-    judge(raw, chain) {
+    judge(raw: RawToken, chain: FinanceChain): JudgedToken {
       const key = `${chain.id}:${raw.address}`
       const before = remembered.get(key)
       if (before !== undefined && saysTheSame(before.raw, raw)) return before.judged
-      const found = judgeAnew(raw, chain)
-      remembered.set(key, found)
-      return found.judged
+      const token = tokenFrom(raw)
+      const judged = { token, spam: spamReason(token, listedOn(chain)) }
+      remembered.set(key, { raw, judged })
+      return judged
     },
   }
 }
 
 const listedOn = onceEach(({ spamTokens }: FinanceChain) => new Set(spamTokens))
-
-function judgeAnew(raw: RawToken, chain: FinanceChain): Remembered {
-  const token = tokenFrom(raw)
-  return { raw, judged: { token, spam: spamReason(token, listedOn(chain)) } }
-}
 
 function saysTheSame(a: RawToken, b: RawToken): boolean {
   return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals

@@ -15,11 +15,6 @@ export interface TokenFacts {
   readonly decimals: number
 }
 
-interface TokenReader {
-  /** By address in lower case. Throws `UnavailableError`. */
-  facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>>
-}
-
 const ASKED = ['symbol()', 'name()', 'decimals()'].map((signature) => toFunctionSelector(signature))
 /** Issuers rename tokens, but seldom. */
 const LIFE_MS = 3_600_000
@@ -27,10 +22,11 @@ const CACHE_ENTRIES_MAX = 2_000
 const DECIMALS_MAX = 255n
 
 /** Makes a reader that remembers each set of tokens for an hour. */
-export function createTokenReader(clock: Clock): TokenReader {
+export function createTokenReader(clock: Clock) {
   const cache = createCache<ReadonlyMap<Hex, TokenFacts>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   return {
-    facts(client, tokens, signal) {
+    /** By address in lower case. Throws `UnavailableError`. */
+    facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>> {
       const sorted = [...tokens].sort()
       if (sorted.length === 0) return Promise.resolve(new Map())
       const read = async (shared: AbortSignal) => ({

@@ -1,7 +1,6 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
-import { decodeMetadata, metadataAddress } from '../../chain/solana/token/metadata.ts'
-import type { SolanaMint } from '../../chain/solana/token/mint.ts'
-import { decodeMint, type WrittenName } from '../../chain/solana/token/mint.ts'
+import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
+import { decodeMint, type SolanaMint, type WrittenName } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import { spamReason, type WrittenToken } from './spam/spam.ts'
@@ -29,14 +28,9 @@ const NAMES: ReadonlyMap<string, WrittenName> = new Map([
 ])
 const SYMBOL_LETTERS = 4
 
-/** Accounts that say what a token is: its mint, and the name that Metaplex keeps. */
-export function tokenAddresses(mint: string): readonly [mint: string, name: string] {
-  return [mint, metadataAddress(mint)]
-}
-
 /**
- * A token from the accounts at `tokenAddresses`; undefined if the first is not a mint of a token program. Its name is that
- * in the mint, else Metaplex's, else one of a few, else the first letters of its address.
+ * A token from its mint's account and the one at `metadataAddress`; undefined if the first is not a mint of a token
+ * program. Its name is that in the mint, else Metaplex's, else one of a few, else the first letters of its address.
  */
 export function solanaTokenFrom(
   address: string,

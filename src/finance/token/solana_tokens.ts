@@ -1,7 +1,8 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
+import { metadataAddress } from '../../chain/solana/token/metadata.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createRecent } from '../../lib/recent.ts'
-import { type SolanaToken, solanaTokenFrom, tokenAddresses } from './solana_token.ts'
+import { type SolanaToken, solanaTokenFrom } from './solana_token.ts'
 
 const TOKENS_MAX = 10_000
 /** Names can be changed by whoever made the token. */
@@ -11,39 +12,36 @@ const TOKEN_MS = 3_600_000
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
 /** Tokens as accounts show them, those of the first program remembered for an hour. */
-export interface SolanaTokens {
-  /** A token of the first program; those of the second may change their fees at any time. */
-  known(mint: string): SolanaToken | undefined
-  /** Where a token is described, unless it is known. */
-  unread(mint: string): readonly string[]
-  /** The token that accounts describe or that is known; undefined if its mint is missing or broken. */
-  tokenIn(accounts: Accounts, mint: string): SolanaToken | undefined
-}
+export type SolanaTokens = ReturnType<typeof createSolanaTokens>
 
 /** Makes an empty memory. */
-export function createSolanaTokens(clock: Clock): SolanaTokens {
+export function createSolanaTokens(clock: Clock) {
   const tokens = createRecent<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
-  const addresses = createRecent<readonly [mint: string, name: string]>({ entriesMax: TOKENS_MAX })
+  /** Where names of tokens are kept, by their mints: to derive an address takes long. */
+  const names = createRecent<string>({ entriesMax: TOKENS_MAX })
 
+  /** A token of the first program; those of the second may change their fees at any time. */
   function known(mint: string): SolanaToken | undefined {
     const found = tokens.get(mint)
     return found !== undefined && clock.monotonicMs() < found.untilMs ? found.token : undefined
   }
 
-  function addressesOf(mint: string): readonly [mint: string, name: string] {
-    const both = addresses.get(mint) ?? tokenAddresses(mint)
-    addresses.set(mint, both)
-    return both
+  function nameAddressOf(mint: string): string {
+    const address = names.get(mint) ?? metadataAddress(mint)
+    names.set(mint, address)
+    return address
   }
 
   return {
     known,
-    unread: (mint) => (known(mint) === undefined ? addressesOf(mint) : []),
-    tokenIn(accounts, address) {
+    /** Where a token is described, unless it is known. */
+    unread: (mint: string): readonly string[] => (known(mint) === undefined ? [mint, nameAddressOf(mint)] : []),
+    /** The token that accounts describe or that is known; undefined if its mint is missing or broken. */
+    tokenIn(accounts: Accounts, address: string): SolanaToken | undefined {
       const mint = accounts.get(address)
       if (mint === undefined || mint === null) return known(address)
-      const [, name] = addressesOf(address)
-      const token = solanaTokenFrom(address, { mint, name: accounts.get(name) ?? null })
+      const name = accounts.get(nameAddressOf(address)) ?? null
+      const token = solanaTokenFrom(address, { mint, name })
       if (token?.isLasting) tokens.set(address, { token, untilMs: clock.monotonicMs() + TOKEN_MS })
       return token
     },

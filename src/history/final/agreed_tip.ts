@@ -57,7 +57,8 @@ export async function readAgreedTip(
   const nowMs = clock.now()
   const [block, older, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
-    grandparentOr(endpoint, { chainId: chain.id, clock }, signal),
+    // If it is silent, its headers tell as well.
+    orSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), signal),
     'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, signal) : undefined,
     ...ask('latest'),
   ])
@@ -72,7 +73,7 @@ export async function readAgreedTip(
   const numbers = new Set([...young].sort(descending).map((head) => minOf(candidate, below(head, DEPTH_MIN))))
   const [finalNumber = candidate] = numbers
   // Zero stands for a hash that the node does not tell.
-  const isKnown = older !== undefined && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
+  const isKnown = older !== 'silent' && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
   const grandparent = isKnown ? { hash: older.hash, holder: endpoint.index } : undefined
   inSight({ block, finalNumber, grandparent })
   const alone = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
@@ -108,36 +109,25 @@ async function headerOf(
   return header
 }
 
-/** Undefined if the endpoint does not say it, or not in time: its headers tell as well. */
-async function grandparentOr(
-  endpoint: Endpoint,
-  of: { readonly chainId: number; readonly clock: Clock },
-  signal: AbortSignal,
-) {
-  try {
-    return await readGrandparent(endpoint, of, AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
-  } catch (error) {
-    if (!isSilence(error) || signal.aborted) throw error
-    return undefined
-  }
-}
-
 /** A header from an endpoint that is asked beside the one that answers. */
-export async function headerOr(
+export function headerOr(
   endpoint: BackgroundEndpoint,
   asked: { readonly chainId: number; readonly at: BlockName },
   signal: AbortSignal,
 ): Promise<Said> {
-  try {
-    return await readHeader(endpoint, asked, AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
-  } catch (error) {
-    if (!isSilence(error) || signal.aborted) throw error
-    return 'silent'
-  }
+  return orSilent((within) => readHeader(endpoint, asked, within), signal)
 }
 
-function isSilence(error: unknown): boolean {
-  return error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
+/** What is asked of an endpoint; `silent` if it does not say it, or not in time. */
+async function orSilent<T>(ask: (within: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | 'silent'> {
+  try {
+    return await ask(AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
+  } catch (error) {
+    const isSilence =
+      error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
+    if (!isSilence || signal.aborted) throw error
+    return 'silent'
+  }
 }
 
 function hashIn(said: Said): Hex | undefined {

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
+import { createBlockCache } from '../../chain/block_cache.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { ShallowError } from '../../chain/rpc/error.ts'
@@ -10,12 +10,6 @@ import type { Anchor, Coverage, FinalMark, Ground } from '../coverage.ts'
 import type { BegunTip, Expect, ExpectedTip, Tip, TipInSight } from '../tip.ts'
 import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
 import { checkMark } from './anchor_check.ts'
-
-/** Which blocks are final, and that they stay what they were. */
-export interface Finality {
-  /** Begins to read the tip of a chain, once per block. */
-  beginTip(client: ChainClient, signal: AbortSignal): BegunTip
-}
 
 /** The chain's history was built on a block that the chain does not have any more. */
 export class HistoryStoppedError extends UnavailableError {}
@@ -33,13 +27,9 @@ interface Seen extends AgreedTip {
  * Follows the finality of chains by their `finalized` tag or by depth, and compares each extension with the anchor: the
  * last final block that history was built on. It moves only to a block that two endpoints have, if there are two.
  */
-export function createFinality(options: {
-  readonly coverage: Coverage
-  readonly clock: Clock
-  readonly log: Log
-}): Finality {
+export function createFinality(options: { readonly coverage: Coverage; readonly clock: Clock; readonly log: Log }) {
   const { coverage, clock, log } = options
-  const cache: BlockCache<Tip> = createBlockCache({ clock, entriesMax: CHAINS_MAX })
+  const cache = createBlockCache<Tip>({ clock, entriesMax: CHAINS_MAX })
   /** The final block that was compared with the anchor last, and in which epoch, by chain. */
   const compared = new Map<number, string>()
   /** Who waits for the tip of a chain, and what it will probably be, while it is read. */
@@ -150,7 +140,8 @@ export function createFinality(options: {
   }
 
   return {
-    beginTip(client, signal) {
+    /** Begins to read the tip of a chain, once per block. */
+    beginTip(client: ChainClient, signal: AbortSignal): BegunTip {
       const { chain } = client
       const others = waiting.get(chain.id) ?? new Set()
       waiting.set(chain.id, others)

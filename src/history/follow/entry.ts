@@ -4,59 +4,42 @@ import type { Clock } from '../../lib/clock.ts'
 import type { UnavailableError } from '../../lib/error.ts'
 import { blocksIn, type Range } from '../range.ts'
 import type { IncompleteError } from '../stream.ts'
-import { createPace, type Pace } from './pace.ts'
+import { createPace } from './pace.ts'
 
 /** A history that was asked for, and who waits for it. */
-export interface FollowEntry {
-  /** Null: everybody. */
-  readonly subject: Hex | null
-  /** What was asked for, at most; it ends at a final block. */
-  range: Range
-  readonly pace: Pace
-  /** Everybody who asked for it. */
-  readonly askers: Set<string>
-  askedMs: number
-  /** True while a task works on it. */
-  isBusy: boolean
-  /** True if two endpoints agreed on all of it when it was complete last. */
-  isAgreed: boolean
-  /** Failures in a row. */
-  failures: number
-  /** The check that the last task failed at, as callers are told. */
-  failure: UnavailableError | undefined
-  /** True if it is read without others, since a check of what was read together was wrong. */
-  isApart: boolean
-  /** The failed check that has made its blocks be read again. */
-  reread: IncompleteError | undefined
-  /** True while somebody waits for it. */
-  readonly isAwaited: boolean
-  /** Waits until the history is settled. Throws what it is settled with, `AbortedError` if `signal` fires first. */
-  settled(signal: AbortSignal): Promise<void>
-  /** Tells all who wait that it is complete, or why not. */
-  settle(error?: unknown): void
-}
+export type FollowEntry = ReturnType<typeof createFollowEntry>
 
-/** Makes an entry that nobody waits for yet. */
-export function createFollowEntry(subject: Hex | null, range: Range, clock: Clock): FollowEntry {
+/** Makes an entry that nobody waits for yet; a `subject` of null stands for everybody. */
+export function createFollowEntry(subject: Hex | null, range: Range, clock: Clock) {
   /** What ends the wait of each who waits. */
   const waiting = new Set<(error: unknown) => void>()
 
   return {
     subject,
+    /** What was asked for, at most; it ends at a final block. */
     range,
     pace: createPace(clock, blocksIn([range])),
     askedMs: clock.monotonicMs(),
+    /** Everybody who asked for it. */
     askers: new Set<string>(),
+    /** True while a task works on it. */
     isBusy: false,
+    /** True if two endpoints agreed on all of it when it was complete last. */
     isAgreed: false,
+    /** Failures in a row. */
     failures: 0,
-    failure: undefined,
+    /** The check that the last task failed at, as callers are told. */
+    failure: undefined as UnavailableError | undefined,
+    /** True if it is read without others, since a check of what was read together was wrong. */
     isApart: false,
-    reread: undefined,
-    get isAwaited() {
+    /** The failed check that has made its blocks be read again. */
+    reread: undefined as IncompleteError | undefined,
+    /** True while somebody waits for it. */
+    get isAwaited(): boolean {
       return waiting.size > 0
     },
-    async settled(signal) {
+    /** Waits until the history is settled. Throws what it is settled with, `AbortedError` if `signal` fires first. */
+    async settled(signal: AbortSignal): Promise<void> {
       let end: (error: unknown) => void = () => {}
       const settled = new Promise<void>((resolve, reject) => {
         end = (error) => (error === undefined ? resolve() : reject(error))
@@ -68,7 +51,8 @@ export function createFollowEntry(subject: Hex | null, range: Range, clock: Cloc
         waiting.delete(end)
       }
     },
-    settle(error) {
+    /** Tells all who wait that it is complete, or why not. */
+    settle(error?: unknown): void {
       for (const end of waiting) end(error)
     },
   }

@@ -11,22 +11,6 @@ import type { FollowEntry } from './entry.ts'
 /** A history that reading again does not complete: the fault is this program's. */
 export class HistoryFaultError extends UnavailableError {}
 
-/** What failed lately in the histories of one follower. */
-interface Failures {
-  /**
-   * Logs why work on the histories of some, or a scan that they wait for, stopped, and tells them. Gives how long to
-   * pause before it is tried again, milliseconds.
-   */
-  note(error: unknown, of: readonly FollowEntry[], isScan: boolean): number
-  /** That work went on. */
-  forget(of: readonly FollowEntry[], isScan: boolean): void
-  /**
-   * Tells who waits for a history what is known to be wrong with reading it, for itself or for everybody; true if
-   * reading it again is of no use.
-   */
-  tell(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean
-}
-
 const CONFIGURE_RETRY_SEC = 60
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
@@ -34,26 +18,27 @@ const AGAIN_MS = { first: 1_000, most: 30_000 }
 const FAULT_MS = 600_000
 const FAULTS_MAX = 1_000
 
-interface Fault {
-  readonly error: HistoryFaultError
-  readonly untilMs: number
-}
-
-/** Remembers nothing at first. */
+/** What failed lately in the histories of one follower. */
 export function createFailures(options: {
   readonly chain: Chain
   readonly stream: string
   readonly place: StreamPlace
   readonly log: Log
   readonly clock: Clock
-}): Failures {
+}) {
   const { chain, stream, place, log, clock } = options
-  const faults = createRecent<Fault, Hex | null>({ entriesMax: FAULTS_MAX })
+  const faults = createRecent<{ readonly error: HistoryFaultError; readonly untilMs: number }, Hex | null>({
+    entriesMax: FAULTS_MAX,
+  })
   const at = { chainId: chain.id, stream, contract: place.contract }
   let ofScan: UnavailableError | undefined
 
   return {
-    note(error, of, isScan) {
+    /**
+     * Logs why work on the histories of some, or a scan that they wait for, stopped, and tells them. Gives how long to
+     * pause before it is tried again, milliseconds.
+     */
+    note(error: unknown, of: readonly FollowEntry[], isScan: boolean): number {
       report(error, { log, at })
       const shown = callersError(error, chain)
       const failure = error instanceof IncompleteError && shown instanceof UnavailableError ? shown : undefined
@@ -70,14 +55,19 @@ export function createFailures(options: {
       }
       return Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (Math.max(...of.map((entry) => entry.failures)) - 1))
     },
-    forget(of, isScan) {
+    /** That work went on. */
+    forget(of: readonly FollowEntry[], isScan: boolean): void {
       if (isScan) ofScan = undefined
       for (const entry of of) {
         entry.failures = 0
         entry.failure = undefined
       }
     },
-    tell(entry, plan) {
+    /**
+     * Tells who waits for a history what is known to be wrong with reading it, for itself or for everybody; true if
+     * reading it again is of no use.
+     */
+    tell(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean {
       if (plan === 'everybody') entry.failure = ofScan
       const fault = faults.get(plan === 'everybody' ? null : entry.subject)
       if (fault === undefined || clock.monotonicMs() >= fault.untilMs) return false

@@ -1,41 +1,35 @@
 import type { Clock } from '../../lib/clock.ts'
 
 /** How far the work on one history is, and how fast it goes. */
-export interface Pace {
-  /** Notes that so many blocks are left of so many. */
-  left(blocks: number, of: number): void
-  /** Notes that so many blocks were stored since. */
-  stored(blocks: number): void
-  /** Blocks that are left. */
-  readonly blocks: number
-  /** Of all blocks, 0 to 100, rounded down. */
-  readonly percent: number
-  /** Seconds until the rest is done if it goes on like this; undefined if nothing was done yet. */
-  readonly seconds: number | undefined
-}
+export type Pace = ReturnType<typeof createPace>
 
 /** Starts to measure; until it is known how many blocks are left, all of `wanted` count as missing. */
-export function createPace(clock: Clock, wanted: number): Pace {
+export function createPace(clock: Clock, wanted: number) {
   let start: { readonly blocks: number; readonly atMs: number } | undefined
   let blocks = wanted
   let all = Math.max(1, wanted)
 
   return {
-    left(now, of) {
+    /** Notes that so many blocks are left of so many. */
+    left(now: number, of: number): void {
       start ??= { blocks: now, atMs: clock.monotonicMs() }
       blocks = now
       all = Math.max(1, of)
     },
-    stored(more) {
+    /** Notes that so many blocks were stored since. */
+    stored(more: number): void {
       blocks = Math.max(0, blocks - more)
     },
-    get blocks() {
+    /** Blocks that are left. */
+    get blocks(): number {
       return blocks
     },
-    get percent() {
+    /** Of all blocks, 0 to 100, rounded down. */
+    get percent(): number {
       return Math.floor((100 * (all - blocks)) / all)
     },
-    get seconds() {
+    /** Seconds until the rest is done if it goes on like this; undefined if nothing was done yet. */
+    get seconds(): number | undefined {
       if (start === undefined || start.blocks <= blocks) return undefined
       return (blocks * (clock.monotonicMs() - start.atMs)) / (start.blocks - blocks) / 1_000
     },

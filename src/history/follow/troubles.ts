@@ -1,23 +1,16 @@
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 
-/** Why histories of chains cannot go on, for whoever watches the process. */
-interface Troubles {
-  /** Notes why a question about a chain fails, until one succeeds; that it takes time is not a failure. */
-  watch<T>(chainId: number, ask: () => Promise<T>): Promise<T>
-  /** The last trouble of each chain, unless it was long ago. */
-  recent(): ReadonlyMap<number, string>
-}
-
 /** What happened longer ago than this is not told any more, milliseconds. */
 const REPORTED_MS = 600_000
 
-/** Starts without any. */
-export function createTroubles(clock: Clock): Troubles {
+/** Why histories of chains cannot go on, for whoever watches the process. */
+export function createTroubles(clock: Clock) {
   const troubles = new Map<number, { readonly message: string; readonly atMs: number }>()
 
   return {
-    async watch(chainId, ask) {
+    /** Notes why a question about a chain fails, until one succeeds; that it takes time is not a failure. */
+    async watch<T>(chainId: number, ask: () => Promise<T>): Promise<T> {
       try {
         const answer = await ask()
         troubles.delete(chainId)
@@ -29,7 +22,8 @@ export function createTroubles(clock: Clock): Troubles {
         throw error
       }
     },
-    recent() {
+    /** The last trouble of each chain, unless it was long ago. */
+    recent(): ReadonlyMap<number, string> {
       const recent = [...troubles].filter(([, { atMs }]) => clock.monotonicMs() - atMs < REPORTED_MS)
       return new Map(recent.map(([chainId, { message }]) => [chainId, message]))
     },

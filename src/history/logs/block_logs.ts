@@ -12,6 +12,9 @@ export interface BlockLogs {
   readonly logs: readonly HistoryLog[]
 }
 
+/** What an endpoint says of the block with this number. */
+export type NumberedClaim = BlockClaim & { readonly number: number }
+
 /** Time limits of the receipts of a block and of one transaction, milliseconds. */
 const BLOCK_MS = 10_000
 const RECEIPT_MS = 3_000
@@ -26,7 +29,7 @@ const RECEIPTS_AT_ONCE = 8
  */
 export async function readBlockLogs(
   endpoint: Pick<Endpoint, 'request'>,
-  block: Pick<BlockClaim, 'hash' | 'transactions'> & { readonly number: number },
+  block: NumberedClaim,
   signal: AbortSignal,
 ): Promise<BlockLogs | undefined> {
   const { transactions } = block

@@ -2,16 +2,11 @@ import { type Hex, toEventSelector } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { HistoryLog } from '../stream.ts'
 
-/** The events of a protocol that matter. */
-export interface EventShapes<Name extends string> {
-  /** First topic of each. */
-  readonly topics: Readonly<Record<Name, Hex>>
-  /** Which of them a log is; undefined for another. Throws `UpstreamError` if it has the topic, but not the shape. */
-  nameOf(log: HistoryLog): Name | undefined
-}
-
-/** Makes it from signatures of events, whose types alone matter: `SetFee(bytes32 indexed, uint256)`. */
-export function eventShapes<Name extends string>(signatures: Readonly<Record<Name, string>>): EventShapes<Name> {
+/**
+ * The events of a protocol that matter, from their signatures, of which the types alone matter:
+ * `SetFee(bytes32 indexed, uint256)`.
+ */
+export function eventShapes<Name extends string>(signatures: Readonly<Record<Name, string>>) {
   const events = (Object.entries(signatures) as [Name, string][]).map(([name, signature]) => {
     const indexed = signature.match(/indexed/g)?.length ?? 0
     const words = signature.split(',').length - indexed
@@ -19,8 +14,10 @@ export function eventShapes<Name extends string>(signatures: Readonly<Record<Nam
   })
   const byTopic = new Map(events.map((event) => [event.topic, event]))
   return {
-    topics: Object.fromEntries(events.map(({ name, topic }) => [name, topic])) as Record<Name, Hex>,
-    nameOf({ topics, data, blockNumber }) {
+    /** First topic of each. */
+    topics: Object.fromEntries(events.map(({ name, topic }) => [name, topic])) as Readonly<Record<Name, Hex>>,
+    /** Which of them a log is; undefined for another. Throws `UpstreamError` if it has the topic, but not the shape. */
+    nameOf({ topics, data, blockNumber }: HistoryLog): Name | undefined {
       const event = topics[0] === undefined ? undefined : byTopic.get(topics[0])
       if (event === undefined) return undefined
       if (topics.length !== event.topics || data.length < 2 + 64 * event.words) {

@@ -4,30 +4,11 @@ import type { LogsRequest } from './reader.ts'
 import type { Reaction } from './refusal.ts'
 import { answered, longer, refused, startWindow, type Window, withCap } from './window.ts'
 
-/** What one endpoint allows, as its refusals taught. What limits is doubted after some time: providers change. */
-interface Limits {
-  /** The longest range that it takes, so far as is known. */
-  readonly cap: number | undefined
-  /** The length to try in one request, if the cap is in doubt. */
-  readonly trial: number | undefined
-  /** True if logs of such old blocks were not refused, or that was long ago. */
-  keeps(range: Range): boolean
-  /** True if they were refused, but that was long ago. */
-  mayKeepAgain(range: Range): boolean
-  windowOf(request: Pick<LogsRequest, 'key' | 'firstBlocks'>): Window
-  answered(request: LogsRequest, answer: { readonly blocks: number; readonly logs: number }): void
-  /** A range of `blocks` blocks was refused for its length, its results or its time. */
-  refused(request: LogsRequest, reaction: Reaction, blocks: number): void
-  /** The logs of these blocks were refused because they are too old, or given. */
-  pruned(range: Range): void
-  kept(range: Range): void
-}
-
 /** After this time a limit is tried anew, by one request. */
 const DOUBT_MS = 600_000
 
-/** Starts to learn. */
-export function createLimits(clock: Clock): Limits {
+/** What one endpoint allows, as its refusals taught. What limits is doubted after some time: providers change. */
+export function createLimits(clock: Clock) {
   const windows = new Map<string, Window>()
   let cap: number | undefined
   let capMs = 0
@@ -43,30 +24,37 @@ export function createLimits(clock: Clock): Limits {
   }
 
   return {
-    get cap() {
+    /** The longest range that it takes, so far as is known. */
+    get cap(): number | undefined {
       return cap
     },
-    get trial() {
+    /** The length to try in one request, if the cap is in doubt. */
+    get trial(): number | undefined {
       return cap !== undefined && isInDoubt(capMs) ? longer(cap) : undefined
     },
-    keeps: ({ fromBlock }) => fromBlock >= floor || isInDoubt(floorMs),
-    mayKeepAgain: ({ fromBlock }) => fromBlock < floor && isInDoubt(floorMs),
+    /** True if logs of such old blocks were not refused, or that was long ago. */
+    keeps: ({ fromBlock }: Range) => fromBlock >= floor || isInDoubt(floorMs),
+    /** True if they were refused, but that was long ago. */
+    mayKeepAgain: ({ fromBlock }: Range) => fromBlock < floor && isInDoubt(floorMs),
     windowOf,
-    answered(request, answer) {
+    answered(request: LogsRequest, answer: { readonly blocks: number; readonly logs: number }): void {
       if (cap !== undefined && answer.blocks > cap) cap = answer.blocks
       windows.set(request.key, answered(windowOf(request), answer))
     },
-    refused(request, reaction, blocks) {
+    /** A range of `blocks` blocks was refused for its length, its results or its time. */
+    refused(request: LogsRequest, reaction: Reaction, blocks: number): void {
       const window = refused(windowOf(request), reaction, blocks)
       windows.set(request.key, window)
       if (reaction.kind === 'range') capMs = clock.monotonicMs()
       cap = window.cap
     },
-    pruned({ toBlock }) {
+    /** The logs of these blocks were refused because they are too old. */
+    pruned({ toBlock }: Range): void {
       floor = Math.max(floor, toBlock + 1)
       floorMs = clock.monotonicMs()
     },
-    kept({ fromBlock }) {
+    /** They were given. */
+    kept({ fromBlock }: Range): void {
       floor = Math.min(floor, fromBlock)
     },
   }

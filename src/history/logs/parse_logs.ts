@@ -10,13 +10,8 @@ export function parseLogs(result: unknown): readonly HistoryLog[] {
   return result.map(logParser())
 }
 
-/** What history reads of a transaction's receipt. */
-export interface Receipt {
-  readonly logs: readonly HistoryLog[]
-}
-
-/** Reads the result of `eth_getTransactionReceipt`; undefined if the endpoint does not have it. */
-export function parseReceipt(result: unknown): Receipt | undefined {
+/** Reads the logs in the result of `eth_getTransactionReceipt`; undefined if the endpoint does not have it. */
+export function parseReceipt(result: unknown): readonly HistoryLog[] | undefined {
   if (result === null) return undefined
   const receipt = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
   const [transactionHash, blockHash] = [lowerWord(receipt['transactionHash']), lowerWord(receipt['blockHash'])]
@@ -24,7 +19,7 @@ export function parseReceipt(result: unknown): Receipt | undefined {
   const logs = parseLogs(receipt['logs'])
   const isWhole = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
   if (!isWhole) throw new TypeError('Expected the logs of one transaction')
-  return { logs }
+  return logs
 }
 
 /** Logs of one list mostly share what the one before them has: that is read once. */

@@ -29,32 +29,7 @@ export interface LogsRequest {
 }
 
 /** One endpoint with what was learned about its ranges. In memory only: what endpoints allow changes. */
-export interface LearnedSource {
-  readonly source: LogSource
-  /** The longest range that it takes, so far as is known. */
-  readonly cap: number | undefined
-  /** True if nothing longer was refused for some time: the next read tries it. */
-  readonly isCapInDoubt: boolean
-  /** True if it can be asked for logs of these blocks now. */
-  serves(range: Range): boolean
-  /** True if it can be asked for them, now or after the pause that follows a failure. */
-  mayServe(range: Range): boolean
-  /** Length of the next piece of this kind. */
-  blocksOf(request: Pick<LogsRequest, 'key' | 'firstBlocks'>): number
-  /** All logs of a range, in order. Throws `UpstreamError` if it fails or cannot, `FilterError`, `NarrowError`. */
-  read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]>
-  /**
-   * True if the endpoint has this final block, false if it has another one of that height, and undefined if it does not
-   * say. Asked once for each block.
-   */
-  follows(final: Pick<FinalBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
-  /** Notes that it has just given this final block to whoever read the newest. */
-  gave(final: Pick<FinalBlock, 'hash'>): void
-  /** Runs a small request within the endpoint's limits, a few times if it fails. */
-  ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Leaves it alone for some time: it gave what is not so. */
-  distrust(): void
-}
+export type LearnedSource = ReturnType<typeof createLearnedSource>
 
 /** A block that is final, so that every endpoint must have it. */
 export interface FinalBlock {
@@ -87,7 +62,7 @@ export function createLearnedSource(options: {
   readonly clock: Clock
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly record?: (outcome: LogsOutcome) => void
-}): LearnedSource {
+}) {
   const { source, clock, sleep, record = () => {} } = options
   const throttle = createThrottle({ clock, sleep })
   const ask = createSmallAsk({ source, throttle, clock })
@@ -103,6 +78,7 @@ export function createLearnedSource(options: {
   /** The final block that it was asked for last, and whether it has it. */
   let followed: { readonly hash: Hex; readonly verdict: boolean } | undefined
 
+  /** True if it can be asked for logs of these blocks, now or after the pause that follows a failure. */
   function mayServe(range: Range): boolean {
     return source.usable && !rests.isOut && limits.keeps(range)
   }
@@ -250,16 +226,21 @@ export function createLearnedSource(options: {
 
   return {
     source,
-    get cap() {
+    /** The longest range that it takes, so far as is known. */
+    get cap(): number | undefined {
       return limits.cap
     },
-    get isCapInDoubt() {
+    /** True if nothing longer was refused for some time: the next read tries it. */
+    get isCapInDoubt(): boolean {
       return limits.trial !== undefined
     },
-    serves: (range) => mayServe(range) && !rests.isResting,
+    /** True if it can be asked for logs of these blocks now. */
+    serves: (range: Range) => mayServe(range) && !rests.isResting,
     mayServe,
-    blocksOf: (request) => limits.windowOf(request).blocks,
-    async read(request, signal) {
+    /** Length of the next piece of this kind. */
+    blocksOf: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.windowOf(request).blocks,
+    /** All logs of a range, in order. Throws `UpstreamError` if it fails or cannot, `FilterError`, `NarrowError`. */
+    async read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
       if (limits.mayKeepAgain(request.range)) await dug(request, signal)
       for (;;) {
         const probe = probes.get(request.key)
@@ -273,7 +254,14 @@ export function createLearnedSource(options: {
       if (trying === 0 && most > (cap ?? most)) return await tried(request, most, signal)
       return await readPieces(request, divided(request), signal)
     },
-    async follows({ number, hash }, signal) {
+    /**
+     * True if the endpoint has this final block, false if it has another one of that height, and undefined if it does
+     * not say. Asked once for each block.
+     */
+    async follows(
+      { number, hash }: Pick<FinalBlock, 'number' | 'hash'>,
+      signal: AbortSignal,
+    ): Promise<boolean | undefined> {
       if (followed?.hash === hash) return followed.verdict
       try {
         const header = await ask((each) => each.header(BigInt(number), signal), signal)
@@ -287,10 +275,13 @@ export function createLearnedSource(options: {
       rests.start('failed')
       return undefined
     },
-    gave({ hash }) {
+    /** Notes that it has just given this final block to whoever read the newest. */
+    gave({ hash }: Pick<FinalBlock, 'hash'>): void {
       followed = { hash, verdict: true }
     },
+    /** Runs a small request within the endpoint's limits, a few times if it fails. */
     ask,
+    /** Leaves it alone for some time: it gave what is not so. */
     distrust: () => rests.start('false'),
   }
 }

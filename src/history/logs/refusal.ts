@@ -1,10 +1,9 @@
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Refusal } from '../../chain/rpc/refusal.ts'
+import type { Range } from '../range.ts'
 
 /** What was asked of an endpoint. */
-interface LogsRequest {
-  readonly fromBlock: number
-  readonly toBlock: number
+interface LogsRequest extends Range {
   /** True if the filter can be divided among several requests. */
   readonly divisible: boolean
 }

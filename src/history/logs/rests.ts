@@ -5,17 +5,8 @@ const REST_MS = { failed: 5_000, behind: 2_000, silent: 60_000, false: 600_000, 
 /** One that fails so often in a row is as good as one that gives no logs. */
 const FAILURES_MAX = 20
 
-interface Rests {
-  /** True for the pause that follows a failure. */
-  readonly isResting: boolean
-  /** True while it counts as unable, or as one that gives what is not so. */
-  readonly isOut: boolean
-  start(why: keyof typeof REST_MS): void
-  succeeded(): void
-}
-
 /** Starts without any; `onUnable` is told when the endpoint begins to count as unable. */
-export function createRests(clock: Clock, onUnable: () => void): Rests {
+export function createRests(clock: Clock, onUnable: () => void) {
   let restUntilMs = 0
   let outUntilMs = 0
   let failuresInARow = 0
@@ -29,14 +20,16 @@ export function createRests(clock: Clock, onUnable: () => void): Rests {
   }
 
   return {
-    get isResting() {
+    /** True for the pause that follows a failure. */
+    get isResting(): boolean {
       return clock.monotonicMs() < restUntilMs
     },
-    get isOut() {
+    /** True while it counts as unable, or as one that gives what is not so. */
+    get isOut(): boolean {
       return clock.monotonicMs() < outUntilMs
     },
     start,
-    succeeded() {
+    succeeded(): void {
       failuresInARow = 0
     },
   }

@@ -1,5 +1,4 @@
 import { type Hex, toHex } from 'viem'
-import type { PinnedBlock } from '../../chain/block.ts'
 import { type BlockName, readHeader } from '../../chain/evm/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
@@ -7,32 +6,13 @@ import { BusyError } from '../../chain/rpc/error.ts'
 import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
 import { turnBefore } from '../../lib/async/turns.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import { type BlockLogs, readBlockLogs } from './block_logs.ts'
+import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange } from './check_logs.ts'
-import { parseLogs, parseReceipt, type Receipt } from './parse_logs.ts'
+import { parseLogs, parseReceipt } from './parse_logs.ts'
 import { LogsRefusedError, reactionTo } from './refusal.ts'
 
 /** One endpoint, as history asks it. Every answer is checked; every request has a time limit. */
-export interface LogSource {
-  readonly index: number
-  /** False while nothing should be asked of it. */
-  readonly usable: boolean
-  /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
-  logs(filter: LogFilter, range: LogRange, signal: AbortSignal): Promise<readonly HistoryLog[]>
-  /** Undefined if the endpoint does not have the block. */
-  header(at: BlockName, signal: AbortSignal): Promise<PinnedBlock | undefined>
-  /** Undefined if the endpoint does not know the transaction. */
-  receipt(transactionHash: Hex, signal: AbortSignal): Promise<Receipt | undefined>
-  /** What the endpoint says of a block; undefined if it does not have it. */
-  claim(number: number, signal: AbortSignal): Promise<BlockClaim | undefined>
-  /** All logs of a block with these transactions; undefined if the endpoint does not give the receipts of all. */
-  blockLogs(block: NumberedClaim, signal: AbortSignal): Promise<BlockLogs | undefined>
-}
-
-/** What an endpoint says of the block with this number. */
-interface NumberedClaim extends BlockClaim {
-  readonly number: number
-}
+export type LogSource = ReturnType<typeof createLogSource>
 
 /** Time limits of a request for logs of a range, and of the small requests, milliseconds. */
 const LOGS_MS = 10_000
@@ -44,25 +24,31 @@ const DIVISIBLE_TOPICS = 8
 export function createLogSource(
   endpoint: Pick<Endpoint, 'index' | 'request'> & Partial<Pick<BackgroundEndpoint, 'usable'>>,
   chainId: number,
-): LogSource {
+) {
   return {
     index: endpoint.index,
-    get usable() {
+    /** False while nothing should be asked of it. */
+    get usable(): boolean {
       return endpoint.usable ?? true
     },
-    logs: (filter, range, signal) => readLogs(endpoint, { filter, range }, signal),
-    header: (at, signal) => readHeader(endpoint, { chainId, at }, signal),
-    receipt: (hash, signal) =>
+    /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
+    logs: (filter: LogFilter, range: LogRange, signal: AbortSignal) => readLogs(endpoint, { filter, range }, signal),
+    /** Undefined if the endpoint does not have the block. */
+    header: (at: BlockName, signal: AbortSignal) => readHeader(endpoint, { chainId, at }, signal),
+    /** The logs of a transaction's receipt; undefined if the endpoint does not know the transaction. */
+    receipt: (hash: Hex, signal: AbortSignal) =>
       endpoint.request(
         { method: 'eth_getTransactionReceipt', params: [hash], parse: parseReceipt, timeoutMs: SMALL_MS },
         signal,
       ),
-    claim(number, signal) {
+    /** What the endpoint says of a block; undefined if it does not have it. */
+    claim(number: number, signal: AbortSignal): Promise<BlockClaim | undefined> {
       const parse = (result: unknown) => parseBlockClaim(result, number)
       const params = [toHex(number), false]
       return endpoint.request({ method: 'eth_getBlockByNumber', params, parse, timeoutMs: SMALL_MS }, signal)
     },
-    blockLogs: (block, signal) => readBlockLogs(endpoint, block, signal),
+    /** All logs of a block with these transactions; undefined if the endpoint does not give the receipts of all. */
+    blockLogs: (block: NumberedClaim, signal: AbortSignal) => readBlockLogs(endpoint, block, signal),
   }
 }
 

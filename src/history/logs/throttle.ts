@@ -4,25 +4,17 @@ import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'
 
-/** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
-interface Throttle {
-  /** Runs a task in its turn; askers are served in turn. Throws `AbortedError` if `signal` fires while it waits. */
-  run<T>(
-    task: () => Promise<T>,
-    turn: { readonly signal: AbortSignal; readonly asker?: string | undefined },
-  ): Promise<T>
-  /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */
-  limited(pauseMs: number | undefined): void
-}
-
 /** A quarter of the slots that an endpoint had when history was designed; its own queue still lets callers go first. */
 const RUNNING_MAX = 8
 /** Pause after a rate limit that names none, doubled with each in a row. */
 const PAUSE_MS = 200
 const PAUSE_MS_MAX = 60_000
 
-/** Makes a throttle; `sleep` waits as `pause` does. */
-export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof pause }): Throttle {
+/**
+ * How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate;
+ * `sleep` waits as `pause` does.
+ */
+export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof pause }) {
   const waiting = createFairQueue<() => void>()
   let running = 0
   let limit = RUNNING_MAX
@@ -66,7 +58,11 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
   }
 
   return {
-    async run(task, { signal, asker = '' }) {
+    /** Runs a task in its turn; askers are served in turn. Throws `AbortedError` if `signal` fires while it waits. */
+    async run<T>(
+      task: () => Promise<T>,
+      { signal, asker = '' }: { readonly signal: AbortSignal; readonly asker?: string | undefined },
+    ): Promise<T> {
       await enter(asker, signal)
       try {
         const waitMs = untilMs - clock.monotonicMs()
@@ -83,7 +79,8 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
         leave()
       }
     },
-    limited(pauseMs) {
+    /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */
+    limited(pauseMs: number | undefined): void {
       // The requests that were under way are refused together, but count once.
       if (untilMs > clock.monotonicMs()) return
       pauses++
@@ -101,7 +98,7 @@ const AGAIN_MAX = 3
 /** Runs small requests of one endpoint in their turn, each a few times if it fails. */
 export function createSmallAsk(options: {
   readonly source: LogSource
-  readonly throttle: Throttle
+  readonly throttle: Pick<ReturnType<typeof createThrottle>, 'run'>
   readonly clock: Clock
 }) {
   const { source, throttle, clock } = options

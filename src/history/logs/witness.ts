@@ -1,5 +1,4 @@
 import type { HistoryLog } from '../stream.ts'
-import type { Receipt } from './parse_logs.ts'
 
 /** What several reads of one range of blocks say together. */
 export interface Comparison {
@@ -51,8 +50,8 @@ export function isSameLog(a: HistoryLog, b: HistoryLog): boolean {
   )
 }
 
-/** True if the receipt holds the log. */
-export function isHeld(log: HistoryLog, { logs }: Receipt): boolean {
+/** True if the log is among those of a receipt. */
+export function isHeld(log: HistoryLog, logs: readonly HistoryLog[]): boolean {
   return logs.some((each) => isSameLog(each, log))
 }
 

@@ -79,7 +79,8 @@ export async function cover<Row, Place extends StreamPlace>(
   const underWay = new Set<Promise<unknown>>()
   try {
     while (toBlock >= fromBlock && request.mayGoOn()) {
-      const range = { fromBlock: Math.max(fromBlock, toBlock - blocksOfPart(request, toBlock) + 1), toBlock }
+      const blocks = WINDOWS_A_PART * blocksAtOnce(request, toBlock)
+      const range = { fromBlock: Math.max(fromBlock, toBlock - blocks + 1), toBlock }
       decoded = decodeAfter(decoded, request, range, within)
       // It is awaited later, and may have failed by then.
       decoded.catch(() => {})
@@ -201,10 +202,6 @@ function kindOf<Row, Place extends StreamPlace>({
 }: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects'>) {
   const kind = subjects === null ? 'everybody' : 'subject'
   return { key: `${stream.name}:${kind}`, firstBlocks: FIRST_BLOCKS[kind] }
-}
-
-function blocksOfPart<Row, Place extends StreamPlace>(request: CoverRequest<Row, Place>, toBlock: number): number {
-  return WINDOWS_A_PART * blocksAtOnce(request, toBlock)
 }
 
 /** Blocks up to this one that one request may be for. */

@@ -3,41 +3,17 @@ import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { BlockLogs } from '../logs/block_logs.ts'
-import type { Receipt } from '../logs/parse_logs.ts'
+import type { LearnedSource } from '../logs/reader.ts'
 import type { LogSource } from '../logs/source.ts'
 import { isHeld, isSameList } from '../logs/witness.ts'
-import type { HistoryLog } from '../stream.ts'
+import { blockOf, type HistoryLog, IncompleteError } from '../stream.ts'
 
 /** One endpoint, asked about single transactions and blocks. */
-export interface Witness {
+export interface Witness extends Pick<LearnedSource, 'ask'> {
   readonly source: Pick<LogSource, 'index'>
-  ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-/** All logs of a transaction, and how many different endpoints gave them; a proof counts as two. */
-interface TransactionLogs {
-  readonly logs: readonly HistoryLog[]
-  readonly witnesses: number
-}
-
-/** What endpoints say about single logs that their answers differ in. */
-interface Evidence {
-  /**
-   * True if the receipt of an endpoint that did not give the log holds it; of the only endpoint, its own. An endpoint that
-   * is silent or has no such receipt says nothing.
-   */
-  isVouched(log: HistoryLog, givers: ReadonlySet<number>, signal: AbortSignal): Promise<boolean>
-  /**
-   * Whether the receipts of its block hold the log: all of them together have the root that the block's header has, or
-   * two endpoints give the same ones, and two endpoints have that header. Undefined if that cannot be shown.
-   */
-  isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined>
-  /**
-   * All logs of the transaction of a log, as two endpoints give them, or by proof. Undefined if they differ. Throws
-   * `UpstreamError` if a second endpoint is silent.
-   */
-  logsOf(log: HistoryLog, signal: AbortSignal): Promise<TransactionLogs | undefined>
-}
+type Logs = readonly HistoryLog[]
 
 interface Testimony<T> {
   readonly witness: Witness
@@ -46,17 +22,13 @@ interface Testimony<T> {
   readonly failure: UpstreamError | undefined
 }
 
-/** Collects evidence from the endpoints that may be asked at the moment. */
-export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
-  const receipts = new Map<string, Promise<Testimony<Receipt>>>()
-  const blocks = new Map<number, Promise<readonly HistoryLog[] | undefined>>()
+/** What the endpoints that may be asked at the moment say about single logs that their answers differ in. */
+export function createEvidence(witnesses: () => readonly Witness[]) {
+  const receipts = new Map<string, Promise<Testimony<Logs>>>()
+  const blocks = new Map<number, Promise<Logs | undefined>>()
 
   /** The transaction's receipt from each of these; what was found is not asked for again. */
-  function receiptsOf(
-    asked: readonly Witness[],
-    hash: Hex,
-    signal: AbortSignal,
-  ): Promise<readonly Testimony<Receipt>[]> {
+  function receiptsOf(asked: readonly Witness[], hash: Hex, signal: AbortSignal): Promise<readonly Testimony<Logs>[]> {
     return Promise.all(
       asked.map((witness) => {
         const key = `${witness.source.index}:${hash}`
@@ -69,7 +41,7 @@ export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
     )
   }
 
-  function provenLogs(number: number, signal: AbortSignal): Promise<readonly HistoryLog[] | undefined> {
+  function provenLogs(number: number, signal: AbortSignal): Promise<Logs | undefined> {
     const proven = blocks.get(number) ?? proveBlock(witnesses(), number, signal)
     blocks.set(number, proven)
     const forget = () => blocks.delete(number)
@@ -77,37 +49,63 @@ export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
     return proven
   }
 
+  /**
+   * All logs of the transaction of a log, as two endpoints give them, or by proof, which counts as two. Undefined if they
+   * differ. Throws `UpstreamError` if a second endpoint is silent.
+   */
+  async function logsOf(log: HistoryLog, signal: AbortSignal) {
+    const all = witnesses()
+    const answers: Testimony<Logs>[] = []
+    for (const asked of [all.slice(0, 2), all.slice(2)]) {
+      answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
+      const holding = answers.flatMap(({ value }) => (value !== undefined && isHeld(log, value) ? [value] : []))
+      const agreed = holding.find((each, index) => holding.some((other, at) => at > index && isSameList(each, other)))
+      if (agreed !== undefined) return { logs: timed(agreed, log), witnesses: 2 }
+      const [only] = holding
+      if (all.length === 1 && only !== undefined) return { logs: only, witnesses: 1 }
+    }
+    const logs = (await provenLogs(log.blockNumber, signal))?.filter(
+      ({ transactionHash }) => transactionHash === log.transactionHash,
+    )
+    if (logs !== undefined && isHeld(log, logs)) return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
+    for (const { failure } of answers) if (failure !== undefined) throw failure
+    return undefined
+  }
+
   return {
-    async isVouched(log, givers, signal) {
+    /**
+     * True if the receipt of an endpoint that did not give the log holds it; of the only endpoint, its own. An endpoint
+     * that is silent or has no such receipt says nothing.
+     */
+    async isVouched(log: HistoryLog, givers: ReadonlySet<number>, signal: AbortSignal): Promise<boolean> {
       const all = witnesses()
       const asked = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
       const answers = await receiptsOf(asked, log.transactionHash, signal)
       return answers.some(({ value }) => value !== undefined && isHeld(log, value))
     },
-    async isProven(log, signal) {
+    /**
+     * Whether the receipts of its block hold the log: all of them together have the root that the block's header has, or
+     * two endpoints give the same ones, and two endpoints have that header. Undefined if that cannot be shown.
+     */
+    async isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined> {
       const logs = await provenLogs(log.blockNumber, signal)
-      return logs === undefined ? undefined : isHeld(log, { logs })
+      return logs === undefined ? undefined : isHeld(log, logs)
     },
-    async logsOf(log, signal) {
-      const all = witnesses()
-      const answers: Testimony<Receipt>[] = []
-      for (const asked of [all.slice(0, 2), all.slice(2)]) {
-        answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
-        const holding = answers.flatMap(({ value }) => (value !== undefined && isHeld(log, value) ? value : []))
-        const agreed = holding.find((each, index) =>
-          holding.some((other, at) => at > index && isSameList(each.logs, other.logs)),
-        )
-        if (agreed !== undefined) return { logs: timed(agreed.logs, log), witnesses: 2 }
-        const [only] = holding
-        if (all.length === 1 && only !== undefined) return { logs: only.logs, witnesses: 1 }
-      }
-      const logs = (await provenLogs(log.blockNumber, signal))?.filter(
-        ({ transactionHash }) => transactionHash === log.transactionHash,
+    /**
+     * All logs of the transactions of some logs, by transaction, and the fewest witnesses of any of them. Throws
+     * `IncompleteError` if endpoints differ about one, `UpstreamError` if a second endpoint is silent.
+     */
+    async receipts(transactions: ReadonlyMap<Hex, HistoryLog>, signal: AbortSignal) {
+      let witnesses = Number.POSITIVE_INFINITY
+      const entries = await Promise.all(
+        [...transactions].map(async ([hash, log]) => {
+          const found = await logsOf(log, signal)
+          if (found === undefined) throw new IncompleteError('receipt', blockOf(log))
+          witnesses = Math.min(witnesses, found.witnesses)
+          return [hash, found.logs] as const
+        }),
       )
-      if (logs !== undefined && isHeld(log, { logs }))
-        return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
-      for (const { failure } of answers) if (failure !== undefined) throw failure
-      return undefined
+      return { logs: new Map(entries), witnesses }
     },
   }
 }
@@ -137,7 +135,7 @@ async function proveBlock(
   witnesses: readonly Witness[],
   number: number,
   signal: AbortSignal,
-): Promise<readonly HistoryLog[] | undefined> {
+): Promise<Logs | undefined> {
   const answers = await Promise.all(
     witnesses.map((witness) => answerOf(witness, (source) => source.claim(number, signal), signal)),
   )

@@ -3,7 +3,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
 import { type Comparison, compareReads, withAgreedTimes } from '../logs/witness.ts'
 import type { Range } from '../range.ts'
-import { type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
+import { blockOf, type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
@@ -14,24 +14,7 @@ export interface ProvenLogs {
 }
 
 /** Reads of one range, as many as it takes. */
-export interface Proof {
-  /**
-   * Reads until two reads gave every log that is known, of two different endpoints if two may serve. A log that one
-   * endpoint alone gave is believed if the receipt of another holds it, or the proven receipts of its block. Throws
-   * `IncompleteError` if too many reads differ or what they differ in cannot be settled, `UpstreamError` if no endpoint
-   * can be read.
-   */
-  logs(signal: AbortSignal): Promise<ProvenLogs>
-  /** Asks for further reads in the next call of `logs`; false if there were enough for anybody. */
-  doubt(): boolean
-  /** All logs of transactions that hold one of these logs, from their receipts. */
-  receipts(
-    transactions: ReadonlyMap<Hex, HistoryLog>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>>
-  /** How many different endpoints gave all that `receipts` has given so far; infinite if that is nothing. */
-  readonly receiptWitnesses: number
-}
+export type Proof = ReturnType<typeof createProof>
 
 const READS_MIN = 2
 /** Reads of one range before it is divided, and of one block before it is given up. */
@@ -60,7 +43,7 @@ type Ruling =
 export function createProof(
   request: Omit<LogsRequest, 'turn'>,
   { sources, healed }: { readonly sources: readonly LearnedSource[]; readonly healed: (logs: number) => void },
-): Proof {
+) {
   const { range } = request
   const evidence = createEvidence(() => sources.filter((source) => source.mayServe(range)))
   let reads: Read[] = []
@@ -132,7 +115,13 @@ export function createProof(
   }
 
   return {
-    async logs(signal) {
+    /**
+     * Reads until two reads gave every log that is known, of two different endpoints if two may serve. A log that one
+     * endpoint alone gave is believed if the receipt of another holds it, or the proven receipts of its block. Throws
+     * `IncompleteError` if too many reads differ or what they differ in cannot be settled, `UpstreamError` if no endpoint
+     * can be read.
+     */
+    async logs(signal: AbortSignal): Promise<ProvenLogs> {
       for (;;) {
         await readMissing(signal)
         const { union, disputed } = compareReads(reads.map(({ logs }) => logs))
@@ -158,31 +147,27 @@ export function createProof(
         reads.push(await readNext(signal))
       }
     },
-    doubt() {
+    /** Asks for further reads in the next call of `logs`; false if there were enough for anybody. */
+    doubt(): boolean {
       if (reads.length >= DOUBTS_READS_MAX) return false
       readsMin = reads.length + READS_MIN
       readsMax = readsMin
       return true
     },
-    async receipts(transactions, signal) {
-      const entries = await Promise.all(
-        [...transactions].map(async ([hash, log]) => {
-          const found = await evidence.logsOf(log, signal)
-          if (found === undefined) throw new IncompleteError('receipt', blockOf(log))
-          receiptWitnesses = Math.min(receiptWitnesses, found.witnesses)
-          return [hash, found.logs] as const
-        }),
-      )
-      return new Map(entries)
+    /** All logs of transactions that hold one of these logs, from their receipts. */
+    async receipts(
+      transactions: ReadonlyMap<Hex, HistoryLog>,
+      signal: AbortSignal,
+    ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>> {
+      const { logs, witnesses } = await evidence.receipts(transactions, signal)
+      receiptWitnesses = Math.min(receiptWitnesses, witnesses)
+      return logs
     },
-    get receiptWitnesses() {
+    /** How many different endpoints gave all that `receipts` has given so far; infinite if that is nothing. */
+    get receiptWitnesses(): number {
       return receiptWitnesses
     },
   }
-}
-
-function blockOf({ blockNumber }: HistoryLog): Range {
-  return { fromBlock: blockNumber, toBlock: blockNumber }
 }
 
 /** Endpoints that can be read, the widest first; without those that are so narrow that they would take for ever. */

@@ -11,10 +11,19 @@ import { LogsRefusedError } from '../logs/refusal.ts'
 import { createLogSource } from '../logs/source.ts'
 import { compareReads, withAgreedTimes } from '../logs/witness.ts'
 import { piecesOf, type Range } from '../range.ts'
-import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from '../stream.ts'
+import {
+  blockOf,
+  type HistoryLog,
+  IncompleteError,
+  type LogFilter,
+  type Stream,
+  type StreamPlace,
+  UNSETTLED,
+} from '../stream.ts'
 import type { ExpectedTip } from '../tip.ts'
 import { decodeSettled } from './cover.ts'
 import { createEvidence, type Witness } from './evidence.ts'
+import type { Proof } from './proof.ts'
 
 /** Everybody's rows after the finalized block, and the block that they end at: undefined if at the finalized one. */
 export interface Tail<Row> {
@@ -34,15 +43,6 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly witnesses: readonly LearnedSource[]
 }
 
-/** The unfinalized end of histories, read once per newest block while somebody asks, and never stored. */
-interface Tails {
-  /**
-   * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
-   * `UnavailableError`, naming the check if logs are missing wherever they are asked for.
-   */
-  read<Row, Place extends StreamPlace>(request: TailRequest<Row, Place>, signal: AbortSignal): Promise<Tail<Row>>
-}
-
 /** Requests for the logs of an end: so many in all, but by each filter at least what an end takes that no cap divides. */
 const REQUESTS_MAX = 8
 const REQUESTS_LEAST = HASHED_BLOCKS + 3
@@ -55,8 +55,8 @@ const LOGS_KEPT_MAX = 100_000
 /** An end is the same as long as its blocks are, but is kept no longer than somebody may ask for it again. */
 const KEPT_MS = 30_000
 
-/** Keeps the ends of all histories, each by its newest block. */
-export function createTails({ clock }: { readonly clock: Clock }): Tails {
+/** The unfinalized ends of histories, each read once per newest block while somebody asks, and never stored. */
+export function createTails(clock: Clock) {
   const cache = createCache<Tail<never>>({
     clock,
     entriesMax: TAILS_MAX,
@@ -65,7 +65,14 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
   })
 
   return {
-    async read(request, signal) {
+    /**
+     * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
+     * `UnavailableError`, naming the check if logs are missing wherever they are asked for.
+     */
+    async read<Row, Place extends StreamPlace>(
+      request: TailRequest<Row, Place>,
+      signal: AbortSignal,
+    ): Promise<Tail<Row>> {
       const { stream, place, tip } = request
       const whose = subjectsOf(request)?.join() ?? ''
       // An end depends on the number of the final block, and not on its hash.
@@ -158,7 +165,7 @@ async function readTailFrom<Row, Place extends StreamPlace>(
         // It may be behind, or fail; or have other blocks, and nobody can say whose are right.
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
         const number = await differing(other, hashes, signal)
-        if (number !== undefined) throw new IncompleteError('second witness', { fromBlock: number, toBlock: number })
+        if (number !== undefined) throw new IncompleteError(UNSETTLED, { fromBlock: number, toBlock: number })
       }
     }
     return { logs: await readAll(first, { filters, ranges: alone[1] }, signal) }
@@ -176,7 +183,9 @@ async function readTailFrom<Row, Place extends StreamPlace>(
     reads: [[...older, ...newer], other === undefined ? [...again.logs, ...newer] : again.logs],
   }
   const logs = await agreed(end, signal)
-  const proof = { receipts: (wanted: ReadonlyMap<Hex, HistoryLog>) => receiptsOf(end, wanted, signal) }
+  const proof: Pick<Proof, 'receipts'> = {
+    receipts: async (wanted) => (await evidenceOf(end).receipts(wanted, signal)).logs,
+  }
   const { rows } = await decodeSettled({ stream, place, subjects, logs, proof }, signal)
   return { block: tip.block, rows }
 }
@@ -235,21 +244,24 @@ interface End {
   readonly reads: readonly [readonly HistoryLog[], readonly HistoryLog[]]
 }
 
+function evidenceOf({ first, other }: End) {
+  return createEvidence(() => (other === undefined ? [first] : [first, other]))
+}
+
 /**
  * Logs of two reads. One that only one of them gave is believed if the other endpoint's receipt or a proof shows it.
  * Throws `IncompleteError` if nothing does, `UpstreamError` if the first endpoint gave what is not so.
  */
-async function agreed({ first, other, reads }: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+async function agreed(end: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  const { first, other, reads } = end
   const { union, disputed } = compareReads(reads)
-  const evidence = createEvidence(() => (other === undefined ? [first] : [first, other]))
+  const evidence = evidenceOf(end)
   const proven = new Set<number>()
   for (const { log, givers } of disputed) {
     const giver = givers[0] === 0 || other === undefined ? first : other
     if (await evidence.isVouched(log, new Set([giver.source.index]), signal)) continue
     const verdict = await evidence.isProven(log, signal)
-    if (verdict === undefined) {
-      throw new IncompleteError('second witness', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
-    }
+    if (verdict === undefined) throw new IncompleteError(UNSETTLED, blockOf(log))
     if (verdict) proven.add(log.blockNumber)
     if (verdict && proven.size < PROOFS_MAX) continue
     // One that gave what is not so, or lacks too much, is not a witness.
@@ -260,22 +272,4 @@ async function agreed({ first, other, reads }: End, signal: AbortSignal): Promis
     return reads[0]
   }
   return other === undefined ? union : withAgreedTimes(union, reads)
-}
-
-async function receiptsOf(
-  { first, other }: End,
-  wanted: ReadonlyMap<Hex, HistoryLog>,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>> {
-  const evidence = createEvidence(() => (other === undefined ? [first] : [first, other]))
-  const entries = await Promise.all(
-    [...wanted].map(async ([hash, log]) => {
-      const found = await evidence.logsOf(log, signal)
-      if (found === undefined) {
-        throw new IncompleteError('receipt', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
-      }
-      return [hash, found.logs] as const
-    }),
-  )
-  return new Map(entries)
 }

@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type BlockPoint, bracketOf, nextProbe } from '../../../src/chain/past/block_search.ts'
+import { bracketOf, nextProbe } from '../../../src/chain/past/block_search.ts'
+import type { PastBlock } from '../../../src/chain/rpc/client.ts'
 import { cases } from '../../support/cases.ts'
 
 /** Height of the last block at or before the time, and how many headers that took besides the newest. */
 function search(times: readonly number[], timeSec: number, blockTimeMs: number | undefined) {
-  const header = (number: bigint): BlockPoint => ({ number, timestampSec: BigInt(times[Number(number)] ?? Number.NaN) })
-  let known: readonly BlockPoint[] = [header(BigInt(times.length - 1))]
+  const header = (number: bigint): PastBlock => ({ number, timestampSec: BigInt(times[Number(number)] ?? Number.NaN) })
+  let known: readonly PastBlock[] = [header(BigInt(times.length - 1))]
   for (let probes = 0; ; probes++) {
     const bracket = bracketOf(known, BigInt(timeSec))
     if (bracket === undefined) throw new Error('The moment is after the newest block')

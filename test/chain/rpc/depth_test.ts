@@ -14,7 +14,7 @@ function depthsAt(): { depths: ReturnType<typeof createDepths>; later(ms: number
 
 test('what an endpoint reached holds for later blocks, what it lacks for earlier ones', () => {
   const { depths } = depthsAt()
-  expect([depths.rankOf(0, 5n), depths.recordOf(0)]).toEqual([1, { reached: undefined, missing: undefined }])
+  expect([depths.rankOf(0, 5n), depths.floorOf(0)]).toEqual([1, undefined])
   depths.reached(0, 50n)
   depths.reached(0, 70n)
   depths.missed(0, 20n)
@@ -27,7 +27,7 @@ test('what an endpoint reached holds for later blocks, what it lacks for earlier
     undefined,
     undefined,
   ])
-  expect(depths.recordOf(0)).toEqual({ reached: 50n, missing: 20n })
+  expect(depths.floorOf(0)).toBe(50n)
   expect(depths.rankOf(1, 70n)).toBe(1)
 })
 

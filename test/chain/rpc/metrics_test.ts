@@ -19,11 +19,11 @@ function scripted(...answers: readonly (() => Response)[]) {
     },
   }
   const fetch = async () => answers[id++]?.() ?? Response.error()
-  const record = createRpcMetrics(metrics)(10)
   const connection = createConnection('https://rpc-secret', {
     clock,
     fetch,
-    record: (outcome, latencyMs) => record(outcome, latencyMs, 2),
+    record: createRpcMetrics(metrics)(10),
+    index: 1,
     random: () => 0,
     timeoutMs: 60_000,
   })

@@ -71,7 +71,7 @@ test('every wrapper is opened in two steps at most, and holds what Aave’s addr
       const inner = wrappers[of]
       expect([name, token, inner && wrappers[inner.of]]).toEqual([name, token, undefined])
     }
-    for (const [symbol, token, kind, of] of WRAPPER_ROWS[id] ?? []) {
+    for (const [symbol, token, of, kind = 'erc4626'] of WRAPPER_ROWS[id] ?? []) {
       if (symbol.startsWith('stata '))
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
       else if (!OWN_WORD.includes(symbol)) expect(listsWith(id, token, symbol).length).toBeGreaterThan(1)
@@ -85,8 +85,8 @@ test('every factory of pools is the one that Uniswap’s SDK names, and every qu
   for (const [id, { factory, quotes }] of Object.entries(POOL_ROWS)) {
     expect([id, factory]).toEqual([id, UNISWAP_SDK.get(Number(id))?.factory as Address])
     expect(quotes).toHaveLength(4)
-    const fed = (FEED_ROWS[Number(id)] ?? []).map(([, token]) => token)
-    expect([id, quotes.filter((token) => !fed.includes(token))]).toEqual([id, []])
+    const fed = (FEED_ROWS[Number(id)] ?? []).map(([symbol]) => symbol)
+    expect([id, quotes.filter((symbol) => !fed.includes(symbol))]).toEqual([id, []])
   }
 })
 

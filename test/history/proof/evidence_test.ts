@@ -4,12 +4,13 @@ import type { BlockClaim } from '../../../src/chain/receipt/block_claim.ts'
 import { RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
 import { createEvidence, type Witness } from '../../../src/history/proof/evidence.ts'
-import type { HistoryLog } from '../../../src/history/stream.ts'
+import { type HistoryLog, IncompleteError } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { hashOf, word } from '../simulation/chain.ts'
 import { logAt, never, transactionOf } from './logs.ts'
 
 const LOG = logAt(5)
+const WANTED = new Map([[LOG.transactionHash, LOG]])
 const OTHER = logAt(5, { logIndex: 1, data: word(66) })
 const FORGED = logAt(5, { logIndex: 1, data: word(77), transactionHash: transactionOf(5, 1), transactionIndex: 1 })
 const ROOT = word(1)
@@ -41,8 +42,7 @@ function open(...all: readonly Told[]) {
       index,
       async receipt() {
         asked.push(`receipt ${index}`)
-        const logs = told(receipt)
-        return logs === undefined ? undefined : { logs }
+        return told(receipt)
       },
       async claim() {
         asked.push(`claim ${index}`)
@@ -137,11 +137,11 @@ describe('isProven()', () => {
   })
 })
 
-describe('logsOf()', () => {
+describe('receipts()', () => {
   const logsOf = async (...all: readonly Told[]) => {
     const { evidence, asked } = open(...all)
-    const found = await evidence.logsOf(LOG, never)
-    return { found, asked }
+    const { logs, witnesses } = await evidence.receipts(WANTED, never)
+    return { found: { logs: logs.get(LOG.transactionHash), witnesses }, asked }
   }
   const whole = [LOG, OTHER]
 
@@ -161,8 +161,8 @@ describe('logsOf()', () => {
 
   test('takes no time from one endpoint alone: all have that of the log that was read', async () => {
     const timed = whole.map((log) => ({ ...log, timestampSec: 9 }))
-    expect((await logsOf({ receipt: timed }, { receipt: timed })).found?.logs).toEqual(whole)
-    expect((await logsOf({ receipt: timed })).found?.logs).toEqual(timed)
+    expect((await logsOf({ receipt: timed }, { receipt: timed })).found.logs).toEqual(whole)
+    expect((await logsOf({ receipt: timed })).found.logs).toEqual(timed)
   })
 
   test('without such receipts gives what the block proves, of the only endpoint as one’s word', async () => {
@@ -172,23 +172,25 @@ describe('logsOf()', () => {
     expect((await logsOf(told, { ...told, receipt: [LOG] }, told)).found).toEqual({ logs: whole, witnesses: 2 })
   })
 
-  test('is undefined if endpoints differ, and waits for one that is silent', async () => {
-    expect((await logsOf({ receipt: whole }, { receipt: [LOG] })).found).toBeUndefined()
+  test('throws if endpoints differ, and waits for one that is silent', async () => {
+    await expect(logsOf({ receipt: whole }, { receipt: [LOG] })).rejects.toThrow(IncompleteError)
     // A block that does not hold the log proves another log's transaction.
     const block = { logs: [FORGED], root: ROOT }
-    expect((await logsOf({ claim: CLAIM, block }, { claim: CLAIM, block })).found).toBeUndefined()
+    await expect(logsOf({ claim: CLAIM, block }, { claim: CLAIM, block })).rejects.toThrow(IncompleteError)
     const silent = new UpstreamError('No answer')
     await expect(logsOf({ receipt: whole }, { receipt: silent })).rejects.toBe(silent)
     // Refused, it is not silent.
     const refused = new RpcRefusedError(-32_601, 'No such method')
-    expect((await logsOf({ receipt: whole }, { receipt: refused })).found).toBeUndefined()
+    await expect(logsOf({ receipt: whole }, { receipt: refused })).rejects.toThrow(IncompleteError)
   })
 
   test('asks for a receipt once, and again if the endpoint did not have it', async () => {
     const { evidence, asked } = open({ receipt: whole }, {})
-    await Promise.all([evidence.logsOf(LOG, never), evidence.logsOf(LOG, never)])
+    const ask = () =>
+      evidence.receipts(WANTED, never).catch((error: unknown) => expect(error).toBeInstanceOf(IncompleteError))
+    await Promise.all([ask(), ask()])
     expect(asked.filter((each) => each.startsWith('receipt'))).toEqual(['receipt 0', 'receipt 1'])
-    await evidence.logsOf(LOG, never)
+    await ask()
     expect(asked.filter((each) => each.startsWith('receipt'))).toEqual(['receipt 0', 'receipt 1', 'receipt 1'])
   })
 })

@@ -66,7 +66,7 @@ function open(...tellings: readonly Telling[]) {
         },
         async receipt(hash) {
           const logs = receipts?.filter(({ transactionHash }) => transactionHash === hash) ?? []
-          return logs.length === 0 ? undefined : { logs }
+          return logs.length === 0 ? undefined : logs
         },
         async claim(number): Promise<BlockClaim | undefined> {
           const transactions = [transactionOf(number)]

@@ -139,11 +139,13 @@ function sendAll(desk: Desk): void {
   }
 }
 
-function isAlike({ endpoint, call, askers }: Waiting, other: Waiting): boolean {
+/** A reading that several share began for the first of its askers. */
+function isAlike({ endpoint, call, askers: [first] }: Waiting, other: Waiting): boolean {
+  const [otherFirst] = other.askers
   return (
     endpoint.priority === other.endpoint.priority &&
     hashOrTag(call.block) === hashOrTag(other.call.block) &&
-    firstOf(askers) === firstOf(other.askers)
+    first === otherFirst
   )
 }
 
@@ -153,12 +155,6 @@ function mayJoin(members: readonly Waiting[], { call: { others } }: Waiting): bo
   return members.every((each) =>
     Object.entries(each.call.others ?? {}).every(([address, code]) => (others[address as Hex] ?? code) === code),
   )
-}
-
-/** A reading that several share began for the first of them. */
-function firstOf(askers: Askers): string | undefined {
-  const [first] = askers
-  return first
 }
 
 function hashOrTag(block: BlockAt): Hex | bigint | 'latest' {

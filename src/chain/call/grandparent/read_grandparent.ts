@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Block } from '../../block.ts'
 import type { Endpoint } from '../../rpc/client.ts'
 import { openLensPage } from '../cursor.ts'
-import { type LensReading, readByLens } from '../lens.ts'
+import { type LensAccess, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** The newest block as a call sees it, and the hash of the parent of its parent. */
@@ -18,15 +18,9 @@ export async function readGrandparent(
   { chainId, clock }: { readonly chainId: number; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<Grandparent> {
-  const reading: LensReading<Grandparent> = {
-    topic: 'grandparent',
-    runtime: LENS_RUNTIME,
-    chainId,
-    clock,
-    async read({ call }) {
-      const { from, block } = openLensPage(await call({ data: '0x', block: 'latest' }))
-      return { of: block, hash: from.hex(32) }
-    },
+  const read = async ({ call }: LensAccess): Promise<Grandparent> => {
+    const { from, block } = openLensPage(await call({ data: '0x', block: 'latest' }))
+    return { of: block, hash: from.hex(32) }
   }
-  return await readByLens(endpoint, reading, signal)
+  return await readByLens(endpoint, { topic: 'grandparent', runtime: LENS_RUNTIME, chainId, clock, read }, signal)
 }

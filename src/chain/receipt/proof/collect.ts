@@ -1,11 +1,11 @@
-import type { Hex } from 'viem'
+import { type Hex, keccak256 } from 'viem'
 import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { ChainClient, Endpoint } from '../../rpc/client.ts'
 import { MissingStateError, UnableError } from '../../rpc/error.ts'
 import { lowerBytes, parseBytes } from '../../rpc/value.ts'
-import { encodeHeader, hashOfHeader } from '../header.ts'
+import { encodeHeader } from '../header.ts'
 import type { ChainRecord } from '../record.ts'
 import { bytesOf, PROOF_BYTES_MAX } from './check.ts'
 import { type Hinted, readHints } from './hint.ts'
@@ -95,7 +95,6 @@ async function collectAt(
     readHeaderBytes(endpoint, blockHash, signal),
     readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
   ])
-  if (hashOfHeader(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
   const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
   let lacking: LackingState = { accounts: soFar(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -141,13 +140,18 @@ function usedOf({ header, nodes, codes }: StateProof, run: ProofRun): StateProof
   return proof
 }
 
-/** RLP of the header of a block, from its fields; `0x` if it lacks one. Throws as `Endpoint.request`. */
+/**
+ * RLP of the header of a block, from its fields. Throws `UnprovenError` if it does not hash to the block's hash, else as
+ * `Endpoint.request`.
+ */
 export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
   const parse = (result: unknown): Hex => {
     if (typeof result !== 'object' || result === null) throw new TypeError('Expected a block')
     return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
   }
-  return await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, signal)
+  const header = await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, signal)
+  if (keccak256(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
+  return header
 }
 
 async function fetchLacking(

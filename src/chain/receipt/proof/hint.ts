@@ -12,14 +12,9 @@ const METHODS = ['proof_call', 'debug_traceCall', 'eth_createAccessList'] as con
 export type HintMethod = (typeof METHODS)[number]
 
 /** What calls will probably read. It is never believed: it only saves requests. */
-export interface Hinted {
+export interface Hinted extends Draft {
   /** Who said so; undefined if nobody did: the machine finds it in rounds. */
   readonly by: HintMethod | undefined
-  /** Slots by account. */
-  readonly accounts: ReadonlyMap<Hex, ReadonlySet<Hex>>
-  readonly codes: ReadonlySet<Hex>
-  /** Nodes of the state's tries. */
-  readonly nodes: ReadonlySet<Hex>
 }
 
 interface Asked {
@@ -30,8 +25,10 @@ interface Asked {
 
 /** What one method has said so far. */
 interface Draft {
+  /** Slots by account. */
   readonly accounts: Map<Hex, Set<Hex>>
   readonly codes: Set<Hex>
+  /** Nodes of the state's tries. */
   readonly nodes: Set<Hex>
 }
 

@@ -3,14 +3,6 @@ import { fromRlp, type Hex, keccak256 } from 'viem'
 /** A node of a trie as its RLP has it. */
 type Item = Hex | readonly Item[]
 
-/** Nodes by their hashes, which are computed here; those that were read are counted. */
-export interface Nodes {
-  /** The node of a hash. Throws `MissingNodeError`. */
-  at(hash: Hex): readonly Item[]
-  /** Positions of those that were read. */
-  readonly used: ReadonlySet<number>
-}
-
 /** The proof does not hold what has to be read. */
 export class MissingNodeError extends Error {
   override readonly name = 'MissingNodeError'
@@ -21,14 +13,16 @@ const EMPTY_ROOT: Hex = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622
 const BRANCH_ITEMS = 17
 const WORD_CHARS = 66
 
-/** Makes nodes of their bytes, in any order. */
-export function createNodes(bytes: readonly Hex[]): Nodes {
+/** Nodes by their hashes, which are computed here of their bytes, in any order; those that were read are counted. */
+export function createNodes(bytes: readonly Hex[]) {
   const positions = new Map(bytes.map((node, index) => [keccak256(node), index]))
   const opened = new Map<Hex, readonly Item[]>()
   const used = new Set<number>()
   return {
+    /** Positions of those that were read. */
     used,
-    at(hash) {
+    /** The node of a hash. Throws `MissingNodeError`. */
+    at(hash: Hex): readonly Item[] {
       const known = opened.get(hash)
       if (known !== undefined) return known
       const index = positions.get(hash)
@@ -47,7 +41,7 @@ export function createNodes(bytes: readonly Hex[]): Nodes {
  * The value of a key in a Merkle Patricia trie, or undefined if the trie does not hold the key, which its nodes prove
  * too. Yellow Paper, appendix D. Throws `MissingNodeError`, or `TypeError` if a node is none.
  */
-export function lookUp(nodes: Nodes, root: Hex, key: Hex): Hex | undefined {
+export function lookUp(nodes: ReturnType<typeof createNodes>, root: Hex, key: Hex): Hex | undefined {
   if (root === EMPTY_ROOT) return undefined
   const digits = key.slice(2)
   let node = nodes.at(root)

@@ -3,13 +3,7 @@ import { untilAborted } from '../../../lib/async/abort.ts'
 import type { ProofJob, ProofReply } from './job.ts'
 
 /** Runs jobs in a thread of their own: a second of it must not hold up callers. */
-export interface ProofRunner {
-  /** Begins the thread if there is none, for a job that is to come: it is ready by the time that endpoints have answered. */
-  prepare(): void
-  /** The reply to a job. Jobs wait for one another. Throws if the thread dies, or as the signal says. */
-  run(job: ProofJob, signal: AbortSignal): Promise<ProofReply>
-  close(): void
-}
+export type ProofRunner = ReturnType<typeof createProofRunner>
 
 /** The thread's program: a source, or what the build has put beside the program. */
 const PROGRAM = new URL(
@@ -18,7 +12,7 @@ const PROGRAM = new URL(
 )
 
 /** Makes a runner, whose thread begins when it is first needed: whoever never proves has none. */
-export function createProofRunner(): ProofRunner {
+export function createProofRunner() {
   let worker: Worker | undefined
   let last: Promise<unknown> = Promise.resolve()
 
@@ -70,10 +64,12 @@ export function createProofRunner(): ProofRunner {
   }
 
   return {
-    prepare() {
+    /** Begins the thread if there is none, for a job that is to come: it is ready by the time that endpoints have answered. */
+    prepare(): void {
       begun()
     },
-    run(job, signal) {
+    /** The reply to a job. Jobs wait for one another. Throws if the thread dies, or as the signal says. */
+    run(job: ProofJob, signal: AbortSignal): Promise<ProofReply> {
       const turn = last.then(() => runNext(job, signal))
       last = turn.catch(() => undefined)
       return turn

@@ -2,26 +2,20 @@ import type { AccountFields, StateManagerInterface } from '@ethereumjs/common'
 import { Account, type Address } from '@ethereumjs/util'
 import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, pad } from 'viem'
 import { lowerBytes } from '../../rpc/value.ts'
-import type { LackingState, ProofRun, StateProof } from './job.ts'
+import type { LackingState, StateProof } from './job.ts'
 import { createNodes, lookUp, MissingNodeError } from './lookup.ts'
 
 const NO_CODE: Hex = keccak256('0x')
 const NOTHING = new Uint8Array(0)
 
 /** State of a block as far as a proof holds it. */
-export interface ProvenBase {
-  account(address: Hex): Account | undefined
-  storage(address: Hex, slot: Hex): Uint8Array
-  code(address: Hex, hash: Hex): Uint8Array
-  lacking(): LackingState
-  used(): Pick<ProofRun, 'slots' | 'nodes' | 'codes'>
-}
+export type ProvenBase = ReturnType<typeof openState>
 
 /**
  * Opens a proof against the root of a state. What it lacks ends the reading with `MissingNodeError`, or is listed and
  * read as nothing if `explores`.
  */
-export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean): ProvenBase {
+export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
   const nodes = createNodes(bytes)
   const codeAt = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
   const usedCodes = new Set<number>()
@@ -73,7 +67,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
 
   return {
     account,
-    storage(address, slot) {
+    storage(address: Hex, slot: Hex): Uint8Array {
       const name = `${address} ${slot}`
       const known = slots.get(name)
       if (known !== undefined) return known
@@ -81,7 +75,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
       slots.set(name, value)
       return value
     },
-    code(address, hash) {
+    code(address: Hex, hash: Hex): Uint8Array {
       if (hash === NO_CODE) return NOTHING
       const found = codeAt.get(hash)
       if (found !== undefined) {
@@ -92,7 +86,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
       lackingCodes.set(address, hash)
       return NOTHING
     },
-    lacking: () => ({
+    lacking: (): LackingState => ({
       accounts: Object.fromEntries([...lackingSlots].map(([address, slots]) => [address, [...slots]])),
       codes: Object.fromEntries(lackingCodes),
     }),

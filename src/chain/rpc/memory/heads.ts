@@ -24,16 +24,7 @@ type HeadVerdict = 'believed' | 'behind' | 'ahead'
 export class HeadError extends UpstreamError {}
 
 /** Heads that a chain's endpoints have shown lately. */
-export interface Heads {
-  /** Notes a head of `endpoint`, and judges it. */
-  observe(endpoint: number, head: Head): HeadVerdict
-  /** True if the endpoint's last head was not believed. */
-  isDoubted(endpoint: number): boolean
-  /** The newest block that an endpoint has shown, if it was believed. */
-  headOf(endpoint: number): Head | undefined
-  /** Drops what the endpoint has shown. */
-  forget(endpoint: number): void
-}
+export type Heads = ReturnType<typeof createHeads>
 
 interface Shown {
   readonly head: Head
@@ -53,7 +44,7 @@ export function createHeads({
 }: {
   readonly clock: Clock
   readonly blockTimeMs?: number | undefined
-}): Heads {
+}) {
   const lagMax = BigInt(Math.max(LAG_BLOCKS_MIN, blockTimeMs > 0 ? Math.ceil(LAG_MS_MAX / blockTimeMs) : 0))
   const blockMs = BigInt(Math.max(BLOCK_MS_MIN, blockTimeMs))
   const shown = new Map<number, Shown>()
@@ -83,19 +74,23 @@ export function createHeads({
   }
 
   return {
-    observe(endpoint, head) {
+    /** Notes a head of `endpoint`, and judges it. */
+    observe(endpoint: number, head: Head): HeadVerdict {
       const verdict = judge(endpoint, head)
       shown.set(endpoint, { head, atMs: clock.monotonicMs(), verdict })
       return verdict
     },
-    isDoubted(endpoint) {
+    /** True if the endpoint's last head was not believed. */
+    isDoubted(endpoint: number): boolean {
       const entry = shown.get(endpoint)
       return entry !== undefined && isRecent(entry) && entry.verdict !== 'believed'
     },
-    headOf(endpoint) {
+    /** The newest block that an endpoint has shown, if it was believed. */
+    headOf(endpoint: number): Head | undefined {
       const entry = shown.get(endpoint)
       return entry?.verdict === 'believed' ? entry.head : undefined
     },
-    forget: (endpoint) => void shown.delete(endpoint),
+    /** Drops what the endpoint has shown. */
+    forget: (endpoint: number) => void shown.delete(endpoint),
   }
 }

@@ -21,31 +21,10 @@ const LATENCY_MS_FLOOR = 100
 export type HealthState = 'ready' | 'doubtful' | 'open'
 
 /** What is known about one endpoint's behaviour. Times are monotonic milliseconds. */
-export interface Health {
-  state(): HealthState
-  /** Milliseconds until the endpoint's own rate limit allows the next request; 0 if no limit is in force. */
-  busyMs(): number
-  /** True if a failed endpoint has had its pause and may be probed. */
-  probeDue(): boolean
-  /** 0 if fast or unknown, one more for each doubling of latency, so that small differences do not change the order. */
-  latencyClass(): number
-  /** Moving average of its latency; undefined before the first answer. */
-  latencyMs(): number | undefined
-  /** Requests that it answered with nothing usable, or not at all, so far; what it refuses is not among them. */
-  errors(): number
-  /** Notes one of those. */
-  erred(): void
-  succeeded(): void
-  /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
-  failed(): void
-  /** The endpoint asks for a pause; undefined if it does not say of how long. */
-  limited(retryAfterMs: number | undefined): void
-  /** Notes the latency of one call that was answered. */
-  measured(latencyMs: number): void
-}
+export type Health = ReturnType<typeof createHealth>
 
 /** Starts as healthy. `random` gives numbers in [0, 1). */
-export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }): Health {
+export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
   let failures = 0
   let errors = 0
   let probeAtMs = 0
@@ -56,34 +35,43 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
   let quickestMs = { before: Number.POSITIVE_INFINITY, now: Number.POSITIVE_INFINITY, sinceMs: 0 }
 
   return {
-    state: () => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
+    state: (): HealthState => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
+    /** Milliseconds until the endpoint's own rate limit allows the next request; 0 if no limit is in force. */
     busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
+    /** True if a failed endpoint has had its pause and may be probed. */
     probeDue: () => failures > 0 && clock.monotonicMs() >= probeAtMs,
+    /** Moving average of its latency; undefined before the first answer. */
     latencyMs: () => latencyMs,
+    /** Requests that it answered with nothing usable, or not at all, so far; what it refuses is not among them. */
     errors: () => errors,
-    erred() {
+    /** Notes one of those. */
+    erred(): void {
       errors++
     },
-    latencyClass() {
+    /** 0 if fast or unknown, one more for each doubling of latency, so that small differences do not change the order. */
+    latencyClass(): number {
       const { before, now } = quickestMs
       const ms = Math.min(before, now)
       return Number.isFinite(ms) ? Math.max(0, Math.ceil(Math.log2(ms / LATENCY_MS_FLOOR))) : 0
     },
-    succeeded() {
+    succeeded(): void {
       failures = 0
     },
-    failed() {
+    /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
+    failed(): void {
       const pauseMs = Math.min(COOL_DOWN_MS_MAX, COOL_DOWN_MS_MIN * 2 ** Math.min(failures, 10))
       probeAtMs = clock.monotonicMs() + pauseMs * (0.5 + random() / 2)
       failures++
     },
-    limited(retryAfterMs) {
+    /** The endpoint asks for a pause; undefined if it does not say of how long. */
+    limited(retryAfterMs: number | undefined): void {
       const nowMs = clock.monotonicMs()
       if (retryAfterMs !== undefined) busyUntilMs = Math.max(busyUntilMs, nowMs + retryAfterMs)
       // Those that were asked at once are refused one by one, which is one limit.
       else if (nowMs >= busyUntilMs) busyUntilMs = nowMs + Math.min(BUSY_MS_MAX, BUSY_MS_MIN * 2 ** pausesInARow++)
     },
-    measured(sampleMs) {
+    /** Notes the latency of one call that was answered. */
+    measured(sampleMs: number): void {
       const nowMs = clock.monotonicMs()
       // An answer to what was asked before the endpoint said so does not end its pause.
       if (nowMs >= busyUntilMs) pausesInARow = 0

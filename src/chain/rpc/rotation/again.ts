@@ -12,13 +12,11 @@ const AGAIN_MAX = 4
 /** Another try would end alike, or would take as long again. */
 const LASTING = [CrowdedError, LateAnswerError, LongAnswerError, MissingBlockError, MissingStateError] as const
 
-/** Runs requests of one reading, each again if it alone failed. */
-type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promise<T>
-
 /**
- * Lets a reading of several requests go on after one of them failed or met a rate limit. A reading whose first request
- * fails has nothing to lose and had better begin elsewhere, so that one is not sent again, but for a rate limit where
- * there is nowhere else. No pause is longer than the time that is left for the reading.
+ * Runs requests of one reading, each again if it alone failed: the reading goes on after one of several requests failed
+ * or met a rate limit. A reading whose first request fails has nothing to lose and had better begin elsewhere, so that
+ * one is not sent again, but for a rate limit where there is nowhere else. No pause is longer than the time that is left
+ * for the reading.
  */
 export function createAgain(options: {
   readonly remainingMs: () => number
@@ -32,11 +30,11 @@ export function createAgain(options: {
   readonly isAlone?: boolean
   /** How often one request is sent again. @default {4} */
   readonly timesMax?: number
-}): Again {
+}) {
   const { remainingMs, limited = () => {}, random, timesMax = AGAIN_MAX } = options
   let { isBegun = false } = options
   const mayRepeat = (error: unknown) => isBegun || (options.isAlone === true && error instanceof BusyError)
-  return async (request, signal) => {
+  return async <T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     for (let times = 0; ; times++) {
       try {
         const answer = await request()

@@ -2,7 +2,7 @@ import { type Deadline, pause, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
-import { RpcRefusedError, SilentError } from '../client.ts'
+import { type Endpoint, RpcRefusedError, SilentError } from '../client.ts'
 import { UnableError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
 import type { Health, HealthState } from '../memory/health.ts'
@@ -14,9 +14,7 @@ const READY_MS = 5_000
 /** Whatever an endpoint answers so it would answer again. */
 const LASTING = [RpcRefusedError, HeadError, UnableError, SilentError] as const
 
-export interface RotatingEndpoint {
-  /** Position in the configuration, for logs; the URL is a secret. */
-  readonly index: number
+export interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health
   /** True once it must never be asked again. */
   readonly removed?: boolean
@@ -46,14 +44,10 @@ export interface SilentEndpoint {
   readonly reason: string
 }
 
-/**
- * One request to the endpoint whose turn it is. With `isLastResort` no other endpoint answers: a block far off theirs is
- * then accepted.
- */
-type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
-
-interface AttemptLimits {
+/** What one request to the endpoint whose turn it is may take. */
+export interface AttemptLimits {
   readonly signal: AbortSignal
+  /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
   /** True if every other endpoint was asked already. */
   readonly isAlone: boolean
@@ -95,29 +89,18 @@ export interface RotationPolicy {
   readonly blamesRefusals: boolean
 }
 
-interface Rotation<E extends RotatingEndpoint> {
-  /**
-   * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
-   * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
-   */
-  ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference?: Preference): Promise<T>
-  /** True if an endpoint has answered within the last seconds, or `read` does now. */
-  ready(read: () => Promise<unknown>): Promise<boolean>
+/** What is known of the endpoints of one chain, and asked of them in the background. */
+export interface WatchedEndpoints {
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
-  /** Asks each endpoint for its newest block, twice if need be, and gives those that do not answer. */
+  /** Asks each endpoint for its newest block, twice if need be: those that do not answer. One that asks for a pause does. */
   silent(): Promise<readonly SilentEndpoint[]>
-  /** Stops work in the background. */
+  /** Stops work in the background, such as probes; reads end by their own signals. */
   close(): void
 }
 
-/**
- * Puts the endpoints of one chain in rotation. Each failure moves on to the next, and back to the first when all have
- * had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds; one that failed
- * repeatedly is asked again only once a probe succeeds, which all callers wait for. While requests come in, the others
- * are probed now and then, each in its turn, to find endpoints that have stopped following the chain.
- */
-export function createRotation<E extends RotatingEndpoint>(options: {
+/** The endpoints of one chain and how they are asked. */
+export interface RotationOptions<E extends RotatingEndpoint> {
   readonly endpoints: readonly E[]
   readonly chainId: number
   readonly policy: RotationPolicy
@@ -133,7 +116,15 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   readonly log: Log
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
-}): Rotation<E> {
+}
+
+/**
+ * Puts the endpoints of one chain in rotation. Each failure moves on to the next, and back to the first when all have
+ * had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds; one that failed
+ * repeatedly is asked again only once a probe succeeds, which all callers wait for. While requests come in, the others
+ * are probed now and then, each in its turn, to find endpoints that have stopped following the chain.
+ */
+export function createRotation<E extends RotatingEndpoint>(options: RotationOptions<E>) {
   const { endpoints, policy, isBehind, headOf, exhausted, clock, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs } = policy
   const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
@@ -158,7 +149,15 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
   }
 
-  async function ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference = noPreference): Promise<T> {
+  /**
+   * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
+   * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
+   */
+  async function ask<T>(
+    attempt: (endpoint: E, limits: AttemptLimits) => Promise<T>,
+    deadline: Deadline,
+    preference = noPreference,
+  ): Promise<T> {
     const { signal } = deadline
     const tries = new Map<E, number>()
     /** Those whose newest block was far off the others'; asked again if no other endpoint answers. */
@@ -205,7 +204,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 
   return {
     ask,
-    async ready(read) {
+    /** True if an endpoint has answered within the last seconds, or `read` does now. */
+    async ready(read: () => Promise<unknown>): Promise<boolean> {
       if (clock.monotonicMs() - watch.succeededMs < READY_MS) return true
       try {
         await read()
@@ -216,14 +216,16 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       }
     },
     report: () =>
-      endpoints.map(({ index, health, removed }) => ({
-        state: removed ? 'removed' : health.state(),
-        latencyMs: health.latencyMs(),
-        busyMs: health.busyMs(),
-        head: headOf(index),
-        isBehind: isBehind(index),
-        errors: health.errors(),
-      })),
+      endpoints.map(
+        ({ index, health, removed }): EndpointReport => ({
+          state: removed ? 'removed' : health.state(),
+          latencyMs: health.latencyMs(),
+          busyMs: health.busyMs(),
+          head: headOf(index),
+          isBehind: isBehind(index),
+          errors: health.errors(),
+        }),
+      ),
     silent: watch.silent,
     close: watch.close,
   }

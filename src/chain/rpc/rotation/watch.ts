@@ -1,6 +1,4 @@
-import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { Log } from '../../../lib/log.ts'
 import { RpcRefusedError, SilentError } from '../client.ts'
 import { SlowQuestionError } from '../connection.ts'
 import { BlamelessError, BusyError } from '../error.ts'
@@ -8,7 +6,7 @@ import { HeadError } from '../memory/heads.ts'
 import type { HealthState } from '../memory/health.ts'
 import { CrowdedError } from '../slots/slots.ts'
 import { LateAnswerError } from '../transport.ts'
-import type { RotatingEndpoint, RotationPolicy, SilentEndpoint } from './rotation.ts'
+import type { RotatingEndpoint, RotationOptions, SilentEndpoint } from './rotation.ts'
 
 /** The shortest time between two routine probes of endpoints other than the one that serves. */
 const LOOK_MS = 10_000
@@ -18,35 +16,8 @@ const BLAMELESS = [BlamelessError, CrowdedError, HeadError, SilentError, SlowQue
 /** Errors of an endpoint that is there. */
 const ANSWERS = [BusyError, CrowdedError] as const
 
-/** Notes what the answers of endpoints say about their health, and probes them. */
-interface Watch<E extends RotatingEndpoint> {
-  /** Runs one attempt; with `blames` false nothing that goes wrong counts. Throws what it throws. */
-  run<T>(
-    endpoint: E,
-    attempt: () => Promise<T>,
-    options: { readonly signal: AbortSignal; readonly blames: boolean },
-  ): Promise<T>
-  /** The probe that is under way, or a new one: the error that it ends with, undefined if the endpoint answers. */
-  look(endpoint: E): Promise<unknown>
-  /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
-  lookAtOthers(chosen: E): void
-  /** Probes all endpoints, twice if need be: those that do not answer. One that asks for a pause does. */
-  silent(): Promise<readonly SilentEndpoint[]>
-  /** When any endpoint answered last, monotonic milliseconds. */
-  readonly succeededMs: number
-  close(): void
-}
-
-/** Makes it for the endpoints of one chain. */
-export function createWatch<E extends RotatingEndpoint>(options: {
-  readonly endpoints: readonly E[]
-  readonly chainId: number
-  readonly policy: RotationPolicy
-  /** Probes an endpoint for its newest block; the function itself notes the result. */
-  readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
-  readonly clock: Clock
-  readonly log: Log
-}): Watch<E> {
+/** Notes what the answers of one chain's endpoints say about their health, and probes them. */
+export function createWatch<E extends RotatingEndpoint>(options: RotationOptions<E>) {
   const { endpoints, chainId, policy, look, clock, log } = options
   const background = new AbortController()
   /** Probes under way. */
@@ -102,10 +73,16 @@ export function createWatch<E extends RotatingEndpoint>(options: {
     return trial
   }
 
+  /** The probe that is under way, or a new one: the error that it ends with, undefined if the endpoint answers. */
   const lookAt = (endpoint: E): Promise<unknown> => trials.get(endpoint) ?? lookNow(endpoint)
 
   return {
-    async run(endpoint, attempt, { signal, blames }) {
+    /** Runs one attempt; with `blames` false nothing that goes wrong counts. Throws what it throws. */
+    async run<T>(
+      endpoint: E,
+      attempt: () => Promise<T>,
+      { signal, blames }: { readonly signal: AbortSignal; readonly blames: boolean },
+    ): Promise<T> {
       try {
         const answer = await attempt()
         succeeded(endpoint)
@@ -120,7 +97,8 @@ export function createWatch<E extends RotatingEndpoint>(options: {
       }
     },
     look: lookAt,
-    lookAtOthers(chosen) {
+    /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
+    lookAtOthers(chosen: E): void {
       const others = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
       for (const endpoint of others) if (endpoint.health.probeDue()) void lookAt(endpoint)
       if (clock.monotonicMs() - lookedMs < LOOK_MS) return
@@ -131,7 +109,7 @@ export function createWatch<E extends RotatingEndpoint>(options: {
       lookedMs = clock.monotonicMs()
       void lookAt(other)
     },
-    async silent() {
+    async silent(): Promise<readonly SilentEndpoint[]> {
       const found = await Promise.all(
         endpoints.map(async (endpoint) => {
           const error = (await lookAt(endpoint)) && (await lookAt(endpoint))
@@ -141,7 +119,8 @@ export function createWatch<E extends RotatingEndpoint>(options: {
       )
       return background.signal.aborted ? [] : found.flat()
     },
-    get succeededMs() {
+    /** When any endpoint answered last, monotonic milliseconds. */
+    get succeededMs(): number {
       return succeededMs
     },
     close: () => background.abort(),

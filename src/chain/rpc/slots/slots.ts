@@ -45,17 +45,7 @@ const PLACES_PER_FREE = 2
 const OURS = ''
 
 /** Runs a limited number of tasks at a time; the others wait for their turn. */
-export interface Slots {
-  /**
-   * Runs a task in its turn: of those that wait, the first one of the asker who has the fewest running. `signal` says
-   * for whom it is; a task for several counts for the one of them who has the fewest. Background work runs only in slots
-   * that callers leave free. Throws `CrowdedError` if too many of the asker's tasks wait already, `AbortedError` if
-   * `signal` fires while waiting.
-   */
-  run<T>(task: () => Promise<T>, signal: AbortSignal, priority?: Priority): Promise<T>
-  /** Halves the number of slots after a rate limit; they grow again one by one as tasks succeed. */
-  slowDown(): void
-}
+export type Slots = ReturnType<typeof createSlots>
 
 /** A task that waits for a slot. */
 interface Waiting {
@@ -65,7 +55,7 @@ interface Waiting {
 }
 
 /** Makes slots with a bounded queue before them. */
-export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits): Slots {
+export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) {
   const running = createTally()
   let runningInBackground = 0
   const waiting: Readonly<Record<Priority, Set<Waiting>>> = { caller: new Set(), background: new Set() }
@@ -159,7 +149,13 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
   }
 
   return {
-    async run(task, signal, priority = 'caller') {
+    /**
+     * Runs a task in its turn: of those that wait, the first one of the asker who has the fewest running. `signal` says
+     * for whom it is; a task for several counts for the one of them who has the fewest. Background work runs only in
+     * slots that callers leave free. Throws `CrowdedError` if too many of the asker's tasks wait already, `AbortedError`
+     * if `signal` fires while waiting.
+     */
+    async run<T>(task: () => Promise<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
       const leave = await enter(signal, priority)
       try {
         const result = await task()
@@ -174,7 +170,8 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
         leave()
       }
     },
-    slowDown() {
+    /** Halves the number of slots after a rate limit; they grow again one by one as tasks succeed. */
+    slowDown(): void {
       // A burst that was too large is refused call by call, but counts once.
       if (finished < limit) return
       limit = Math.max(runningMin, Math.floor(limit / 2))

@@ -14,19 +14,14 @@ import {
 import type { PriceAsker } from './sources.ts'
 
 /** Reads prices before they are wanted, and keeps them. What cannot be read is left to who wants it: nothing is thrown. */
-export interface PricesAhead {
-  /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
-  start(block: PriceBlock, signal: AbortSignal): void
-  /** Resolves when all that was started is kept, or cannot be read. */
-  finish(signal: AbortSignal): Promise<void>
-}
+export type PricesAhead = ReturnType<typeof createPricesAhead>
 
-/** Keeps prices of final blocks, and remembers which are missing. */
-export type LearnPrices = (
-  client: FinanceClient,
-  asker: PriceAsker,
-  learned: readonly { readonly token: Address; readonly block: PriceBlock; readonly outcome: PriceAtOutcome }[],
-) => Promise<void>
+/** What was read of one token at a final block. */
+export interface LearnedPrice {
+  readonly token: Address
+  readonly block: PriceBlock
+  readonly outcome: PriceAtOutcome
+}
 
 /** Begins with nothing. */
 export function createPricesAhead(
@@ -35,9 +30,10 @@ export function createPricesAhead(
     readonly asker: PriceAsker
     readonly tokens: readonly Address[]
     readonly clock: Clock
-    readonly learn: LearnPrices
+    /** Keeps prices of final blocks, and remembers which are missing. */
+    readonly learn: (learned: readonly LearnedPrice[]) => Promise<void>
   },
-): PricesAhead {
+) {
   const { asker, tokens, clock, learn } = options
   const started: Promise<readonly BlockPrices[]>[] = []
 
@@ -57,14 +53,16 @@ export function createPricesAhead(
     const learned = group.flatMap(({ block, found }) =>
       [...outcomesOf(found, agreed)].map(([token, outcome]) => ({ token, block, outcome })),
     )
-    await learn(client, asker, learned)
+    await learn(learned)
   }
 
   return {
-    start(block, signal) {
+    /** Starts to read those of a final block, in one request with what is begun about the block in the same turn. */
+    start(block: PriceBlock, signal: AbortSignal): void {
       started.push(read(block, signal))
     },
-    async finish(signal) {
+    /** Resolves when all that was started is kept, or cannot be read. */
+    async finish(signal: AbortSignal): Promise<void> {
       const read = (await Promise.all(started.splice(0))).flat()
       const groups = grouped(read, ({ found }) => found.endpoints.join())
       await Promise.allSettled([...groups.values()].map((group) => keep(group, signal)))

@@ -14,7 +14,7 @@ import { grouped } from '../../../lib/grouped.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { DirectPrice } from '../price.ts'
-import { createPricesAhead, type LearnPrices, type PricesAhead } from './ahead.ts'
+import { createPricesAhead, type LearnedPrice, type PricesAhead } from './ahead.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
 import type { PriceAsker } from './sources.ts'
 
@@ -40,35 +40,16 @@ const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered 
 
 type Found = Extract<PriceAtOutcome, { kind: 'price' }>
 
-/** That final blocks have no price. It is only remembered: another configuration may know one. */
-interface Absent {
-  readonly outcome: PriceAtOutcome
-  readonly untilMs: number
-}
-
 /** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
-export interface PriceReader {
-  /**
-   * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time, and
-   * some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError` if the
-   * chain or the database cannot be read, and if endpoints contradict each other or what one of them gave before.
-   */
-  pricesAt(
-    client: FinanceClient,
-    question: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
-    signal: AbortSignal,
-  ): Promise<PriceAtOutcome[]>
-  /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
-  ahead(
-    client: FinanceClient,
-    question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
-  ): PricesAhead
-}
+export type PriceReader = ReturnType<typeof createPriceReader>
 
 /** Makes it over a database. */
-export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceReader {
+export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
-  const absent = createRecent<Absent>({ entriesMax: ABSENT_MAX })
+  /** That final blocks have no price. It is only remembered: another configuration may know one. */
+  const absent = createRecent<{ readonly outcome: PriceAtOutcome; readonly untilMs: number }>({
+    entriesMax: ABSENT_MAX,
+  })
 
   function absentOf(name: string): PriceAtOutcome | undefined {
     const found = absent.get(name)
@@ -80,7 +61,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMsOf(client, outcome.witnesses) })
   }
 
-  async function learn(...[client, asker, learned]: Parameters<LearnPrices>): Promise<void> {
+  async function learn(client: FinanceClient, asker: PriceAsker, learned: readonly LearnedPrice[]): Promise<void> {
     const found: (WantedPrice & Found)[] = []
     for (const { token, block, outcome } of learned) {
       if (outcome.kind === 'price') found.push({ token, block, isFinal: true, ...outcome })
@@ -114,7 +95,17 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   }
 
   return {
-    async pricesAt(client, { asker, wanted }, signal) {
+    /**
+     * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time,
+     * and some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError`
+     * if the chain or the database cannot be read, and if endpoints contradict each other or what one of them gave
+     * before.
+     */
+    async pricesAt(
+      client: FinanceClient,
+      { asker, wanted }: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
+      signal: AbortSignal,
+    ): Promise<PriceAtOutcome[]> {
       const kept = new Map<string, Found>()
       for (const [name, group] of grouped(wanted, ({ token }) => askerOf(client, asker, token))) {
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
@@ -154,7 +145,12 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       for (const end of ends) if (end.status === 'rejected') throw end.reason
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
-    ahead: (client, question) => createPricesAhead(client, { ...question, clock, learn }),
+    /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
+    ahead: (
+      client: FinanceClient,
+      question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
+    ): PricesAhead =>
+      createPricesAhead(client, { ...question, clock, learn: (learned) => learn(client, question.asker, learned) }),
   }
 }
 

@@ -209,7 +209,8 @@ function roundOutcome(
 ): PriceSaid {
   const { token, feed, round, block } = found
   if (client.chain.prices.usdFeeds[token]?.feed === feed) {
-    return outcomeOf(client, token, { round, aave: undefined, blockTimestampSec: block.timestampSec }, 'round')
+    const answers = { round, aave: undefined }
+    return outcomeOf(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
   }
   if (round.answer <= 0n) return missing('its price feed answered nothing above zero')
   return { kind: 'price', price: { units: round.answer, scale: round.decimals, source: 'feed' }, evidence: 'round' }
@@ -223,8 +224,8 @@ function withoutRounds(
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
   const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
   if (hasNoSource && stablecoins.includes(token)) {
-    const answers = { round: undefined, aave: undefined, blockTimestampSec: block.timestampSec }
-    return outcomeOf(client, token, answers, 'state')
+    const answers = { round: undefined, aave: undefined }
+    return outcomeOf(client, token, { answers, blockTimestampSec: block.timestampSec }, 'state')
   }
   return missing(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
 }

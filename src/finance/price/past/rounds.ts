@@ -24,10 +24,8 @@ const PHASE_BITS = 64n
 const DECIMALS_MAX = 255n
 
 /** A round and its number in its phase. */
-interface Round {
+interface Round extends Omit<FeedRound, 'decimals'> {
   readonly number: bigint
-  readonly answer: bigint
-  readonly updatedAtSec: bigint
 }
 
 /** Questions for the latest round of a feed. */

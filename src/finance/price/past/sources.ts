@@ -30,11 +30,6 @@ export type PriceSaid =
   | { readonly kind: 'price'; readonly price: DirectPrice; readonly evidence: PriceEvidence }
   | { readonly kind: 'missing'; readonly because: string }
 
-/** What sources answered, and when. */
-interface Answered extends DirectAnswers {
-  readonly blockTimestampSec: bigint
-}
-
 /** What one endpoint says about a token. */
 export interface Said {
   readonly outcome: PriceSaid
@@ -93,10 +88,8 @@ export async function askSources(
     const round = feed === undefined ? undefined : latestRoundOf(own[0], own[1])
     const aave = feed !== undefined || own.length === 0 ? undefined : aaveAnswer(own[0], own[1])
     const claim = feed === undefined || round === undefined ? undefined : { feed, round, block }
-    return [
-      token,
-      { outcome: outcomeOf(client, token, { round, aave, blockTimestampSec: block.timestampSec }, 'state'), claim },
-    ]
+    const answered = { answers: { round, aave }, blockTimestampSec: block.timestampSec }
+    return [token, { outcome: outcomeOf(client, token, answered, 'state'), claim }]
   })
 }
 
@@ -104,10 +97,10 @@ export async function askSources(
 export function outcomeOf(
   { chain: { prices } }: FinanceClient,
   token: Address,
-  { blockTimestampSec, ...answers }: Answered,
+  answered: Pick<Parameters<typeof directPriceOf>[1], 'answers' | 'blockTimestampSec'>,
   evidence: PriceEvidence,
 ): PriceSaid {
-  const outcome = directPriceOf(token, { prices, answers, blockTimestampSec })
+  const outcome = directPriceOf(token, { prices, ...answered })
   return outcome.kind === 'missing' ? missing(outcome.because) : { ...outcome, evidence }
 }
 

@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector, zeroHash } from 'viem'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import type { LensPage } from '../../../chain/call/pages.ts'
-import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
+import { encodeBytes, encodeCall, packedAddress } from '../../../chain/call/words.ts'
 import type { UsdAnswers } from '../price.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources, readUsdAnswers } from '../price_sources.ts'
 import { POOL_INIT_CODE_HASHES } from '../table/pools.ts'
@@ -32,24 +32,18 @@ export interface RawQuotePool {
   readonly cumulative: { readonly first: bigint; readonly last: bigint } | undefined
 }
 
-/** What the lens says of a quote token. */
-export interface RawQuote {
-  /** Undefined if it does not tell a uint8. */
-  readonly decimals: number | undefined
-  readonly usd: UsdAnswers
-}
-
 /** One page of an answer; `taken` counts tokens. */
 export interface RawPools extends LensPage {
-  readonly quotes: readonly RawQuote[]
+  /** Of quote tokens; no decimals if the token does not tell a uint8. */
+  readonly quotes: readonly { readonly decimals: number | undefined; readonly usd: UsdAnswers }[]
   /** In the order of the question; undefined for a token without a pool. */
   readonly pools: readonly (RawQuotePool | undefined)[]
 }
 
 /** Call data of the lens. */
 export function encodePools({ factory, quotes, windowSec, prices }: PoolSubject, tokens: readonly Address[]): Hex {
-  const quoteRows = quotes.map(({ token, ageSecMax }) => digitsOf(token) + ageSecMax.toString(16).padStart(8, '0'))
-  const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(digitsOf).join('')]
+  const quoteRows = quotes.map(({ token, ageSecMax }) => packedAddress(token) + ageSecMax.toString(16).padStart(8, '0'))
+  const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(packedAddress).join('')]
   return encodeCall(
     READ,
     // A struct of words stands where it is, without an offset.
@@ -85,8 +79,4 @@ function readPool(from: LensCursor): RawQuotePool | undefined {
 
 function cumulativeOf(from: LensCursor): bigint {
   return BigInt.asIntN(56, from.uint(7))
-}
-
-function digitsOf(address: Address): string {
-  return address.slice(2).toLowerCase()
 }

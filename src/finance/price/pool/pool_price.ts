@@ -43,7 +43,7 @@ const TICKS_APART_MAX = 500
  * @proof test/finance/price/pool/pool_price_test.ts
  */
 export function poolPriceFrom(
-  token: { readonly address: Address; readonly decimals: number },
+  token: Pick<PricedQuote, 'address' | 'decimals'>,
   { pool, quoteRaw, tick, cumulative }: RawQuotePool,
   quote: PricedQuote,
 ): PoolPriceOutcome {

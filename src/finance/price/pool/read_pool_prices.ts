@@ -1,4 +1,3 @@
-import type { Address } from 'viem'
 import { type Block, isSameBlock } from '../../../chain/block.ts'
 import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
@@ -29,10 +28,7 @@ export interface PoolPricesQuestion {
 }
 
 /** A token that a pool may price. */
-export interface QuotedToken {
-  readonly address: Address
-  readonly decimals: number
-}
+export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
 
 /**
  * Asks one endpoint what tokens cost by their pools of Uniswap V3, at a block that was read before; in the order of the
@@ -44,20 +40,11 @@ export async function readPoolPrices(
   { chain, tokens, clock, ways }: PoolPricesQuestion,
   signal: AbortSignal,
 ): Promise<PoolPriceOutcome[]> {
-  const subject = subjectOf(chain)
+  const { subject } = subjectOf(chain)
   if (subject === undefined || tokens.length === 0) return tokens.map(() => NO_POOL)
-  const pages = await readByLens(
-    endpoint,
-    {
-      topic: 'pool_prices',
-      runtime: LENS_RUNTIME,
-      chainId: chain.id,
-      ways,
-      clock,
-      read: (lens) => readAll(lens, { subject, tokens, block }),
-    },
-    signal,
-  )
+  const read = (lens: LensAccess) => readAll(lens, { subject, tokens, block })
+  const reading = { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, ways, clock, read } as const
+  const pages = await readByLens(endpoint, reading, signal)
   const asked = [...tokens]
   return pages.flatMap((page) => pricesOf(page, { chain, subject, tokens: asked.splice(0, page.taken) }))
 }
@@ -111,11 +98,7 @@ function pricesOf(
 }
 
 /** What the lens is asked about; undefined if the chain has no factory or no quote token with a feed. */
-function subjectOf(chain: FinanceChain): PoolSubject | undefined {
-  return subjects(chain).subject
-}
-
-const subjects = onceEach((chain: FinanceChain): { readonly subject: PoolSubject | undefined } => {
+const subjectOf = onceEach((chain: FinanceChain): { readonly subject: PoolSubject | undefined } => {
   const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
   const fed = quotes.flatMap((token) => {
     const feed = usdFeeds[token]

@@ -19,18 +19,7 @@ export type ScopeOutcome = { readonly kind: 'price'; readonly price: ScopePrice 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
 /** Prices of tokens: those at which a market of Kamino would value them, from its reserves and their Scope feeds. */
-export interface ScopePrices {
-  /** False until all reserves were read; which tokens they price is not known before. */
-  isReady(): boolean
-  /** Reads those that nobody has read yet. Throws as `SolanaSession.grouped`. */
-  prepare(session: Pick<SolanaSession, 'grouped'>): Promise<void>
-  /** Notes what reserves say about their tokens and feeds. */
-  learn(accounts: Accounts): void
-  /** Accounts that the price of a token comes from, as far as its reserve was read; none if there is no such price. */
-  addressesFor(mint: string): readonly string[]
-  /** The price of a token from accounts of one slot, or why the program would accept none. */
-  priceIn(accounts: Accounts, token: PricedMint, nowSec: bigint): ScopeOutcome
-}
+export type ScopePrices = ReturnType<typeof createScopePrices>
 
 /** A token that a price is wanted of. */
 interface PricedMint {
@@ -38,12 +27,6 @@ interface PricedMint {
   readonly address: string
   /** True if wallets show another amount of it than the program keeps: a price may be meant for either. */
   readonly isScaled: boolean
-}
-
-/** What is known of a reserve. */
-interface Known {
-  readonly mint: string
-  feed: string | undefined
 }
 
 /** By what they are read with: all that read prices of one market over one client ask for its reserves once. */
@@ -61,8 +44,9 @@ export function scopePricesOf(solana: SolanaClient, priceMarket: PriceMarket): S
 }
 
 /** Makes them for a market. A row that is not a reserve of the market is asked about once. */
-function createScopePrices({ market: { market, reserves }, kamino: program }: PriceMarket): ScopePrices {
-  const known = new Map<string, Known | undefined>()
+function createScopePrices({ market: { market, reserves }, kamino: program }: PriceMarket) {
+  /** What is known of reserves. */
+  const known = new Map<string, { readonly mint: string; readonly feed: string | undefined } | undefined>()
   const reserveOf = new Map<string, string>()
 
   function reserveIn(accounts: Accounts, address: string): PricedReserve | undefined {
@@ -74,6 +58,7 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
 
   const unread = () => reserves.filter((address) => !known.has(address))
 
+  /** Notes what reserves say about their tokens and feeds. */
   function learn(accounts: Accounts): void {
     for (const address of reserves) {
       if (!accounts.has(address)) continue
@@ -84,19 +69,23 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
   }
 
   return {
+    /** False until all reserves were read; which tokens they price is not known before. */
     isReady: () => unread().length === 0,
+    /** Reads those that nobody has read yet. Throws as `SolanaSession.grouped`. */
     // Families and the wallet's own tokens prepare in one session at once.
-    prepare: onceEach(async (session) => {
+    prepare: onceEach(async (session: Pick<SolanaSession, 'grouped'>): Promise<void> => {
       const items = unread().map((address) => [address])
       for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) learn(accounts)
     }),
     learn,
-    addressesFor(mint) {
+    /** Accounts that the price of a token comes from, as far as its reserve was read; none if there is no such price. */
+    addressesFor(mint: string): readonly string[] {
       const reserve = reserveOf.get(mint)
       const feed = reserve === undefined ? undefined : known.get(reserve)?.feed
       return [reserve, feed].filter((address) => address !== undefined)
     },
-    priceIn(accounts, { address: mint, isScaled }, nowSec) {
+    /** The price of a token from accounts of one slot, or why the program would accept none. */
+    priceIn(accounts: Accounts, { address: mint, isScaled }: PricedMint, nowSec: bigint): ScopeOutcome {
       if (isScaled) return missing('wallets show another amount of it than its program keeps')
       const address = reserveOf.get(mint)
       if (address === undefined) return { ...missing('no source of its price is configured'), hasSource: false }

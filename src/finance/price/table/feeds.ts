@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 
-/** Symbol (for readers of this table only), token, its USD feed, and the longest normal time between its updates. */
+/** Symbol, by which `pools.ts` names it, token, its USD feed, and the longest normal time between its updates. */
 type FeedRow = readonly [symbol: string, token: Address, feed: Address, heartbeatSec: number]
 
 const HOUR_SEC = 3_600

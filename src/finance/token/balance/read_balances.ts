@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { deploylessRoom } from '../../../chain/call/deployless.ts'
-import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -85,15 +85,8 @@ export async function askBalances(
     packed: packedTokens(tokens.addresses) + packedTokens(further),
     count: tokens.addresses.length + further.length,
   }
-  const reading: LensReading<PlacedPages<RawBalances>> = {
-    topic: 'balances',
-    runtime: LENS_RUNTIME,
-    chainId: id,
-    at,
-    ways,
-    clock,
-    read: (lens) => readAll(lens, question),
-  }
+  const read = (lens: LensAccess) => readAll(lens, question)
+  const reading = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, ways, clock, read } as const
   const pages = await readByLens(endpoint, reading, signal)
   return interpret(pages, { chain, judge, asked: [...tokens.addresses, ...further] })
 }

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { packedAddress } from '../../../chain/call/words.ts'
 import type { Chain } from '../../../chain/chain.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import builtIn from './built_in.json' with { type: 'json' }
@@ -61,9 +62,7 @@ export function tokenListOf(
 }
 
 /** The addresses one after the other, 20 bytes each, as hexadecimal digits. */
-export const packedTokens = onceEach((addresses: readonly Address[]) =>
-  addresses.map((address) => address.slice(2).toLowerCase()).join(''),
-)
+export const packedTokens = onceEach((addresses: readonly Address[]) => addresses.map(packedAddress).join(''))
 
 /** The same as a set. */
 export const setOfTokens = onceEach((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))

@@ -50,8 +50,8 @@ export async function readBirth(
   return await readByQuorum(
     client,
     async (endpoint: Endpoint, within): Promise<Birth> => {
-      const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
-      const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
+      const logs = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
+      const mints = (logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
       const ask: Ask = async (calls) => (await readCalls(endpoint, { calls, block, clock }, within)).results
       for (const mint of mints) {
