@@ -7,11 +7,11 @@ import {
 } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
+import { connectedTo } from '../place.ts'
 import { kaminoEntries } from '../setting.ts'
 import { createKaminoReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
-import { batchRoute } from './routes/batch.ts'
-import { listRoute } from './routes/list.ts'
+import { listRoutes } from './routes/list.ts'
 import { obligationRoutes } from './routes/obligation.ts'
 import { WATCHABLE } from './routes/watch.ts'
 import { withMarkets } from './table/markets.ts'
@@ -47,8 +47,8 @@ export const KAMINO = defineFamily({
     },
   }),
   routes({ settings, connect }) {
-    const reader = once(() => readerOf(settings, connect()))
-    return [listRoute(reader), batchRoute(reader), ...obligationRoutes(reader)]
+    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Kamino'))
+    return [...listRoutes(reader), ...obligationRoutes(reader)]
   },
 })
 

@@ -3,6 +3,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
+import { connectedTo } from '../place.ts'
 import { kaminoEntries, program } from '../setting.ts'
 import { createOrcaReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
@@ -29,7 +30,7 @@ export const ORCA_WHIRLPOOL = defineFamily({
   }),
   accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const reader = once(() => readerOf(settings, connect()))
+    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Orca'))
     return [listRoute(reader), positionRoute(reader)]
   },
 })

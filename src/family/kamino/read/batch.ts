@@ -1,16 +1,18 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
+import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { pause } from '../../../lib/async/abort.ts'
 import { piecesOf } from '../../../lib/async/pieces.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { Finder } from './find/find.ts'
-import type { FoundBy, FoundObligations } from './find/found.ts'
+import type { FoundObligations } from './find/found.ts'
 import { createLately } from './find/lately.ts'
 import type { ObligationsReader } from './obligations.ts'
-import { type HeldObligation, heldIn, inMarket, slotOf } from './wallet.ts'
+import { type HeldObligation, heldIn, inMarket, type ObligationList, type WalletQuery } from './wallet.ts'
 
 /** Obligations of one batch. */
 const OBLIGATIONS_MAX = 5_000
@@ -23,11 +25,9 @@ const LIMITED_MS = 200
 const END_MS = 300
 
 /** Whose obligations to read. */
-export interface BatchQuery {
+export interface BatchQuery extends Pick<WalletQuery, 'market'> {
   /** Each once. */
   readonly wallets: readonly string[]
-  /** Those in this market alone. */
-  readonly market: string | undefined
 }
 
 /** How long a batch may take. */
@@ -38,14 +38,9 @@ interface BatchLimits {
 }
 
 /** Obligations of many wallets as of a slot. */
-export interface ObligationBatch {
-  /** The lowest that anything was read at. */
-  readonly slot: bigint
-  /** True if not all was read at that slot. */
-  readonly isMixed: boolean
+export interface ObligationBatch extends Omit<ObligationList, 'obligations'> {
   /** Wallets that have obligations with a deposit or a debt, in the order they were asked for. */
   readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly HeldObligation[] }[]
-  readonly by: FoundBy
 }
 
 /** Makes a reader of many wallets' obligations, which remembers for a while what it has found. */
@@ -115,23 +110,21 @@ export function createBatchReader(options: {
     { market }: BatchQuery,
     { found, ...limits }: BatchLimits & { readonly found: ReadonlyMap<string, FoundObligations> },
   ): Promise<ObligationBatch> {
-    const each = [...found].map(([wallet, { targets }]) => ({ wallet, targets: inMarket(targets, market) }))
-    const targets = each.flatMap((own) => own.targets)
+    const targets = [...found.values()].flatMap((each) => inMarket(each.targets, market))
     if (targets.length > OBLIGATIONS_MAX) {
       const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
       throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
     }
     const newest = [...found.values()].map((one) => one.newest).reduce(maxOf)
     const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
-    let at = 0
-    const wallets = each.map(({ wallet, targets: own }) => {
-      const from = at
-      at += own.length
-      return { wallet, obligations: heldIn(own, reads.slice(from, at)) }
+    const held = grouped(heldIn(targets, reads), ({ wallet }) => wallet)
+    const wallets = [...found.keys()].flatMap((wallet) => {
+      const obligations = held.get(wallet)
+      return obligations === undefined ? [] : [{ wallet, obligations }]
     })
     return {
       ...slotOf(slots),
-      wallets: wallets.filter(({ obligations }) => obligations.length > 0),
+      wallets,
       by: [...found.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
     }
   }

@@ -1,10 +1,6 @@
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { RefusedMethodError } from '../../../../chain/solana/error.ts'
-import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError } from '../../../../lib/error.ts'
-import type { AnswerCheck } from '../accounts/check.ts'
-import type { Known } from '../accounts/known.ts'
 import { createDeriver } from './derive.ts'
 import type { FoundObligations } from './found.ts'
 import { createSearch } from './search.ts'
@@ -12,17 +8,8 @@ import { createSearch } from './search.ts'
 /** Obligations that a wallet may have. Only its owner opens them. */
 const OBLIGATIONS_MAX = 500
 
-/** What a finder is made with. */
-interface FinderOptions {
-  readonly program: string
-  readonly rows: readonly KaminoMarket[]
-  readonly known: Known
-  readonly check: AnswerCheck
-  readonly clock: Clock
-}
-
 /** Makes a finder of wallets' obligations: by a search if an endpoint offers it, else at addresses that can be derived. */
-export function createFinder(options: FinderOptions) {
+export function createFinder(options: Parameters<typeof createDeriver>[0]) {
   const search = createSearch(options)
   const derive = createDeriver(options)
 
