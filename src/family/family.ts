@@ -49,8 +49,8 @@ interface FamilySetup<Setting> {
   readonly connect: () => FamilyServices
 }
 
-/** A protocol as its folder describes it. */
-interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
+/** What is known of a protocol without its settings. */
+interface FamilyFacts {
   /** Path segment: `uniswap-v3`. */
   readonly name: string
   /** Other names of the path segment. */
@@ -59,9 +59,15 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly network: 'evm' | 'solana'
   /**
    * Of its formulas and its presentation: it rises if the same readings come to another answer. `test/receipt/golden`
-   * notices. @default {1}
+   * notices.
    */
-  readonly revision?: number
+  readonly revision: number
+}
+
+/** A protocol as its folder describes it; its revision is 1 unless it says another one. */
+interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
+  extends Omit<FamilyFacts, 'revision'>,
+    Partial<Pick<FamilyFacts, 'revision'>> {
   /** True if its contracts name the sources of its prices: those of the chain decide no figure. @default false */
   readonly hasOwnPrices?: boolean
   /** What such a row may say about the family, all of it optional; one entry. */
@@ -128,22 +134,14 @@ export interface Work {
 }
 
 /** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
-export interface Family {
-  readonly name: string
-  readonly aliases: readonly string[]
-  readonly network: 'evm' | 'solana'
-  readonly revision: number
+export interface Family extends FamilyFacts {
   readonly entries: v.ObjectEntries
   /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
   configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
 }
 
 /** A family with its settings. */
-export interface ConfiguredFamily {
-  readonly name: string
-  readonly aliases: readonly string[]
-  readonly network: 'evm' | 'solana'
-  readonly revision: number
+export interface ConfiguredFamily extends FamilyFacts {
   readonly hasOwnPrices: boolean
   /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
   rowOf(chainId: number): Readonly<Record<string, unknown>>
@@ -181,15 +179,13 @@ interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
 export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   definition: FamilyDefinition<Entries, Setting>,
 ): Family {
-  const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
-  const { revision = 1, hasOwnPrices = false } = definition
+  const { entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
+  const { name, aliases, network, revision = 1, hasOwnPrices = false } = definition
+  const facts: FamilyFacts = { name, aliases, network, revision }
   const rowSchema = v.object(entries)
 
   return {
-    name,
-    aliases,
-    network,
-    revision,
+    ...facts,
     entries,
     configure(rows) {
       const settings = new Map(builtIn)
@@ -205,10 +201,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         return { chainIds, settings: new Map([...settings].filter(([chainId]) => served.has(chainId))), connect }
       }
       return {
-        name,
-        aliases,
-        network,
-        revision,
+        ...facts,
         hasOwnPrices,
         settings,
         mistakes,
