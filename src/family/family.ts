@@ -134,34 +134,10 @@ export interface Work {
 }
 
 /** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
-export interface Family extends FamilyFacts {
-  readonly entries: v.ObjectEntries
-  /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
-  configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
-}
+export type Family = ReturnType<typeof defineFamily>
 
 /** A family with its settings. */
-export interface ConfiguredFamily extends FamilyFacts {
-  readonly hasOwnPrices: boolean
-  /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
-  rowOf(chainId: number): Readonly<Record<string, unknown>>
-  /** What is known about it on each chain, served or not, by chain id. */
-  readonly settings: ReadonlyMap<number, unknown>
-  /** What is wrong with the rows. */
-  readonly mistakes: readonly string[]
-  routes(setup: ConfiguredSetup): readonly Route[]
-  /** Connects. Undefined if its holdings are not read. */
-  holdings(setup: ConfiguredSetup): HoldingsReader | undefined
-  /** The same on Solana. */
-  accountHoldings(setup: ConfiguredSetup): AccountHoldingsReader | undefined
-  /** What triggers can watch in it on these chains; undefined if nothing. */
-  watch(setup: ConfiguredSetup): Watched | undefined
-  histories(setup: ConfiguredSetup): readonly FollowedHistory[]
-  /** Contracts that its answers need on these chains. */
-  contracts(setup: ContractsSetup): readonly Needed[]
-  /** What it does while nobody asks, unless that is for a feature that is off. */
-  work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
-}
+export type ConfiguredFamily = ReturnType<Family['configure']>
 
 /** A family's `watch`, with its settings. */
 export interface Watched extends Watchable, WatchReading {
@@ -176,9 +152,7 @@ interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
 }
 
 /** Makes a family and hides the type of its settings. */
-export function defineFamily<Entries extends v.ObjectEntries, Setting>(
-  definition: FamilyDefinition<Entries, Setting>,
-): Family {
+export function defineFamily<Entries extends v.ObjectEntries, Setting>(definition: FamilyDefinition<Entries, Setting>) {
   const { entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
   const { name, aliases, network, revision = 1, hasOwnPrices = false } = definition
   const facts: FamilyFacts = { name, aliases, network, revision }
@@ -186,8 +160,9 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
 
   return {
     ...facts,
-    entries,
-    configure(rows) {
+    entries: entries as v.ObjectEntries,
+    /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
+    configure(rows: ReadonlyMap<number, unknown>) {
       const settings = new Map(builtIn)
       const mistakes: string[] = []
       for (const [chainId, row] of rows) {
@@ -203,20 +178,29 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
       return {
         ...facts,
         hasOwnPrices,
-        settings,
-        mistakes,
-        rowOf: (chainId) => Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
-        routes: (setup) => definition.routes(here(setup)),
-        holdings: (setup) => definition.holdings?.(here(setup)),
-        accountHoldings: (setup) => definition.accountHoldings?.(here(setup)),
-        watch(setup) {
+        /** What is known about it on each chain, served or not, by chain id. */
+        settings: settings as ReadonlyMap<number, unknown>,
+        /** What is wrong with the rows. */
+        mistakes: mistakes as readonly string[],
+        /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
+        rowOf: (chainId: number): Readonly<Record<string, unknown>> =>
+          Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
+        routes: (setup: ConfiguredSetup) => definition.routes(here(setup)),
+        /** Connects. Undefined if its holdings are not read. */
+        holdings: (setup: ConfiguredSetup) => definition.holdings?.(here(setup)),
+        /** The same on Solana. */
+        accountHoldings: (setup: ConfiguredSetup) => definition.accountHoldings?.(here(setup)),
+        /** What triggers can watch in it on these chains; undefined if nothing. */
+        watch(setup: ConfiguredSetup): Watched | undefined {
           if (definition.watch === undefined) return undefined
           const own = here(setup)
           return { ...definition.watch(own), family: name, chainIds: [...own.settings.keys()] }
         },
-        histories: (setup) => definition.histories?.(here(setup)) ?? [],
-        contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
-        work: (setup, featuresOff) =>
+        histories: (setup: ConfiguredSetup) => definition.histories?.(here(setup)) ?? [],
+        /** Contracts that its answers need on these chains. */
+        contracts: (setup: ContractsSetup) => definition.contracts?.({ ...setup, settings }) ?? [],
+        /** What it does while nobody asks, unless that is for a feature that is off. */
+        work: (setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined =>
           work === undefined || featuresOff.includes(work.feature)
             ? undefined
             : { name: `${name} ${work.feature}`, round: work.rounds(here(setup)) },
