@@ -8,9 +8,9 @@ import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
+import { createRecent } from '../../../lib/recent.ts'
 import type { Finder } from './find/find.ts'
 import type { FoundObligations } from './find/found.ts'
-import { createLately } from './find/lately.ts'
 import type { ObligationsReader } from './obligations.ts'
 import { type HeldObligation, heldIn, inMarket, type ObligationList, type WalletQuery } from './wallet.ts'
 
@@ -21,6 +21,10 @@ const AT_ONCE = 16
 const DERIVED_TOGETHER = 10
 /** Pause after an endpoint has limited its rate. */
 const LIMITED_MS = 200
+/** How long a wallet's obligations are not looked for again by a batch, so that one that was late gets further. */
+const LATELY_MS = 120_000
+const LATELY_WALLETS_MAX = 20_000
+const LATELY_OBLIGATIONS_MAX = 100_000
 /** A failure so shortly before the end is one for want of time. */
 const END_MS = 300
 
@@ -52,7 +56,11 @@ export function createBatchReader(options: {
   readonly slotsApartMax: bigint
 }) {
   const { finder, read, clock, slotsApartMax } = options
-  const lately = createLately(clock)
+  const lately = createRecent<{ readonly found: FoundObligations; readonly untilMs: number }>({
+    entriesMax: LATELY_WALLETS_MAX,
+    weightMax: LATELY_OBLIGATIONS_MAX,
+    weightOf: ({ found: { targets } }) => targets.length,
+  })
 
   /** The same again and again while endpoints limit their rate and there is time. */
   async function patiently<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
@@ -72,13 +80,14 @@ export function createBatchReader(options: {
     { wallets, market }: BatchQuery,
     { found, ...limits }: BatchLimits & { readonly found: Map<string, FoundObligations> },
   ): Promise<void> {
+    const keyOf = (wallet: string) => `${wallet}:${market ?? ''}`
     const note = (wallet: string, each: FoundObligations) => {
       found.set(wallet, each)
-      lately.note(wallet, market, each)
+      lately.set(keyOf(wallet), { found: each, untilMs: clock.monotonicMs() + LATELY_MS })
     }
     for (const wallet of wallets) {
-      const before = lately.of(wallet, market)
-      if (before !== undefined) found.set(wallet, before)
+      const before = lately.get(keyOf(wallet))
+      if (before !== undefined && clock.monotonicMs() < before.untilMs) found.set(wallet, before.found)
     }
     const [first, ...others] = wallets.filter((wallet) => !found.has(wallet))
     if (first === undefined) return
