@@ -2,7 +2,7 @@ import type { Fresh } from '../../../chain/block_cache.ts'
 import type { SolanaClient } from '../../../chain/solana/client.ts'
 import { createSlotCache, slotsApartMax } from '../../../chain/solana/slot_cache.ts'
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
-import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
+import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createCheck } from './check.ts'
 import { createHoldingsReader } from './holdings.ts'
@@ -21,17 +21,14 @@ const CACHE_ENTRIES_MAX = 2_000
 export type OrcaReader = ReturnType<typeof createOrcaReader>
 
 /** Makes a reader. It remembers what tokens stand for, pools, and what wallets had. */
-export function createOrcaReader(options: {
-  readonly solana: SolanaClient
-  readonly programs: readonly string[]
-  /** Where prices come from. */
-  readonly market: KaminoMarket
-  readonly kamino: KaminoProgram
-  readonly clock: Clock
-}) {
-  const { solana, programs, market, kamino, clock } = options
+export function createOrcaReader({
+  solana,
+  programs,
+  clock,
+  ...priceMarket
+}: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
   const known = createKnown(programs, clock)
-  const prices = scopePricesOf(solana, { market, kamino })
+  const prices = scopePricesOf(solana, priceMarket)
   const check = createCheck(programs)
   const items = createItemsReader({ known, prices, check })
   const namer = createNamer({ programs, known, check })

@@ -1,10 +1,8 @@
 import type { Address } from 'viem'
 import { SilentError } from '../../../../chain/rpc/client.ts'
-import type { FinanceClient } from '../../../../finance/chain.ts'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
 import { together } from '../../../../lib/async/together.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { grouped } from '../../../../lib/grouped.ts'
 import type { Confirmed, Happening, Watcher, WatchPlace } from '../../../watch.ts'
@@ -22,11 +20,7 @@ const PIECES = { size: 500, running: 3 } as const
 const TOGETHER_MAX = 160
 
 /** Reads wallets in markets for triggers. */
-export function createWatcher(options: {
-  readonly clients: ReadonlyMap<number, FinanceClient>
-  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly clock: Clock
-}): Watcher {
+export function createWatcher(options: Parameters<typeof createLendingReader>[0]): Watcher {
   const { deployments, clock } = options
   const reader = createLendingReader(options)
   const markets = createMarketsKnown(clock)
