@@ -49,8 +49,8 @@ interface FamilySetup<Setting> {
   readonly connect: () => FamilyServices
 }
 
-/** A protocol as its folder describes it. */
-interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
+/** What is known of a protocol without its settings. */
+interface FamilyFacts {
   /** Path segment: `uniswap-v3`. */
   readonly name: string
   /** Other names of the path segment. */
@@ -59,9 +59,15 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly network: 'evm' | 'solana'
   /**
    * Of its formulas and its presentation: it rises if the same readings come to another answer. `test/receipt/golden`
-   * notices. @default {1}
+   * notices.
    */
-  readonly revision?: number
+  readonly revision: number
+}
+
+/** A protocol as its folder describes it; its revision is 1 unless it says another one. */
+interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
+  extends Omit<FamilyFacts, 'revision'>,
+    Partial<Pick<FamilyFacts, 'revision'>> {
   /** True if its contracts name the sources of its prices: those of the chain decide no figure. @default false */
   readonly hasOwnPrices?: boolean
   /** What such a row may say about the family, all of it optional; one entry. */
@@ -128,42 +134,10 @@ export interface Work {
 }
 
 /** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
-export interface Family {
-  readonly name: string
-  readonly aliases: readonly string[]
-  readonly network: 'evm' | 'solana'
-  readonly revision: number
-  readonly entries: v.ObjectEntries
-  /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
-  configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
-}
+export type Family = ReturnType<typeof defineFamily>
 
 /** A family with its settings. */
-export interface ConfiguredFamily {
-  readonly name: string
-  readonly aliases: readonly string[]
-  readonly network: 'evm' | 'solana'
-  readonly revision: number
-  readonly hasOwnPrices: boolean
-  /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
-  rowOf(chainId: number): Readonly<Record<string, unknown>>
-  /** What is known about it on each chain, served or not, by chain id. */
-  readonly settings: ReadonlyMap<number, unknown>
-  /** What is wrong with the rows. */
-  readonly mistakes: readonly string[]
-  routes(setup: ConfiguredSetup): readonly Route[]
-  /** Connects. Undefined if its holdings are not read. */
-  holdings(setup: ConfiguredSetup): HoldingsReader | undefined
-  /** The same on Solana. */
-  accountHoldings(setup: ConfiguredSetup): AccountHoldingsReader | undefined
-  /** What triggers can watch in it on these chains; undefined if nothing. */
-  watch(setup: ConfiguredSetup): Watched | undefined
-  histories(setup: ConfiguredSetup): readonly FollowedHistory[]
-  /** Contracts that its answers need on these chains. */
-  contracts(setup: ContractsSetup): readonly Needed[]
-  /** What it does while nobody asks, unless that is for a feature that is off. */
-  work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
-}
+export type ConfiguredFamily = ReturnType<Family['configure']>
 
 /** A family's `watch`, with its settings. */
 export interface Watched extends Watchable, WatchReading {
@@ -178,20 +152,17 @@ interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
 }
 
 /** Makes a family and hides the type of its settings. */
-export function defineFamily<Entries extends v.ObjectEntries, Setting>(
-  definition: FamilyDefinition<Entries, Setting>,
-): Family {
-  const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
-  const { revision = 1, hasOwnPrices = false } = definition
+export function defineFamily<Entries extends v.ObjectEntries, Setting>(definition: FamilyDefinition<Entries, Setting>) {
+  const { entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
+  const { name, aliases, network, revision = 1, hasOwnPrices = false } = definition
+  const facts: FamilyFacts = { name, aliases, network, revision }
   const rowSchema = v.object(entries)
 
   return {
-    name,
-    aliases,
-    network,
-    revision,
-    entries,
-    configure(rows) {
+    ...facts,
+    entries: entries as v.ObjectEntries,
+    /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
+    configure(rows: ReadonlyMap<number, unknown>) {
       const settings = new Map(builtIn)
       const mistakes: string[] = []
       for (const [chainId, row] of rows) {
@@ -205,25 +176,31 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         return { chainIds, settings: new Map([...settings].filter(([chainId]) => served.has(chainId))), connect }
       }
       return {
-        name,
-        aliases,
-        network,
-        revision,
+        ...facts,
         hasOwnPrices,
-        settings,
-        mistakes,
-        rowOf: (chainId) => Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
-        routes: (setup) => definition.routes(here(setup)),
-        holdings: (setup) => definition.holdings?.(here(setup)),
-        accountHoldings: (setup) => definition.accountHoldings?.(here(setup)),
-        watch(setup) {
+        /** What is known about it on each chain, served or not, by chain id. */
+        settings: settings as ReadonlyMap<number, unknown>,
+        /** What is wrong with the rows. */
+        mistakes: mistakes as readonly string[],
+        /** What a row of `CHAINS_FILE` would have to say of a chain, to be configured so. */
+        rowOf: (chainId: number): Readonly<Record<string, unknown>> =>
+          Object.fromEntries(Object.keys(entries).map((entry) => [entry, settings.get(chainId)])),
+        routes: (setup: ConfiguredSetup) => definition.routes(here(setup)),
+        /** Connects. Undefined if its holdings are not read. */
+        holdings: (setup: ConfiguredSetup) => definition.holdings?.(here(setup)),
+        /** The same on Solana. */
+        accountHoldings: (setup: ConfiguredSetup) => definition.accountHoldings?.(here(setup)),
+        /** What triggers can watch in it on these chains; undefined if nothing. */
+        watch(setup: ConfiguredSetup): Watched | undefined {
           if (definition.watch === undefined) return undefined
           const own = here(setup)
           return { ...definition.watch(own), family: name, chainIds: [...own.settings.keys()] }
         },
-        histories: (setup) => definition.histories?.(here(setup)) ?? [],
-        contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
-        work: (setup, featuresOff) =>
+        histories: (setup: ConfiguredSetup) => definition.histories?.(here(setup)) ?? [],
+        /** Contracts that its answers need on these chains. */
+        contracts: (setup: ContractsSetup) => definition.contracts?.({ ...setup, settings }) ?? [],
+        /** What it does while nobody asks, unless that is for a feature that is off. */
+        work: (setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined =>
           work === undefined || featuresOff.includes(work.feature)
             ? undefined
             : { name: `${name} ${work.feature}`, round: work.rounds(here(setup)) },

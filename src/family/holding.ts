@@ -5,11 +5,11 @@ import type { SolanaAccounts } from '../chain/solana/accounts.ts'
 import type { SolanaSession } from '../chain/solana/client.ts'
 import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
-import type { FinanceClient } from '../finance/chain.ts'
 import { type PricedToken, priceOutcomeOf } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
+import type { FamilyPlace } from './place.ts'
 
 /** Some of one token that a wallet has, or owes, in a position of a family. */
 export interface Holding {
@@ -41,6 +41,11 @@ export function addLiquidity(
 /** A token as a row shows it; undefined decimals make it unpriced. */
 export type HeldToken = Pick<Token, 'address' | 'symbol' | 'name' | 'decimals'>
 
+/** The same on Solana; its address is the mint. */
+export interface AccountToken extends Omit<HeldToken, 'address'> {
+  readonly address: string
+}
+
 /** Why a holding is not counted, and the same in a sentence without a full stop. */
 export interface Refused {
   readonly reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity'
@@ -64,11 +69,7 @@ export interface Holdings {
 }
 
 /** Where and when a wallet's holdings are asked for. */
-export interface HoldingsPlace {
-  readonly client: FinanceClient
-  /** The block to read at; absent: the newest. */
-  readonly block?: PinnedBlock
-}
+export type HoldingsPlace = Pick<FamilyPlace<unknown>, 'client' | 'block'>
 
 /** What one endpoint is asked. */
 export interface HoldingsRequest {
@@ -108,16 +109,6 @@ export interface AccountHolding extends Omit<Holding, 'token'> {
   readonly slot: bigint
 }
 
-/** A token of Solana as a row shows it. */
-export interface AccountToken {
-  /** The mint. */
-  readonly address: string
-  readonly symbol: string
-  readonly name: string
-  /** Undefined makes it unpriced. */
-  readonly decimals: number | undefined
-}
-
 /** All that a family holds for a wallet. */
 export interface AccountHoldings {
   /** In any order; none is of amount zero. */
@@ -136,7 +127,7 @@ export interface HoldingsSearch {
   readonly complete: boolean
   readonly by: string
   /** In how many markets was looked, if not in all. */
-  readonly markets?: number
+  readonly markets?: number | undefined
 }
 
 /** Which accounts a wallet's holdings need. */

@@ -32,63 +32,59 @@ interface AskedPosition extends AskedPlaces {
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */
-export function lifeRoutes(options: LifeRoutesOptions): readonly [pnl: Route, events: Route] {
-  return [pnlRoute(options), eventsRoute(options)]
-}
-
-function inputOf(chainIds: readonly number[]) {
-  return {
+export function lifeRoutes({
+  family,
+  tool,
+  what,
+  chainIds,
+  charges,
+  find,
+}: LifeRoutesOptions): readonly [pnl: Route, events: Route] {
+  const position = {
     id: tokenId,
     chain_id: v.optional(chainIdIn(chainIds)),
     manager_address: managerAddress,
     ...moment,
   }
-}
-
-function pnlRoute({ family, tool, what, chainIds, charges, find }: LifeRoutesOptions): Route {
-  return route({
-    method: 'GET',
-    path: `/v1/positions/${family}/:id/pnl`,
-    tool: `${tool}_pnl`,
-    summary: `Counts the profit and loss of one ${what} over the life of its token, also after it was burned.`,
-    input: v.pipe(v.object({ ...inputOf(chainIds), status: inactiveStatus }), momentRule()),
-    output: pnlOutput,
-    errors: [404, 503, 'MISSING_PARAMETER'],
-    feature: 'history',
-    charge: charges.pnl,
-    async read({ status, ...asked }, { signal }) {
-      const told = await find(asked, signal)
-      const profit = await profitOfLife(told)
-      if (status === 'inactive' && !profit.isClosed) {
-        const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
-        throw new CodedError('NOT_FOUND', message)
-      }
-      return { told, profit }
-    },
-    present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: asOf([told]) }),
-  })
-}
-
-function eventsRoute({ family, tool, what, chainIds, charges, find }: LifeRoutesOptions): Route {
-  return route({
-    method: 'GET',
-    path: `/v1/positions/${family}/:id/events`,
-    tool: `${tool}_events`,
-    summary: `Lists what went into one ${what} and out of it, priced at its time, newest first.`,
-    input: v.pipe(v.object({ ...inputOf(chainIds), page, limit }), momentRule()),
-    output: eventsOutput,
-    errors: [404, 503, 'MISSING_PARAMETER'],
-    feature: 'history',
-    charge: charges.events,
-    async read({ page, limit, ...asked }, { signal }) {
-      const told = await find(asked, signal)
-      checkLife(told)
-      return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
-    },
-    present: ({ told, flows }, { page, limit }, { url }) => ({
-      data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
-      pagination: pagination({ page, limit, total: told.life.flows.length, url }),
-      asOf: asOf([told]),
+  const common = { method: 'GET', errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
+  return [
+    route({
+      ...common,
+      path: `/v1/positions/${family}/:id/pnl`,
+      tool: `${tool}_pnl`,
+      summary: `Counts the profit and loss of one ${what} over the life of its token, also after it was burned.`,
+      input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
+      output: pnlOutput,
+      charge: charges.pnl,
+      async read({ status, ...asked }, { signal }) {
+        const told = await find(asked, signal)
+        const profit = await profitOfLife(told)
+        if (status === 'inactive' && !profit.isClosed) {
+          const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
+          throw new CodedError('NOT_FOUND', message)
+        }
+        return { told, profit }
+      },
+      present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: asOf([told]) }),
     }),
-  })
+    route({
+      ...common,
+      path: `/v1/positions/${family}/:id/events`,
+      tool: `${tool}_events`,
+      summary: `Lists what went into one ${what} and out of it, priced at its time, newest first.`,
+      input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
+      output: eventsOutput,
+      charge: charges.events,
+      async read({ page, limit, ...asked }, { signal }) {
+        const told = await find(asked, signal)
+        checkLife(told)
+        return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
+      },
+      present: ({ told, flows }, { page, limit }, { url }) => ({
+        data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
+        pagination: pagination({ page, limit, total: told.life.flows.length, url }),
+        asOf: asOf([told]),
+      }),
+    }),
+  ]
 }

@@ -1,7 +1,6 @@
 import { type Address, isAddressEqual } from 'viem'
 import { unknownManager } from '../finance/liquidity/list/found.ts'
-import { CodedError } from '../lib/error.ts'
-import type { FamilyPlace, Moment } from './place.ts'
+import { type FamilyPlace, type Moment, placesOn } from './place.ts'
 
 /** What the routes of a family are made from whose positions are tokens of a manager. */
 export interface ManagedRoutesOptions<Reader, Lives> {
@@ -23,10 +22,7 @@ export function placesToAsk<Deployment>(
   { chain_id: chainId, manager_address: manager }: AskedPlaces,
   { exchange, managerOf }: { readonly exchange: string; readonly managerOf: (deployment: Deployment) => Address },
 ): FamilyPlace<Deployment>[] {
-  if (places.size === 0) {
-    throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', `No chain with ${exchange} positions is configured`)
-  }
-  const chosen = [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
+  const chosen = placesOn(places, { chainId, what: `${exchange} positions` })
   if (manager === undefined) return chosen
   const narrowed = chosen.flatMap((place) => {
     const deployments = place.deployments.filter((each) => isAddressEqual(managerOf(each), manager))

@@ -15,20 +15,7 @@ interface Deployed {
 }
 
 /** Finds the block of each chain at a moment, and what stood there already. */
-export interface PastPlaces<Deployment extends Deployed> {
-  /**
-   * The same places at the moment, each with its block and the deployments that stood there by then; chains without any
-   * are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the newest
-   * block or before everything, unless its readers are asked about that too.
-   */
-  at(
-    places: readonly FamilyPlace<Deployment>[],
-    moment: Moment,
-    signal: AbortSignal,
-  ): Promise<FamilyPlace<Deployment>[]>
-  /** The deployments of a place that stood at its block; all of them at the newest. */
-  standing(place: FamilyPlace<Deployment>, signal: AbortSignal): Promise<readonly Deployment[]>
-}
+export type PastPlaces<Deployment extends Deployed> = ReturnType<typeof createPastPlaces<Deployment>>
 
 /** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
 export function createPastPlaces<Deployment extends Deployed>(options: {
@@ -37,7 +24,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   readonly contractOf: (deployment: Deployment) => Address
   /** True if readers find nothing if a deployment did not stand yet: then they are asked. @default {false} */
   readonly isAskedEarly?: boolean
-}): PastPlaces<Deployment> {
+}) {
   const { name, clock, contractOf, isAskedEarly = false } = options
   const moments = createMoments(clock)
   /** The lowest block at which code was seen at a contract whose first block nobody knows. */
@@ -65,6 +52,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
     return true
   }
 
+  /** The deployments of a place that stood at its block; all of them at the newest. */
   async function standing(
     { client, deployments, block }: FamilyPlace<Deployment>,
     signal: AbortSignal,
@@ -91,7 +79,16 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   return {
     standing,
-    async at(places, moment, signal) {
+    /**
+     * The same places at the moment, each with its block and the deployments that stood there by then; chains without
+     * any are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the
+     * newest block or before everything, unless its readers are asked about that too.
+     */
+    async at(
+      places: readonly FamilyPlace<Deployment>[],
+      moment: Moment,
+      signal: AbortSignal,
+    ): Promise<FamilyPlace<Deployment>[]> {
       if (isNow(moment)) return [...places]
       const found = await together(
         places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
@@ -105,20 +102,19 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   }
 }
 
-/** Finds the blocks of moments. */
-export interface Moments {
-  /**
-   * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentRefused`. Throws
-   * as the finder of blocks.
-   */
-  blockAt(client: ChainClient, moment: Moment, signal: AbortSignal): Promise<PinnedBlock | string>
-}
-
-/** Makes it with an empty memory. */
-export function createMoments(clock: Clock): Moments {
+/** Makes what finds the blocks of moments, with an empty memory. */
+export function createMoments(clock: Clock) {
   const blocks = createBlockFinder(clock)
   return {
-    async blockAt(client, { at_block, at_time }, signal) {
+    /**
+     * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentRefused`. Throws
+     * as `BlockFinder`.
+     */
+    async blockAt(
+      client: ChainClient,
+      { at_block, at_time }: Moment,
+      signal: AbortSignal,
+    ): Promise<PinnedBlock | string> {
       const atSec = at_time?.sec ?? 0
       const chain = `chain ${client.chain.id} (${client.chain.name})`
       try {

@@ -41,6 +41,23 @@ export function placesOf<Deployment>(
   return places
 }
 
+/**
+ * The places to ask, on the chain that was named or on all. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED if no chain
+ * has what is read.
+ */
+export function placesOn<Place>(
+  places: ReadonlyMap<number, Place>,
+  { chainId, what }: { readonly chainId: number | undefined; readonly what: string },
+): Place[] {
+  if (places.size === 0) throw notConfigured(what)
+  return [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
+}
+
+/** The error if none of the chains that are asked has what is read: `Aave V3`. */
+export function notConfigured(what: string): CodedError {
+  return new CodedError('API_ENDPOINT_NOT_CONFIGURED', `No chain with ${what} is configured`)
+}
+
 /** The moment that an answer is about; without either the newest block. Never both. */
 export interface Moment {
   /** A height, on the one chain that is asked. */
@@ -102,6 +119,9 @@ export function asOf(reads: readonly { readonly block: Pick<Block, 'chainId' | '
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)
 }
+
+/** How much longer than its reader a request about Solana may take, milliseconds, so that the reader's error is told. */
+export const SPARE_MS = 500
 
 /** The slot of an answer about Solana, for `X-As-Of`. */
 export function asOfSlot(slot: bigint) {

@@ -66,29 +66,16 @@ interface AskedLife<Deployment> extends Moment {
 }
 
 /** Lives of a family's positions, as its routes ask for them. */
-export interface PositionLives<Deployment, Position> {
-  /**
-   * The life of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER naming what
-   * would settle which one is meant; `UnavailableError` until its history is complete.
-   */
-  find(asked: AskedLife<Deployment>, signal: AbortSignal): Promise<ToldLife>
-  /**
-   * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError` until
-   * the history is complete.
-   */
-  of(found: FoundPosition<Deployment, Position>, signal: AbortSignal): Promise<PositionLife<Position>>
-  /** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
-  outcomes(
-    list: Reading<Deployment> & { readonly items: readonly Position[] },
-    within: Patience,
-  ): Promise<readonly Outcome[]>
-}
+export type PositionLives<
+  Deployment extends { readonly startBlock: number },
+  Position extends ManagedPosition<Deployment>,
+> = ReturnType<typeof createPositionLives<Deployment, Position>>
 
 /** Makes them for a family. */
 export function createPositionLives<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
->(setup: LivesSetup<Deployment, Position>): PositionLives<Deployment, Position> {
+>(setup: LivesSetup<Deployment, Position>) {
   const { reader, lives, timedLives, managerOf, stateOf } = setup
 
   const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) => onlyPosition(reads, { id, managerOf })
@@ -104,7 +91,10 @@ export function createPositionLives<
     return { place, block, question: { client, manager, deployment, tokenId, position, block: block.number } }
   }
 
-  async function lifeOf(found: FoundPosition<Deployment, Position>, signal: AbortSignal) {
+  async function lifeOf(
+    found: FoundPosition<Deployment, Position>,
+    signal: AbortSignal,
+  ): Promise<PositionLife<Position>> {
     const { position, begun } = found
     const { chainId, tokenId, deployment } = position
     const { place, block, question } = askAbout(position, found)
@@ -144,8 +134,19 @@ export function createPositionLives<
   }
 
   return {
+    /**
+     * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError`
+     * until the history is complete.
+     */
     of: lifeOf,
-    async find({ id, chain_id: chainId, places: known, ...moment }, signal) {
+    /**
+     * The life of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER naming
+     * what would settle which one is meant; `UnavailableError` until its history is complete.
+     */
+    async find(
+      { id, chain_id: chainId, places: known, ...moment }: AskedLife<Deployment>,
+      signal: AbortSignal,
+    ): Promise<ToldLife> {
       const [first] = known
       const begun = first === undefined || known.length > 1 ? undefined : lives.prepare(first.client, signal)
       const { places, reads } = await readAt({ places: known, moment, past: reader.past, signal }, async (here) => ({
@@ -164,7 +165,11 @@ export function createPositionLives<
       if (burned !== undefined) return burned
       throw new CodedError('NOT_FOUND', `There never was a position ${id} on any manager asked`)
     },
-    async outcomes(list, within) {
+    /** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
+    async outcomes(
+      list: Reading<Deployment> & { readonly items: readonly Position[] },
+      within: Patience,
+    ): Promise<readonly Outcome[]> {
       const asked = list.items.map((position) => {
         const { question, block } = askAbout(position, list)
         return { question, state: stateOf(position, block.timestampSec) }

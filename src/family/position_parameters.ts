@@ -1,9 +1,16 @@
 import * as v from 'valibot'
-import { choice, evmAddress, flag } from '../http/request/input.ts'
+import { chainIdIn, choice, evmAddress, flag, wholeNumber } from '../http/request/input.ts'
 
 /*
  * Schemas of parameters that routes of several families with positions take.
  */
+
+/** One of the chains that have what is read; without any, every id passes: the route then answers that none is configured. */
+export function chainWith(what: string, chainIds: readonly number[]) {
+  return chainIds.length > 0
+    ? chainIdIn(chainIds, `configured chain with ${what}`)
+    : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+}
 
 /** `inactive`, or nothing for active positions. */
 export const inactiveStatus = v.optional(

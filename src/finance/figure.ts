@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { formatFixed } from '../lib/number/decimal.ts'
-import { formatRational, type Rational } from '../lib/number/rational.ts'
+import { formatRational, type Rational, rational } from '../lib/number/rational.ts'
 import { fixedDecimal, text } from '../lib/text/text_format.ts'
 import type { BoundlessRatio } from './math/lending.ts'
+import { RAY } from './math/rate.ts'
 
 const USD_DIGITS = 6
 const RATIO_DIGITS = 8
@@ -36,6 +37,11 @@ export function millionthsText(unitsE6: bigint): string {
 /** Eight digits, half away from zero. */
 export function ratioText(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
+}
+
+/** The same of a yearly yield, ray. */
+export function apyText(apyRay: bigint): string {
+  return ratioText(rational(apyRay, RAY))
 }
 
 /** In percent, four digits, half away from zero. */

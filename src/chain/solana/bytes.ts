@@ -25,8 +25,26 @@ export function bytesIn(data: Uint8Array) {
   }
 }
 
+/** A kind of account: size in bytes and discriminator, hexadecimal. */
+export interface AccountKind {
+  readonly size: number
+  /** @default {size} */
+  readonly sizeMax?: number
+  readonly discriminator: string
+}
+
+/** True if the bytes are an account of this kind, by discriminator and size. */
+export function isOfKind({ size, sizeMax = size, discriminator }: AccountKind, data: Uint8Array): boolean {
+  return data.length >= size && data.length <= sizeMax && beginsWith(data, discriminator)
+}
+
+/** True if the bytes begin as an account of one of these kinds but have another size. */
+export function isCutOf(kinds: readonly AccountKind[], data: Uint8Array): boolean {
+  return kinds.some((kind) => beginsWith(data, kind.discriminator) && !isOfKind(kind, data))
+}
+
 /** True if data begin with these bytes, given in hexadecimal. */
-export function beginsWith(data: Uint8Array, hex: string): boolean {
+function beginsWith(data: Uint8Array, hex: string): boolean {
   const bytes = bytesOfHex(hex).of
   return data.length >= bytes.length && bytes.every((byte, index) => data[index] === byte)
 }

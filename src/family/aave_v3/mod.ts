@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { createEventReader } from '../../finance/lending/read_events.ts'
 import { createBeginnings } from '../../finance/lending/series/beginning.ts'
-import { createHasMoved } from '../../finance/lending/series/moved.ts'
 import { lendingSnapshots } from '../../finance/lending/series/table.ts'
 import { takeDaily } from '../../finance/series/daily.ts'
 import { createSnapshotSeries } from '../../finance/series/series.ts'
@@ -53,7 +52,7 @@ export const AAVE_V3 = defineFamily({
     const series = once(() => {
       const services = connect()
       const parts = { ...snapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
-      return createSnapshotSeries({ ...parts, beginningOf: createBeginnings({ ...parts, hasMoved: createHasMoved() }) })
+      return createSnapshotSeries({ ...parts, beginningOf: createBeginnings(parts) })
     })
     const history = once(() => createMarketReader(connect().clock))
     const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
@@ -64,9 +63,7 @@ export const AAVE_V3 = defineFamily({
     ]
   },
   holdings({ settings, connect }) {
-    const services = connect()
-    const reader = createLendingReader({ ...services, deployments: settings })
-    return createHoldingsReader({ reader, clock: services.clock })
+    return createHoldingsReader(createLendingReader({ ...connect(), deployments: settings }))
   },
   watch: ({ settings, connect }) => ({
     ...watchable(settings),

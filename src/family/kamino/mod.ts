@@ -1,28 +1,15 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import {
-  type KaminoMarket,
-  type KaminoProgram,
-  type PriceMarketRow,
-  priceMarketOf,
-} from '../../finance/price/table/kamino.ts'
+import { type PriceMarketRow, priceMarketOf } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
+import { connectedTo } from '../place.ts'
 import { kaminoEntries } from '../setting.ts'
 import { createKaminoReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
-import { batchRoute } from './routes/batch.ts'
-import { listRoute } from './routes/list.ts'
+import { listRoutes } from './routes/list.ts'
 import { obligationRoutes } from './routes/obligation.ts'
 import { WATCHABLE } from './routes/watch.ts'
 import { withMarkets } from './table/markets.ts'
-
-/** Where obligations are, and in which markets they are looked for if no endpoint can search. */
-interface KaminoSetting {
-  readonly program: KaminoProgram
-  readonly rows: readonly KaminoMarket[]
-  /** Where prices of tokens in other markets come from. */
-  readonly market: KaminoMarket
-}
 
 const BUILT_IN = settingFrom({})
 
@@ -47,17 +34,18 @@ export const KAMINO = defineFamily({
     },
   }),
   routes({ settings, connect }) {
-    const reader = once(() => readerOf(settings, connect()))
-    return [listRoute(reader), batchRoute(reader), ...obligationRoutes(reader)]
+    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Kamino'))
+    return [...listRoutes(reader), ...obligationRoutes(reader)]
   },
 })
 
-function settingFrom(row: PriceMarketRow): KaminoSetting {
+/** What readers are made with besides services. */
+function settingFrom(row: PriceMarketRow) {
   const { market, kamino } = priceMarketOf(row)
   return { program: kamino, rows: withMarkets(row.kaminoMarkets ?? []), market }
 }
 
-function readerOf(settings: ReadonlyMap<number, KaminoSetting>, { solana, clock, log }: FamilyServices) {
+function readerOf(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock, log }: FamilyServices) {
   const setting = settings.get(SOLANA_CHAIN_ID)
   return solana === undefined || setting === undefined
     ? undefined

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamino.ts'
+import { priceMarketOf } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
+import { connectedTo } from '../place.ts'
 import { kaminoEntries, program } from '../setting.ts'
 import { createOrcaReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
@@ -10,11 +11,7 @@ import { positionRoute } from './routes/position.ts'
 import { WHIRLPOOL_PROGRAMS } from './table/programs.ts'
 
 /** Where positions are, and where prices come from. */
-interface OrcaSetting extends PriceMarket {
-  readonly programs: readonly string[]
-}
-
-const BUILT_IN: OrcaSetting = { programs: WHIRLPOOL_PROGRAMS, ...priceMarketOf() }
+const BUILT_IN = { programs: WHIRLPOOL_PROGRAMS, ...priceMarketOf() }
 
 /** Orca: liquidity positions of a wallet on Solana. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const ORCA_WHIRLPOOL = defineFamily({
@@ -23,18 +20,18 @@ export const ORCA_WHIRLPOOL = defineFamily({
   network: 'solana',
   entries: { whirlpoolPrograms: v.optional(v.array(program)), ...kaminoEntries },
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
-  settingOf: ({ whirlpoolPrograms = [], ...row }): OrcaSetting => ({
+  settingOf: ({ whirlpoolPrograms = [], ...row }) => ({
     programs: [...new Set([...WHIRLPOOL_PROGRAMS, ...whirlpoolPrograms])],
     ...priceMarketOf(row),
   }),
   accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const reader = once(() => readerOf(settings, connect()))
+    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Orca'))
     return [listRoute(reader), positionRoute(reader)]
   },
 })
 
-function readerOf(settings: ReadonlyMap<number, OrcaSetting>, { solana, clock }: FamilyServices) {
+function readerOf(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock }: FamilyServices) {
   const setting = settings.get(SOLANA_CHAIN_ID)
   return solana === undefined || setting === undefined ? undefined : createOrcaReader({ solana, ...setting, clock })
 }

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { parseRational, type Rational, rational } from '../../lib/number/rational.ts'
+import { onceEach } from '../../lib/once_each.ts'
 import {
   healthFactorFigure as healthFactor,
   percentageFigure as percentage,
@@ -14,6 +16,7 @@ import {
   currentLtv,
   dailyInterest,
   type LendingPosition,
+  type LendingTotals,
   netApy,
   positionLeverage,
   weightedApy,
@@ -38,8 +41,64 @@ export function calculationsSchema(safe: { readonly safeBorrow: string; readonly
   })
 }
 
-/** Those of the figures that depend on the position alone, before and after those that depend on the target too. */
-export function presentCalculated({ totals, ...legs }: LendingPosition) {
+/** Schema of those that a batch calculates. */
+export const reducedCalculations = v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })
+
+/** How a position is shown: `target` is a health factor to aim at, in decimal digits. */
+interface Calculated {
+  readonly target: string
+  readonly healthFactor: string
+}
+
+/** How a family counts what is safe until the health factor falls to the target, US dollars. */
+interface SafeAmounts {
+  safeBorrow(target: Rational): Rational
+  safeWithdraw(target: Rational): Rational
+}
+
+/** What a list calculates of a position. */
+export function presentCalculations(
+  position: LendingPosition,
+  { target, healthFactor, safeBorrow, safeWithdraw }: Calculated & SafeAmounts,
+) {
+  const aim = targetFrom(target)
+  const { interest, ratios } = presentCommon(position)
+  return {
+    targetHealthFactor: Number(target),
+    healthFactor,
+    ...interest,
+    safeBorrowAmountUSD: usdText(safeBorrow(aim)),
+    safeWithdrawAmountUSD: usdText(safeWithdraw(aim)),
+    ...ratios,
+  }
+}
+
+/** What a batch calculates of a position. */
+export function presentReducedCalculations(
+  { totals, ...legs }: LendingPosition,
+  { target, healthFactor }: Calculated,
+): v.InferOutput<typeof reducedCalculations> {
+  return { healthFactor, netAPY: ratioText(netApy(totals, legs)), targetHealthFactor: Number(target) }
+}
+
+/** A health factor to aim at. Throws `RangeError` for a text that is not a decimal number. */
+export function targetFrom(text: string): Rational {
+  const target = parseRational(text)
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
+  return target
+}
+
+/** What a position has and owes in all. */
+export function presentTotals({ perUsd, collateral, supplied, debt }: LendingTotals) {
+  return {
+    totalCollateralUSD: usdText(rational(collateral, perUsd)),
+    totalDebtUSD: usdText(rational(debt, perUsd)),
+    netWorthUSD: usdText(rational(supplied - debt, perUsd)),
+  }
+}
+
+/** What does not depend on the target: positions of one block serve many answers, which differ only by that. */
+const presentCommon = onceEach(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   return {
     interest: {
@@ -56,4 +115,4 @@ export function presentCalculated({ totals, ...legs }: LendingPosition) {
       borrowUtilizationRate: ratioText(borrowUtilization(totals)),
     },
   }
-}
+})

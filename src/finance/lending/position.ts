@@ -2,10 +2,7 @@ import * as v from 'valibot'
 import { healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../figure.ts'
 import { chainId, evmAddress } from '../schema.ts'
 
-/** Schemas of a position's figures in a list. In an answer they come after the fields that name it. */
-export const positionFigures = positionFiguresWith({ supplied: {}, borrowed: {} })
-
-/** The same, with more fields of each asset. */
+/** Schemas of a position's figures in a list, with more fields of each asset. In an answer they come after what names it. */
 export function positionFiguresWith<const Supplied extends v.ObjectEntries, const Borrowed extends v.ObjectEntries>({
   supplied,
   borrowed,

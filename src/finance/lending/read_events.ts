@@ -52,13 +52,7 @@ interface EventsPage {
 }
 
 /** Reads events of wallets in the markets of a family. */
-export interface EventReader<Place extends StreamPlace> {
-  /**
-   * Throws `UnavailableError` if the history is not complete yet, with its progress; if a price is missing, naming the
-   * asset and what helps; and if the chain or the database cannot be read.
-   */
-  read(question: EventsQuestion<Place>, signal: AbortSignal): Promise<EventsPage>
-}
+export type EventReader<Place extends StreamPlace> = ReturnType<typeof createEventReader<Place>>
 
 /** Makes a reader over the history of the process. */
 export function createEventReader<Place extends StreamPlace>(options: {
@@ -66,13 +60,47 @@ export function createEventReader<Place extends StreamPlace>(options: {
   readonly history: History
   readonly db: Database
   readonly clock: Clock
-}): EventReader<Place> {
+}) {
   const { stream, history, db, clock } = options
   const tokens = createTokenReader(clock)
   const prices = createPriceReader({ db, clock })
 
+  /** The page from the unfinalized end and, below it, from the database: one statement for coverage, total and rows. */
+  async function pageOf(
+    { client, wallet, market, type, page, limit }: EventsQuestion<Place>,
+    place: Place,
+    ensured: Ensured<LendingEvent>,
+  ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
+    const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
+    const tail = ensured.tail
+      .filter((row) => kinds.includes(row.kind) && (market === undefined || row.market === market))
+      .sort(newestFirst)
+    const skip = (page - 1) * limit
+    const young = tail.slice(skip, skip + limit)
+    const stored = await readLendingEvents(db, {
+      place,
+      stream: stream.name,
+      wallet,
+      toBlock: ensured.storedTo,
+      kinds,
+      market,
+      skip: Math.max(0, skip - tail.length),
+      max: limit - young.length,
+    })
+    if (stored === undefined) {
+      throw new UnavailableError(
+        `The history of chain ${client.chain.id} (${client.chain.name}) is not complete any more`,
+      )
+    }
+    return { rows: [...young, ...stored.events], total: tail.length + stored.total }
+  }
+
   return {
-    async read(question, signal) {
+    /**
+     * Throws `UnavailableError` if the history is not complete yet, with its progress; if a price is missing, naming the
+     * asset and what helps; and if the chain or the database cannot be read.
+     */
+    async read(question: EventsQuestion<Place>, signal: AbortSignal): Promise<EventsPage> {
       const { client, from } = question
       const subject = question.wallet.toLowerCase() as Hex
       const unread = { chainId: client.chain.id, read: async () => (await from).place }
@@ -81,7 +109,7 @@ export function createEventReader<Place extends StreamPlace>(options: {
         history.ensure({ stream, place: unread, subject }, signal),
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
-      const { rows, total } = await pageOf(db, { question, place, stream: stream.name, ensured })
+      const { rows, total } = await pageOf(question, place, ensured)
       whenLate(signal, () => pricesMissing(client))
       const timed = await withTimes(client, rows, signal)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
@@ -110,42 +138,6 @@ export function createEventReader<Place extends StreamPlace>(options: {
       return { events, total, block: ensured.block }
     },
   }
-}
-
-/** The page from the unfinalized end and, below it, from the database: one statement for coverage, total and rows. */
-async function pageOf<Place extends StreamPlace>(
-  db: Database,
-  options: {
-    readonly question: EventsQuestion<Place>
-    readonly place: Place
-    readonly stream: string
-    readonly ensured: Ensured<LendingEvent>
-  },
-): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
-  const { question, place, stream, ensured } = options
-  const { client, wallet, market, type, page, limit } = question
-  const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
-  const tail = ensured.tail
-    .filter((row) => kinds.includes(row.kind) && (market === undefined || row.market === market))
-    .sort(newestFirst)
-  const skip = (page - 1) * limit
-  const young = tail.slice(skip, skip + limit)
-  const stored = await readLendingEvents(db, {
-    place,
-    stream,
-    wallet,
-    toBlock: ensured.storedTo,
-    kinds,
-    market,
-    skip: Math.max(0, skip - tail.length),
-    max: limit - young.length,
-  })
-  if (stored === undefined) {
-    throw new UnavailableError(
-      `The history of chain ${client.chain.id} (${client.chain.name}) is not complete any more`,
-    )
-  }
-  return { rows: [...young, ...stored.events], total: tail.length + stored.total }
 }
 
 /** Newest first; of a liquidation the debt before the collateral. */

@@ -1,5 +1,4 @@
-import type { Rational } from '../../lib/number/rational.ts'
-import { rational } from '../../lib/number/rational.ts'
+import { type Rational, rational } from '../../lib/number/rational.ts'
 import { healthFactorText, percentageText, usdText } from '../figure.ts'
 import { type BoundlessRatio, currentLtv, type LendingTotals } from '../math/lending.ts'
 

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import { portfolioSnapshotStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/portfolio_snapshot_list.sql' with { type: 'text' }
-import type { PinnedBlock } from '../../chain/block.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { createMidnights } from '../../history/midnight.ts'
@@ -13,7 +12,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { takeDaily } from './daily.ts'
 import type { SnapshotPlace } from './place.ts'
-import { createSnapshotSeries, type SnapshotSeries } from './series.ts'
+import { createSnapshotSeries } from './series.ts'
 import { createSnapshotStore, type SnapshotTable } from './store.ts'
 import { createSnapshotTaker } from './take.ts'
 
@@ -47,13 +46,7 @@ export interface PortfolioPlace extends SnapshotPlace<PortfolioFigures> {
 }
 
 /** Daily snapshots of portfolios. */
-export interface PortfolioSnapshots {
-  readonly series: SnapshotSeries<PortfolioFigures, PortfolioPlace>
-  /** The blocks of midnights. Throws as `Midnights.of`. */
-  blocksOf(place: PortfolioPlace, days: readonly number[], signal: AbortSignal): Promise<readonly PinnedBlock[]>
-  /** As `takeDaily`. */
-  takeDaily(places: readonly PortfolioPlace[], signal: AbortSignal): Promise<number>
-}
+export type PortfolioSnapshots = ReturnType<typeof createPortfolioSnapshots>
 
 /** Makes them over a database; `holder` names this process in leases. */
 export function createPortfolioSnapshots(services: {
@@ -61,7 +54,7 @@ export function createPortfolioSnapshots(services: {
   readonly holder: string
   readonly clock: Clock
   readonly log: Log
-}): PortfolioSnapshots {
+}) {
   const { db, holder, clock } = services
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
@@ -73,19 +66,22 @@ export function createPortfolioSnapshots(services: {
   }
   return {
     series: createSnapshotSeries({ beginningOf, midnights, store, taker, recheck: createRecheck(clock), clock }),
-    async blocksOf({ client }, days, signal) {
+    /** The blocks of midnights. Throws as `Midnights.of`. */
+    async blocksOf({ client }: PortfolioPlace, days: readonly number[], signal: AbortSignal) {
       const [from = 0, to = -1] = [days[0], days.at(-1)]
       await midnights.load(client, { from, to })
       return await Promise.all(days.map((day) => midnights.of(client, day, signal)))
     },
-    takeDaily: (places, signal) => takeDaily({ ...services, places, midnights, store, taker }, signal),
+    /** As `takeDaily`. */
+    takeDaily: (places: readonly PortfolioPlace[], signal: AbortSignal) =>
+      takeDaily({ ...services, places, midnights, store, taker }, signal),
   }
 }
 
 function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await list(db, [chainId, name, wallet, max])
+      const rows = await list(db, [chainId, toDigits(name), toDigits(wallet), max])
       return rows.map(({ day, witnesses, unpriced, row_count, ...usd }) => ({
         day,
         witnesses,
@@ -101,13 +97,15 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
         },
       }))
     },
-    async keep({ chainId, name }, at, rows) {
+    async keep({ chainId, name }, { day, block, witnesses }, rows) {
       // A portfolio can always be told: what has no price is counted as that.
       const kept = rows.flatMap(({ wallet, figures }) => (figures === undefined ? [] : { wallet, ...figures }))
       return await portfolioSnapshotStore(db, {
         chainId,
-        name,
-        ...at,
+        name: toDigits(name),
+        day,
+        hash: toDigits(block.hash),
+        witnesses,
         wallets: kept.map(({ wallet }) => toDigits(wallet)),
         netWorths: kept.map((each) => each.netWorthUsd),
         assets: kept.map((each) => each.assetsUsd),

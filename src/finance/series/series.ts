@@ -51,15 +51,9 @@ export interface Beginning {
 }
 
 /** Completes series of snapshots when they are asked for. */
-export interface SnapshotSeries<Figures, Place extends SnapshotPlace<Figures>> {
-  /**
-   * All snapshots up to the last midnight that has passed. What is missing is read first; if that takes too long, throws
-   * `UnavailableError` that says how far it is, and reading goes on for a while. Nothing for a wallet whose series
-   * does not begin. Some of those that one endpoint alone gave are read again if another one may serve:
-   * throws `DisputeError` if they contradict each other.
-   */
-  of(request: SeriesRequest<Place>, signal: AbortSignal): Promise<Series<Figures>>
-}
+export type SnapshotSeries<Figures, Place extends SnapshotPlace<Figures>> = ReturnType<
+  typeof createSnapshotSeries<Figures, Place>
+>
 
 /** A completion under way, and how far it is. */
 interface Flight {
@@ -79,7 +73,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
   readonly taker: SnapshotTaker<Figures>
   readonly recheck: Recheck
   readonly clock: Clock
-}): SnapshotSeries<Figures, Place> {
+}) {
   const { beginningOf, midnights, store, taker, recheck, clock } = parts
   const flights = new Map<string, Flight>()
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
@@ -114,7 +108,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
     const failures = ends.flatMap((end, index) =>
       end.status === 'rejected' ? [{ error: end.reason as unknown, isStored: stored.has(asked[index] ?? last) }] : [],
     )
-    if (rechecked > 0) await tellReplaced(request, { stored, days: wanted })
+    if (rechecked > 0) await tellReplaced(request, stored, wanted)
     const fault = failures.find(({ error, isStored }) => isFault(error, isStored))
     if (fault !== undefined) throw fault.error
     const isCut = failures.some(({ error, isStored }) => !isStored && error instanceof DepthError)
@@ -130,10 +124,8 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
 
   async function tellReplaced(
     { place, wallet }: SeriesRequest<Place>,
-    {
-      stored,
-      days,
-    }: { readonly stored: ReadonlyMap<number, StoredSnapshot<Figures>>; readonly days: readonly number[] },
+    stored: ReadonlyMap<number, StoredSnapshot<Figures>>,
+    days: readonly number[],
   ): Promise<void> {
     const { chain, log } = place.client
     const now = new Map((await store.list(place, wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
@@ -162,7 +154,13 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
   }
 
   return {
-    async of(request, signal) {
+    /**
+     * All snapshots up to the last midnight that has passed. What is missing is read first; if that takes too long,
+     * throws `UnavailableError` that says how far it is, and reading goes on for a while. Nothing for a wallet whose
+     * series does not begin. Some of those that one endpoint alone gave are read again if another one may serve: throws
+     * `DisputeError` if they contradict each other.
+     */
+    async of(request: SeriesRequest<Place>, signal: AbortSignal): Promise<Series<Figures>> {
       const { place, wallet, span = '', max = SNAPSHOTS_MAX } = request
       const key = `${place.chainId}:${place.name}:${wallet}:${span}`
       const flight = flights.get(key) ?? depart(key, request)

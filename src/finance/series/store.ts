@@ -22,43 +22,10 @@ export interface StoredSnapshot<Figures> {
 }
 
 /** The first day with a snapshot of a wallet, and how many different endpoints gave it. */
-export interface FirstDay {
-  readonly day: number
-  readonly witnesses: number
-}
-
-/** A name as queries take it, bytes in hexadecimal without prefix. */
-export interface NamedRows {
-  readonly chainId: number
-  readonly name: string
-}
+export type FirstDay = Omit<StoredSnapshot<unknown>, 'figures'>
 
 /** The table that has the figures. */
 export interface SnapshotTable<Figures> {
-  /** At most the newest `max`, oldest first. */
-  list(named: NamedRows, wallet: string, max: number): Promise<StoredSnapshot<Figures>[]>
-  /** As `SnapshotStore.keep`. */
-  keep(named: NamedRows, at: KeptDay, rows: readonly WalletFigures<Figures>[]): Promise<boolean>
-}
-
-/** The midnight of what is stored, its hash without prefix. */
-interface KeptDay {
-  readonly day: number
-  readonly hash: string
-  readonly witnesses: number
-}
-
-interface WalletFigures<Figures> {
-  readonly wallet: Address
-  readonly figures: Figures | undefined
-}
-
-/** Snapshots and the wallets that they are kept for, in the database. */
-export interface SnapshotStore<Figures> {
-  /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
-  series(named: SeriesName, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined>
-  /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
-  follow(named: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void>
   /** At most the newest `max`, oldest first. */
   list(named: SeriesName, wallet: Address, max: number): Promise<StoredSnapshot<Figures>[]>
   /**
@@ -68,42 +35,43 @@ export interface SnapshotStore<Figures> {
   keep(
     named: SeriesName,
     midnight: Midnight & { readonly witnesses: number },
-    rows: readonly WalletFigures<Figures>[],
+    rows: readonly { readonly wallet: Address; readonly figures: Figures | undefined }[],
   ): Promise<boolean>
-  /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
-  claim(
-    named: SeriesName,
-    options: { readonly day: number; readonly leaseSec: number; readonly max: number },
-  ): Promise<Address[]>
-  done(named: SeriesName, day: number, wallets: readonly Address[]): Promise<void>
 }
+
+/** Snapshots and the wallets that they are kept for, in the database. */
+export type SnapshotStore<Figures> = ReturnType<typeof createSnapshotStore<Figures>>
 
 /** Makes it over the database and the table of its figures; `holder` names this process in leases. */
 export function createSnapshotStore<Figures>(
   db: Database,
   { holder, table }: { readonly holder: string; readonly table: SnapshotTable<Figures> },
-): SnapshotStore<Figures> {
-  const rowsOf = ({ chainId, name }: SeriesName): NamedRows => ({ chainId, name: toDigits(name) })
+) {
   const inQuery = ({ chainId, name }: SeriesName) => [chainId, toDigits(name)] as const
   return {
-    async series(named, wallet) {
+    ...table,
+    /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
+    async series(named: SeriesName, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined> {
       const [row] = await find(db, [...inQuery(named), toDigits(wallet)])
       if (row === undefined) return undefined
       const { first_day: day, witnesses } = row
       return { first: day === null ? undefined : { day, witnesses } }
     },
-    async follow(named, wallet, first) {
+    /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
+    async follow({ chainId, name }: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
       const { day: firstDay = null, witnesses = 1 } = first ?? {}
-      await snapshotSeriesStore(db, { ...rowsOf(named), wallet: toDigits(wallet), firstDay, witnesses })
+      const of = { chainId, name: toDigits(name), wallet: toDigits(wallet) }
+      await snapshotSeriesStore(db, { ...of, firstDay, witnesses })
     },
-    list: (named, wallet, max) => table.list(rowsOf(named), toDigits(wallet), max),
-    keep: (named, { day, block, witnesses }, rows) =>
-      table.keep(rowsOf(named), { day, hash: toDigits(block.hash), witnesses }, rows),
-    async claim(named, { day, leaseSec, max }) {
+    /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
+    async claim(
+      named: SeriesName,
+      { day, leaseSec, max }: { readonly day: number; readonly leaseSec: number; readonly max: number },
+    ): Promise<Address[]> {
       const rows = await claim(db, [...inQuery(named), day, holder, leaseSec, max])
       return rows.map(({ wallet }): Hex => `0x${wallet}`)
     },
-    async done(named, day, wallets) {
+    async done(named: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
       await done(db, [...inQuery(named), wallets.map(toDigits), holder, day])
     },
   }

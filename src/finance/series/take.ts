@@ -20,16 +20,7 @@ const PAUSES_MS = [500, 1_500] as const
  * Reads midnights of two endpoints at the same time and stores what wallets had then; wallets that wait for the same
  * midnight share a reading.
  */
-export interface SnapshotTaker<Figures> {
-  /**
-   * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
-   * `Midnights.of` and `SnapshotPlace.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
-   */
-  take(
-    request: { readonly place: SnapshotPlace<Figures>; readonly day: number; readonly wallet: Address },
-    signal: AbortSignal,
-  ): Promise<number>
-}
+export type SnapshotTaker<Figures> = ReturnType<typeof createSnapshotTaker<Figures>>
 
 /** A reading that waits for its turn. */
 interface Group<Figures> {
@@ -58,7 +49,7 @@ export function createSnapshotTaker<Figures>(options: {
   readonly store: SnapshotStore<Figures>
   /** Waited for before each reading of figures. @default none */
   readonly rate?: Rate
-}): SnapshotTaker<Figures> {
+}) {
   const { midnights, store, rate } = options
   const queues = new Map<string, Queue<Figures>>()
 
@@ -131,7 +122,14 @@ export function createSnapshotTaker<Figures>(options: {
   }
 
   return {
-    async take({ place, day, wallet }, signal) {
+    /**
+     * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
+     * `Midnights.of` and `SnapshotPlace.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
+     */
+    async take(
+      { place, day, wallet }: Pick<Group<Figures>, 'place' | 'day'> & { readonly wallet: Address },
+      signal: AbortSignal,
+    ): Promise<number> {
       const key = `${place.chainId}:${place.name}`
       const fresh: Queue<Figures> = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
       const queue = queues.get(key) ?? fresh

@@ -1,13 +1,14 @@
+import type { Fresh } from '../../chain/block_cache.ts'
 import type { SolanaAccounts } from '../../chain/solana/accounts.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
+import { createSlotCache, slotsApartMax } from '../../chain/solana/slot_cache.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
 import { scopePricesOf } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
-import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { maxOf, minOf } from '../../lib/number/fixed_point.ts'
@@ -32,8 +33,6 @@ export interface AccountFamily {
   readonly reader: AccountHoldingsReader
 }
 
-type Read = AssetsRead & { readonly untilMs: number }
-
 /** Reads all that wallets of Solana have and owe. */
 export interface AccountAssetReader {
   /**
@@ -41,7 +40,7 @@ export interface AccountAssetReader {
    * One request in a row if the wallet was read before and has the same accounts. Throws `CodedError` INVALID_PARAMETER
    * if it has too many token accounts or positions, `UpstreamError` if Solana cannot be read or changes meanwhile.
    */
-  read(wallet: string, signal: AbortSignal): Promise<Read>
+  read(wallet: string, signal: AbortSignal): Promise<Fresh<AssetsRead>>
 }
 
 /** Makes a reader over what families hold. */
@@ -53,16 +52,15 @@ export function createAccountAssetReader(options: {
   readonly clock: Clock
 }): AccountAssetReader {
   const { solana, families, priceMarket, clock } = options
-  const { slotMs, maxSlotAgeSec } = solana
   const prices = scopePricesOf(solana, priceMarket)
   const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
-  const slotsApartMax = BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
+  const apartMax = slotsApartMax(solana)
   const remembered = createRecent<readonly ListedTokenAccount[]>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
     weightOf: (tokens) => tokens.length,
   })
-  const cache = createCache<Read>({ clock, ...KEPT })
+  const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...KEPT })
 
   async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
     const listed = await listWalletTokens(session, wallet, minSlot)
@@ -113,7 +111,7 @@ export function createAccountAssetReader(options: {
     const [least, newest] = [slots.reduce(minOf), slots.reduce(maxOf)]
     const found = await assetsIn(groups, itself, plans)
     // A list that is much older, or much younger, says little about the slot of the answer.
-    const isNear = newest - oldest <= slotsApartMax && named - least <= slotsApartMax
+    const isNear = newest - oldest <= apartMax && named - least <= apartMax
     if (found === 'changed' || !isNear) return maxOf(newest, named)
     remembered.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: least }
@@ -156,14 +154,7 @@ export function createAccountAssetReader(options: {
 
   return {
     read(wallet, signal) {
-      const read = async (shared: AbortSignal) => {
-        const startedMs = clock.monotonicMs()
-        const found = await solana.read((session) => readIn(session, wallet), { signal: shared, budgetMs: BUDGET_MS })
-        // The node answered from its newest slot, so the next one comes at most a slot after the request.
-        const untilMs = startedMs + slotMs
-        return { value: { ...found, untilMs }, lifeMs: untilMs - clock.monotonicMs() }
-      }
-      return cache.get({ key: wallet, read, joinMs: slotMs }, signal)
+      return cache(wallet, (session) => readIn(session, wallet), signal)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, erc20Abi, getContract, hexToString, parseAbi, trim } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../src/family/aave_v3/holdings.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -30,13 +30,14 @@ const PROVIDER = parseAbi([
 /** Of tokens older than the standard. */
 const OLD = parseAbi(['function name() view returns (bytes32)'])
 
-function setUp() {
+function setUp(ways: readonly LensWay[] = LENS_WAYS) {
   const client = clientOf(chainOf(devnet))
   const clients = new Map([[client.chain.id, client]])
   const reader = createLendingReader({
     clients,
     deployments: new Map([[client.chain.id, DEPLOYMENTS]]),
     clock: systemClock,
+    ways,
   })
   return { client, reader }
 }
@@ -45,8 +46,8 @@ describe('holdings()', () => {
   test.each(LENS_WAYS)(
     'has each supply and debt of every market, at the price of its oracle, by %s',
     async (way) => {
-      const { client, reader } = setUp()
-      const holdings = createHoldingsReader({ reader, clock: systemClock, ways: [way] })
+      const { client, reader } = setUp([way])
+      const holdings = createHoldingsReader(reader)
       const counts = { supplied: 0, borrowed: 0 }
       const read = await readWallets(client, wallets)
       for (const wallet of wallets) {
@@ -99,7 +100,7 @@ describe('holdings()', () => {
 
   test('names the tokens that stand for what is supplied and owed, and assets as they name themselves', async () => {
     const { client, reader } = setUp()
-    const held = await readHoldings(createHoldingsReader({ reader, clock: systemClock }), client, {
+    const held = await readHoldings(createHoldingsReader(reader), client, {
       wallet: aave.wallets.borrower,
     })
     const expected = new Set<Address>()

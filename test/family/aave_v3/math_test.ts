@@ -6,7 +6,6 @@ import {
   apyOf,
   borrowsOf,
   isInCategory,
-  limitsFrom,
   type Reserve,
   safeBorrow,
   safeWithdraw,
@@ -14,7 +13,12 @@ import {
   totalsOf,
   yieldLegs,
 } from '../../../src/family/aave_v3/math/account.ts'
-import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/math/state.ts'
+import {
+  type AccountData,
+  type Features,
+  limitsFrom,
+  type RawCategory,
+} from '../../../src/family/aave_v3/math/state.ts'
 import { safeWithdrawUsd } from '../../../src/finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../src/finance/math/rate.ts'
 import {

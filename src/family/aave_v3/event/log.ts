@@ -4,10 +4,14 @@ import type { HistoryLog } from '../../../history/stream.ts'
 import { AAVE_EVENTS, type EventName } from './abi.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
-/** A wallet supplies, withdraws, borrows or repays. */
-export interface Action {
-  readonly kind: 'supply' | 'withdraw' | 'borrow' | 'repay'
+/** What one log of a market says. */
+interface Said<Kind extends string> {
+  readonly kind: Kind
   readonly log: HistoryLog
+}
+
+/** A wallet supplies, withdraws, borrows or repays. */
+export interface Action extends Said<'supply' | 'withdraw' | 'borrow' | 'repay'> {
   readonly asset: Hex
   /** Whose balance changes. */
   readonly wallet: Hex
@@ -19,9 +23,7 @@ export interface Action {
 }
 
 /** A liquidator repays a wallet's debt and takes collateral. */
-export interface Liquidation {
-  readonly kind: 'liquidation'
-  readonly log: HistoryLog
+export interface Liquidation extends Said<'liquidation'> {
   readonly wallet: Hex
   readonly liquidator: Hex
   readonly debt: { readonly asset: Hex; readonly amount: bigint }
@@ -31,35 +33,27 @@ export interface Liquidation {
 }
 
 /** A wallet's debt without collateral is written off. */
-export interface Deficit {
-  readonly kind: 'deficit'
-  readonly log: HistoryLog
+export interface Deficit extends Said<'deficit'> {
   readonly wallet: Hex
   readonly asset: Hex
   readonly amount: bigint
 }
 
 /** The protocol's share of interest becomes supply of its treasury, which the log does not name. */
-interface TreasuryMint {
-  readonly kind: 'treasury'
-  readonly log: HistoryLog
+interface TreasuryMint extends Said<'treasury'> {
   readonly asset: Hex
   readonly amount: bigint
 }
 
 /** A reserve's state after each change of it. */
-export interface ReserveUpdate {
-  readonly kind: 'update'
-  readonly log: HistoryLog
+export interface ReserveUpdate extends Said<'update'> {
   readonly asset: Hex
   readonly borrowRateRay: bigint
   readonly borrowIndexRay: bigint
 }
 
 /** A wallet's balance of an aToken or a debt token is minted or burned. */
-export interface Change {
-  readonly kind: 'change'
-  readonly log: HistoryLog
+export interface Change extends Said<'change'> {
   readonly token: ReserveToken
   readonly wallet: Hex
   /** What was added, without interest; below zero if it was taken away. 0: only interest was written down. */
@@ -71,9 +65,7 @@ export interface Change {
 }
 
 /** aTokens move from one wallet to another. */
-export interface Transfer {
-  readonly kind: 'transfer'
-  readonly log: HistoryLog
+export interface Transfer extends Said<'transfer'> {
   readonly token: ReserveToken
   readonly from: Hex
   readonly to: Hex

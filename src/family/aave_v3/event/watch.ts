@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
-  type LendingEventType,
+  type LendingEventKind,
 } from '../../../finance/lending/lending_event.ts'
 import { eventShapes } from '../../../history/logs/event_shapes.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
@@ -52,23 +52,17 @@ function contractsOf(places: readonly LendingPlace[]): readonly Hex[] {
   return places.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
 }
 
-/** An event that answers show, and where its log stands. */
-export interface LendingHappening {
-  readonly event: LendingEvent
-  readonly type: LendingEventType
-}
-
 /**
- * The events of a market in blocks, as its history would have them, each log once: of a liquidation the debt. `logs` are
+ * The events of a market in blocks that answers show, as its history would have them, each log once: of a liquidation the debt. `logs` are
  * all of the blocks that `changesOf` found. Throws as `decodeLogs`.
  */
-export function happeningsIn(place: LendingPlace, logs: readonly HistoryLog[]): LendingHappening[] {
+export function happeningsIn(place: LendingPlace, logs: readonly HistoryLog[]): LendingEvent[] {
   const here = new Set(contractsOf([place]))
   const own = logs.filter(({ address }) => here.has(address))
   // A block holds whole transactions.
   const receipts = grouped(own, ({ transactionHash }) => transactionHash)
-  return decodeLogs(place, own, { subjects: null, receipts }).rows.flatMap((event) => {
-    const type = LENDING_EVENT_TYPES.find((each) => each === event.kind)
-    return type === undefined || event.leg !== 0 ? [] : { event, type }
-  })
+  const { rows } = decodeLogs(place, own, { subjects: null, receipts })
+  return rows.filter(({ kind, leg }) => leg === 0 && SHOWN.includes(kind))
 }
+
+const SHOWN: readonly LendingEventKind[] = LENDING_EVENT_TYPES

@@ -1,25 +1,18 @@
-import { type LendingTotals, safeBorrowUsd, type YieldLeg, type YieldLegs } from '../../../finance/math/lending.ts'
+import {
+  type BoundlessRatio,
+  type LendingTotals,
+  safeBorrowUsd,
+  type YieldLeg,
+  type YieldLegs,
+} from '../../../finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../finance/math/rate.ts'
 import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
-import type { AccountData, Features, RawCategory, RawHolding } from './state.ts'
+import type { AccountData, Features, RawCategory, RawHolding, ReserveLimits } from './state.ts'
 
 const BPS = 10_000n
 /** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
 const ISOLATION_UNITS_PER_USD = 100n
-
-/** What a reserve's configuration bits say. Source: `ReserveConfiguration`, the same bits in every version. */
-interface ReserveLimits {
-  readonly ltvBps: bigint
-  readonly liquidationThresholdBps: bigint
-  readonly decimals: number
-  /** Active and not paused: supplies can be taken out. */
-  readonly isOpen: boolean
-  /** The one eMode category of the reserve before 3.2. */
-  readonly legacyCategory: number
-  /** Hundredths of a US dollar, 0 if the reserve may back any debt. Only before 3.7. */
-  readonly debtCeiling: bigint
-}
 
 /** What figures need to know about a reserve. */
 export interface Reserve extends ReserveLimits {
@@ -56,19 +49,6 @@ export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
   readonly amount: bigint
 }
 
-/** Reads the bits of `ReserveConfigurationMap`. */
-export function limitsFrom(configuration: bigint): ReserveLimits {
-  const bits = (from: bigint, count: bigint): bigint => (configuration >> from) & ((1n << count) - 1n)
-  return {
-    ltvBps: bits(0n, 16n),
-    liquidationThresholdBps: bits(16n, 16n),
-    decimals: Number(bits(48n, 8n)),
-    isOpen: bits(56n, 1n) === 1n && bits(60n, 1n) === 0n,
-    legacyCategory: Number(bits(168n, 8n)),
-    debtCeiling: bits(212n, 40n),
-  }
-}
-
 /**
  * Yearly yield of a reserve's rate, both in ray. A rate above `APR_RAY_MAX` counts as `APR_RAY_MAX`.
  *
@@ -78,6 +58,16 @@ export function limitsFrom(configuration: bigint): ReserveLimits {
  */
 export function apyOf(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
+}
+
+/** The price of a reserve for an account: before 3.2 an eMode could have one for all its assets in place of their own. */
+export function priceIn(
+  reserve: Pick<Reserve, 'id' | 'legacyCategory'>,
+  account: Pick<Account, 'category' | 'features'>,
+  own: bigint,
+): bigint {
+  const shared = isInCategory(reserve, account) ? (account.category?.price ?? 0n) : 0n
+  return shared > 0n ? shared : own
 }
 
 /** True if the reserve counts with its eMode's limits instead of its own. */
@@ -151,6 +141,11 @@ export function totalsOf(account: Account): LendingTotals {
     liquidationLimit: liquidationLimit(account),
     borrowLimit,
   }
+}
+
+/** The pool's own health factor. */
+export function healthFactorOf({ data: { totalDebt, healthFactorWad } }: Pick<Account, 'data'>): BoundlessRatio {
+  return totalDebt === 0n ? 'max' : rational(healthFactorWad, WAD)
 }
 
 /** Legs in the unit of `totalsOf`. */

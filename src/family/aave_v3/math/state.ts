@@ -8,6 +8,32 @@ export interface Features {
   readonly isolatedEModes: boolean
 }
 
+/** What a reserve's configuration bits say. Source: `ReserveConfiguration`, the same bits in every version. */
+export interface ReserveLimits {
+  readonly ltvBps: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly decimals: number
+  /** Active and not paused: supplies can be taken out. */
+  readonly isOpen: boolean
+  /** The one eMode category of the reserve before 3.2. */
+  readonly legacyCategory: number
+  /** Hundredths of a US dollar, 0 if the reserve may back any debt. Only before 3.7. */
+  readonly debtCeiling: bigint
+}
+
+/** Reads the bits of `ReserveConfigurationMap`. */
+export function limitsFrom(configuration: bigint): ReserveLimits {
+  const bits = (from: bigint, count: bigint): bigint => (configuration >> from) & ((1n << count) - 1n)
+  return {
+    ltvBps: bits(0n, 16n),
+    liquidationThresholdBps: bits(16n, 16n),
+    decimals: Number(bits(48n, 8n)),
+    isOpen: bits(56n, 1n) === 1n && bits(60n, 1n) === 0n,
+    legacyCategory: Number(bits(168n, 8n)),
+    debtCeiling: bits(212n, 40n),
+  }
+}
+
 /** An eMode category that at least one of the wallets is in. */
 export interface RawCategory {
   /** Index into the markets that were asked for. */

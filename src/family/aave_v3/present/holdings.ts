@@ -2,8 +2,8 @@ import { type Address, zeroAddress } from 'viem'
 import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
-import { isInCategory, limitsFrom } from '../math/account.ts'
-import type { RawCategory } from '../math/state.ts'
+import { priceIn } from '../math/account.ts'
+import { limitsFrom, type RawCategory } from '../math/state.ts'
 import type { RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
@@ -51,14 +51,13 @@ function tokenOf({ asset, symbol, configuration }: RawReserve, named: RawReserve
   }
 }
 
-/** The price of the market's oracle; of its eMode for the whole category, which there was before 3.2. */
+/** The price of the market's oracle. */
 function priceOf(
   { id, configuration, price = 0n }: RawReserve,
   { market: { unit, features }, category }: { readonly market: RawMarket; readonly category: RawCategory | undefined },
 ): UsdPriceOutcome {
   const { legacyCategory } = limitsFrom(configuration)
-  const shared = isInCategory({ id, legacyCategory }, { category, features }) ? (category?.price ?? 0n) : 0n
-  const units = shared > 0n ? shared : price
+  const units = priceIn({ id, legacyCategory }, { category, features }, price)
   if (units === 0n) return missing("the market's oracle has no price for it")
   const scale = String(unit).length - 1
   if (unit !== 10n ** BigInt(Math.min(scale, UNIT_DIGITS_MAX))) return missing('its market counts in no decimal unit')

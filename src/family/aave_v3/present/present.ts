@@ -1,11 +1,21 @@
 import { checksumAddress } from 'viem'
-import { healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
-import { presentCalculated } from '../../../finance/lending/calculations.ts'
-import { RAY } from '../../../finance/math/rate.ts'
-import { WAD } from '../../../lib/number/fixed_point.ts'
-import { parseRational, rational } from '../../../lib/number/rational.ts'
+import { apyText, healthFactorText, usdText } from '../../../finance/figure.ts'
+import {
+  presentCalculations,
+  presentReducedCalculations,
+  presentTotals,
+} from '../../../finance/lending/calculations.ts'
+import { rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from '../math/account.ts'
+import {
+  borrowsOf,
+  healthFactorOf,
+  safeBorrow,
+  safeWithdraw,
+  suppliesOf,
+  totalsOf,
+  yieldLegs,
+} from '../math/account.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
 import { withParts } from './parts.ts'
 import type { PresentedPosition } from './schema.ts'
@@ -26,7 +36,14 @@ export function presentWallet({ chainId, wallet, positions }: WalletPositions, {
       const shown = presentPosition(position)
       return full ? withParts(shown, position) : shown
     }),
-    calculations: positions.map((position) => presentCalculations(position, target)),
+    calculations: positions.map((position) =>
+      presentCalculations(lendingOf(position), {
+        target,
+        healthFactor: figuresOf(position).healthFactor,
+        safeBorrow: (aim) => safeBorrow(position, aim),
+        safeWithdraw: (aim) => safeWithdraw(position, aim),
+      }),
+    ),
   }
 }
 
@@ -39,23 +56,21 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
       const { healthFactor, netWorthUsd } = figuresOf(position)
       return { marketId: position.market, healthFactor, netWorthUSD: netWorthUsd }
     }),
-    calculations: positions.map((position) => ({
-      healthFactor: figuresOf(position).healthFactor,
-      netAPY: presentCommon(position).ratios.netAPY,
-      targetHealthFactor: Number(target),
-    })),
+    calculations: positions.map((position) => {
+      const { healthFactor } = figuresOf(position)
+      return presentReducedCalculations(lendingOf(position), { target, healthFactor })
+    }),
   }
 }
 
 /** What a snapshot says of a position, in the words of the list. The health factor is the pool's own. */
 export const figuresOf = onceEach((position: Position) => {
-  const { data, unit } = position
-  const { supplied, debt, perUsd } = totalsOf(position)
+  const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(totalsOf(position))
   return {
-    collateralUsd: usdText(rational(data.totalCollateral, unit)),
-    debtUsd: usdText(rational(data.totalDebt, unit)),
-    netWorthUsd: usdText(rational(supplied - debt, perUsd)),
-    healthFactor: healthFactorText(data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD)),
+    collateralUsd: totalCollateralUSD,
+    debtUsd: totalDebtUSD,
+    netWorthUsd: netWorthUSD,
+    healthFactor: healthFactorText(healthFactorOf(position)),
   }
 })
 
@@ -83,25 +98,4 @@ const presentPosition = onceEach((position: Position): PresentedPosition => {
   }
 })
 
-function presentCalculations(position: Position, targetText: string) {
-  const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
-  const { interest, ratios } = presentCommon(position)
-  return {
-    targetHealthFactor: Number(targetText),
-    healthFactor: figuresOf(position).healthFactor,
-    ...interest,
-    safeBorrowAmountUSD: usdText(safeBorrow(position, target)),
-    safeWithdrawAmountUSD: usdText(safeWithdraw(position, target)),
-    ...ratios,
-  }
-}
-
-/** What does not depend on the target. */
-const presentCommon = onceEach((position: Position) =>
-  presentCalculated({ totals: totalsOf(position), ...yieldLegs(position) }),
-)
-
-function apyText(apyRay: bigint): string {
-  return ratioText(rational(apyRay, RAY))
-}
+const lendingOf = onceEach((position: Position) => ({ totals: totalsOf(position), ...yieldLegs(position) }))

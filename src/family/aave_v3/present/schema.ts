@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
-import { calculationsSchema } from '../../../finance/lending/calculations.ts'
+import { calculationsSchema, reducedCalculations } from '../../../finance/lending/calculations.ts'
 import { positionFiguresWith, walletPlace, walletPositions } from '../../../finance/lending/position.ts'
 import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
@@ -43,7 +43,7 @@ export const listOutput = v.strictObject({
 
 const briefly = walletPositions(walletPlace, {
   position: v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd }),
-  calculations: v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() }),
+  calculations: reducedCalculations,
 })
 
 /** Success body of the batch, without `request_id`. */

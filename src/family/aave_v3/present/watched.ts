@@ -1,16 +1,12 @@
 import { NOTHING_LENT, watchedLending } from '../../../finance/lending/watched.ts'
-import { WAD } from '../../../lib/number/fixed_point.ts'
-import { rational } from '../../../lib/number/rational.ts'
 import type { Confirmed } from '../../watch.ts'
-import { totalsOf } from '../math/account.ts'
+import { healthFactorOf, totalsOf } from '../math/account.ts'
 import { memoOf, NO_LEGS } from '../math/foresight.ts'
 import type { Position } from '../read/position.ts'
 
-/** What triggers see of a position; the health factor is the pool's own. */
+/** What triggers see of a position. */
 export function watchedPosition(position: Position): Confirmed {
-  const { data } = position
-  const healthFactor = data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD)
-  return watchedLending({ healthFactor, totals: totalsOf(position) }, memoOf(position))
+  return watchedLending({ healthFactor: healthFactorOf(position), totals: totalsOf(position) }, memoOf(position))
 }
 
 /** The same of a wallet that has nothing in a market. */

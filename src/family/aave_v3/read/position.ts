@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { shownText, textFrom } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from '../math/account.ts'
-import type { RawCategory } from '../math/state.ts'
+import { type Account, type Asset, apyOf, priceIn, type Reserve } from '../math/account.ts'
+import { limitsFrom, type RawCategory } from '../math/state.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import type { RawAccount, RawMarket, RawRead, RawReserve } from './abi.ts'
 
@@ -98,9 +98,7 @@ function accountFrom(
   const assets: Asset<NamedReserve>[] = []
   for (const { reserve: id, ...holding } of raw.holdings) {
     const { reserve, price: own } = sent(reserves.get(keyOf({ market: raw.market, id })))
-    // Before 3.2 an eMode could have one price for all its assets.
-    const shared = isInCategory(reserve, account) ? (category?.price ?? 0n) : 0n
-    const price = shared > 0n ? shared : own
+    const price = priceIn(reserve, account, own)
     const isHeld = holding.supplied + holding.variableDebt + holding.stableDebt > 0n
     if (price === 0n && isHeld) return `reserve ${nameOf(reserve)} has no price`
     assets.push({ ...holding, reserve, price })

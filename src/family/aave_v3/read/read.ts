@@ -2,17 +2,16 @@ import { hash } from 'node:crypto'
 import type { Address } from 'viem'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
-import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
+import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import { createPastPlaces, type PastPlaces } from '../../past.ts'
+import { createPastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
-import type { RawRead } from './abi.ts'
-import { decodeTouched, encodeTouched } from './abi.ts'
+import { decodeNamed, decodeTouched, encodeNamed, encodeTouched, type RawRead } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readWallets } from './read_lens.ts'
@@ -31,36 +30,7 @@ const ASSET_BYTES = 512
 export type AaveV3Place = FamilyPlace<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
-export interface LendingReader {
-  /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, AaveV3Place>
-  readonly past: PastPlaces<AaveV3Deployment>
-  /**
-   * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
-   * throws `UnavailableError` that names the chain.
-   */
-  read(
-    wallets: readonly Address[],
-    options: { readonly places: readonly AaveV3Place[]; readonly signal: AbortSignal },
-  ): Promise<Fresh<ChainRead>[]>
-  /**
-   * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
-   * same if `textOf` them is. Throws as `readByQuorum`.
-   */
-  readAgreed(
-    wallets: readonly Address[],
-    options: {
-      readonly place: AaveV3Place
-      readonly textOf: (read: ChainRead) => string
-      readonly signal: AbortSignal
-    },
-  ): Promise<Agreed<ChainRead>>
-  /**
-   * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
-   * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
-   */
-  touched(wallets: readonly Address[], place: AaveV3Place, signal: AbortSignal): Promise<Agreed<readonly boolean[]>>
-}
+export type LendingReader = ReturnType<typeof createLendingReader>
 
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
 export function createLendingReader(options: {
@@ -68,7 +38,7 @@ export function createLendingReader(options: {
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
-}): LendingReader {
+}) {
   const { clients, clock, ways } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
@@ -94,39 +64,85 @@ export function createLendingReader(options: {
 
   function readPlace(place: AaveV3Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
-      place.client.read(positionsAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
+      place.client.read(positionsAt(place, wallets), { signal: shared, ...limitsOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
   }
 
   return {
+    /** Chains that have this family, by id. */
     places,
     past: createPastPlaces({ name: 'Aave V3', clock, contractOf: providerOf }),
-    read: (wallets, { places: asked, signal }) =>
+    /**
+     * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
+     * throws `UnavailableError` that names the chain.
+     */
+    read: (
+      wallets: readonly Address[],
+      { places: asked, signal }: { readonly places: readonly AaveV3Place[]; readonly signal: AbortSignal },
+    ) =>
       together(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
       ),
-    readAgreed: (wallets, { place, textOf, signal }) =>
+    /**
+     * What one endpoint says that a wallet holds in the markets of a place, with the names of its tokens. Throws as
+     * `Endpoint.call`, and `SilentError` if a market does not answer.
+     */
+    async askNamed(
+      endpoint: Endpoint,
+      { wallet, ...place }: AaveV3Place & { readonly wallet: Address },
+      signal: AbortSignal,
+    ) {
+      const data = encodeNamed(place.deployments.map(providerOf), wallet)
+      const ask = attemptAt(place, async ({ call, at, observeBlock }) => {
+        const named = decodeNamed(await call({ data, block: at ?? 'latest', isLight: true }))
+        observeBlock(named.block)
+        return named
+      })
+      const read = await ask(endpoint, signal)
+      checkMarkets(read, place)
+      return read
+    },
+    /**
+     * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
+     * same if `textOf` them is. Throws as `readByQuorum`.
+     */
+    readAgreed: (
+      wallets: readonly Address[],
+      {
+        place,
+        ...of
+      }: {
+        readonly place: AaveV3Place
+        readonly textOf: (read: ChainRead) => string
+        readonly signal: AbortSignal
+      },
+    ) =>
       readByQuorum(place.client, positionsAt(place, wallets), {
-        signal,
-        budgetMs: BUDGET_MS,
-        ...readingOf(place),
+        ...of,
+        ...limitsOf(place),
         what: `what ${wallets.length} wallets had at block ${place.block?.number}`,
-        textOf,
       }),
-    touched: (wallets, place, signal) =>
+    /**
+     * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
+     * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
+     */
+    touched: (wallets: readonly Address[], place: AaveV3Place, signal: AbortSignal) =>
       readByQuorum(place.client, attemptAt(place, touchedIn(place, wallets)), {
         signal,
-        budgetMs: BUDGET_MS,
-        ...readingOf(place),
+        ...limitsOf(place),
         what: 'whether wallets had moved a token',
         textOf: (touched: readonly boolean[]) => touched.join(),
       }),
   }
 }
 
+function limitsOf(place: AaveV3Place) {
+  return { budgetMs: BUDGET_MS, ...readingOf(place) }
+}
+
 /** What names a market on its chain. */
-export function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
+function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
   return poolAddressesProvider
 }
 
@@ -153,7 +169,7 @@ function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */
-export function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Place, 'deployments'>): void {
+function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Place, 'deployments'>): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? 'market_id' : undefined

@@ -30,16 +30,8 @@ type BalanceBlock = ForeseenBlock & Partial<Pick<PinnedBlock, 'hash'>>
 
 type Balances = readonly TokenBalance[] | undefined
 
-/** Reads what the tokens of a market say about a wallet at a past block. */
-interface BalanceReader {
-  /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
-  read(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal): Promise<Balances>
-  /** Begins that read for a block that will probably be final; it is handed out once. */
-  foresee(client: ChainClient, question: BalanceQuestion<ForeseenBlock>, signal: AbortSignal): void
-}
-
-/** Makes a reader. */
-export function createBalanceReader(clock: Clock): BalanceReader {
+/** Makes a reader of what the tokens of a market say about a wallet at a past block. */
+export function createBalanceReader(clock: Clock) {
   const ahead = createAhead<Balances>({ readsMax: AHEAD_MAX })
 
   async function readPinned(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal) {
@@ -58,10 +50,13 @@ export function createBalanceReader(clock: Clock): BalanceReader {
   }
 
   return {
-    // What was begun may be of a block that was then replaced: a check that fails is made once more, without it.
-    read: async (client, question, signal) =>
-      (await ahead.take(nameOf(question))) ?? (await readPinned(client, question, signal)),
-    foresee(client, question, signal) {
+    /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
+    async read(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal): Promise<Balances> {
+      // What was begun may be of a block that was then replaced: a check that fails is made once more, without it.
+      return (await ahead.take(nameOf(question))) ?? (await readPinned(client, question, signal))
+    },
+    /** Begins that read for a block that will probably be final; it is handed out once. */
+    foresee(client: ChainClient, question: BalanceQuestion<ForeseenBlock>, signal: AbortSignal): void {
       const { place, wallet, block } = question
       const name = nameOf({ place, wallet, block: Number(block.number) })
       ahead.start(name, (within) => readBalances(client, { ...question, clock }, within), signal)

@@ -22,13 +22,7 @@ const CACHE_ENTRIES_MAX = 500
 const SHAPE_TRIES = 3
 
 /** Reads what the history of a market needs to know about it. */
-export interface MarketReader {
-  /**
-   * The market at the newest block, so that no reserve that was listed since can be missing in what is final; reserves
-   * that were dropped are left out. Its own oracle prices them. Throws `UnavailableError`.
-   */
-  read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingPlace>>
-}
+export type MarketReader = ReturnType<typeof createMarketReader>
 
 /** What a market was like when it was read last: where to ask, and for what. */
 interface Shape {
@@ -42,11 +36,15 @@ interface Reading extends EventsPlace<LendingPlace> {
 }
 
 /** Makes a reader that reads each market once per block. */
-export function createMarketReader(clock: Clock): MarketReader {
+export function createMarketReader(clock: Clock) {
   const cache = createBlockCache<Reading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   const shapes = new Map<string, Shape>()
   return {
-    read(client, deployment, signal) {
+    /**
+     * The market at the newest block, so that no reserve that was listed since can be missing in what is final; reserves
+     * that were dropped are left out. Its own oracle prices them. Throws `UnavailableError`.
+     */
+    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingPlace>> {
       const { chain } = client
       const key = `aave_v3_market:${deployment.poolAddressesProvider}`
       const name = `${chain.id}:${key}`
@@ -77,7 +75,7 @@ async function readMarket(
 ): Promise<Reading> {
   const { chainId, deployment, clock } = question
   const { market } = deployment
-  let shape = question.shape
+  let { shape } = question
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
     const calls = questionsFor(deployment, asked)

@@ -6,11 +6,12 @@ import { eventsOutput } from '../../../finance/lending/schema.ts'
 import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
+import { chainWith } from '../../position_parameters.ts'
 import type { LendingPlace } from '../event/place.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
 import { CHARGES } from './credits.ts'
-import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './market.ts'
+import { MARKET_DEFAULT, marketIdIn, marketPlace, NAME } from './market.ts'
 
 /** The history of a wallet in one market. */
 export function eventsRoute(options: {
@@ -24,7 +25,7 @@ export function eventsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, history, events } = options
   const input = v.object({
-    chain_id: chainWithMarkets(chainIds),
+    chain_id: chainWith(NAME, chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     type: v.optional(v.pipe(choice(LENDING_EVENT_TYPES), v.description('Events of this kind only.'))),

@@ -14,16 +14,16 @@ import {
 } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { type Reply, type Route, route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
-import { asOf, isNow, type Moment, readAt, untilNext } from '../../place.ts'
+import { asOf, isNow, type Moment, placesOn, readAt, untilNext } from '../../place.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { Unanswerable, WalletPositions } from '../read/position.ts'
 import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { marketIdIn, notConfigured } from './market.ts'
+import { marketIdIn, NAME } from './market.ts'
 
 const withParts = v.optional(
   v.pipe(
@@ -36,83 +36,74 @@ const withParts = v.optional(
 /** A price that is missing now will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
-/** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
-export function createRoutes(options: RoutesOptions): readonly Route[] {
-  return [listRoute(options), batchRoute(options)]
-}
-
-interface RoutesOptions {
+/** The list and the batch over a reader; `chainIds` are all configured chains, with this family or without. */
+export function createRoutes({
+  chainIds,
+  markets,
+  reader,
+}: {
   readonly chainIds: readonly number[]
   /** Names of the markets on them. */
   readonly markets: ReadonlySet<string>
   readonly reader: () => LendingReader
-}
-
-function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const input = v.pipe(
-    v.object({
-      wallet: evmAddress,
-      market_id: v.optional(marketIdIn(markets)),
-      chain_id: v.optional(chainIdIn(chainIds)),
-      target_health_factor: targetHealthFactor,
-      full: withParts,
-      ...moment,
-      ...receipt,
-      page,
-      limit,
-    }),
-    momentRule(),
-  )
-  return route({
-    method: 'GET',
-    path: '/v1/lending/aave-v3',
-    tool: 'aave_positions',
-    summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
-    input,
-    output: listOutput,
+}): readonly Route[] {
+  const market_id = v.optional(marketIdIn(markets))
+  const common = {
     errors: [503],
-    charge: CHARGES.list,
-    read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
-    count: ({ matching }) => matching.length,
-    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
-    present: ({ reads, matching }, { target_health_factor: target, full, page, limit }, { url }) => ({
-      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, { target, full })),
-      pagination: pagination({ page, limit, total: matching.length, url }),
-      asOf: asOf(reads),
+    count: ({ matching }: Matching) => matching.length,
+    untilMs: ({ reads }: Matching, asked: Moment) => (isNow(asked) ? untilNext(reads) : 0),
+  } as const
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      path: '/v1/lending/aave-v3',
+      tool: 'aave_positions',
+      summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
+      input: v.pipe(
+        v.object({
+          wallet: evmAddress,
+          market_id,
+          chain_id: v.optional(chainIdIn(chainIds)),
+          target_health_factor: targetHealthFactor,
+          full: withParts,
+          ...moment,
+          ...receipt,
+          page,
+          limit,
+        }),
+        momentRule(),
+      ),
+      output: listOutput,
+      charge: CHARGES.list,
+      read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
+      present: (found, { target_health_factor: target, full, ...paged }, { url }) =>
+        presentMatching(found, { ...paged, url }, (each) => presentWallet(each, { target, full })),
     }),
-  })
-}
-
-function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const body = v.pipe(
-    v.strictObject({
-      wallets: walletsOf(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
-      chain_id: v.optional(chainNumberIn(chainIds)),
-      market_id: v.optional(marketIdIn(markets)),
-      target_health_factor: targetNumber,
-      ...momentFields,
+    route({
+      ...common,
+      method: 'POST',
+      path: '/v1/lending/aave-v3/batch',
+      tool: 'aave_batch',
+      summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
+      input: v.object({ page, limit, ...receipt }),
+      body: v.pipe(
+        v.strictObject({
+          wallets: walletsOf(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
+          chain_id: v.optional(chainNumberIn(chainIds)),
+          market_id,
+          target_health_factor: targetNumber,
+          ...momentFields,
+        }),
+        momentRule(),
+      ),
+      output: batchOutput,
+      charge: CHARGES.batch,
+      read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
+      present: (found, { target_health_factor: target, ...paged }, { url }) =>
+        presentMatching(found, { ...paged, url }, (each) => presentReduced(each, target)),
     }),
-    momentRule(),
-  )
-  return route({
-    method: 'POST',
-    path: '/v1/lending/aave-v3/batch',
-    tool: 'aave_batch',
-    summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
-    input: v.object({ page, limit, ...receipt }),
-    body,
-    output: batchOutput,
-    errors: [503],
-    charge: CHARGES.batch,
-    read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
-    count: ({ matching }) => matching.length,
-    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
-    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
-      data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
-      pagination: pagination({ page, limit, total: matching.length, url }),
-      asOf: asOf(reads),
-    }),
-  })
+  ]
 }
 
 interface Filter extends Moment {
@@ -136,12 +127,24 @@ async function readMatching(
   return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
 }
 
+type Matching = Awaited<ReturnType<typeof readMatching>>
+
+function presentMatching(
+  { reads, matching }: Matching,
+  { page, limit, url }: { readonly page: number; readonly limit: number; readonly url: URL },
+  present: (each: WalletPositions) => unknown,
+): Reply {
+  return {
+    data: pageOf(matching, { page, limit }).map(present),
+    pagination: pagination({ page, limit, total: matching.length, url }),
+    asOf: asOf(reads),
+  }
+}
+
 /** The chains to ask, each with only one market if the caller named it. */
-function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): AaveV3Place[] {
-  if (places.size === 0) throw notConfigured()
-  return [...places]
-    .filter(([id]) => chain_id === undefined || id === chain_id)
-    .map(([, { client, deployments }]) => ({
+function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Place[] {
+  return placesOn(places, { chainId, what: NAME })
+    .map(({ client, deployments }) => ({
       client,
       deployments: deployments.filter(({ market }) => market_id === undefined || market === market_id),
     }))

@@ -1,8 +1,12 @@
 import * as v from 'valibot'
-import { chainIdIn, documented, wholeNumber } from '../../../http/request/input.ts'
+import { documented } from '../../../http/request/input.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { notConfigured } from '../../place.ts'
 import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
+
+/** The family in errors. */
+export const NAME = 'Aave V3'
 
 /** The market of a wallet's history if the caller does not name one. */
 export const MARKET_DEFAULT = 'main'
@@ -27,25 +31,13 @@ export function marketIdIn(names: ReadonlySet<string>) {
   )
 }
 
-/** The error if none of the chains that are asked has the family. */
-export function notConfigured(): CodedError {
-  return new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
-}
-
-/** One of the chains that have Aave V3; without any, every id passes: the route then answers that nothing is configured. */
-export function chainWithMarkets(chainIds: readonly number[]) {
-  return chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : ANY_CHAIN_ID
-}
-
-const ANY_CHAIN_ID = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
-
 /** One market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
 export function marketPlace(
   { places }: LendingReader,
   { chainId, market }: { readonly chainId: number; readonly market: string },
 ): AaveV3Place & { readonly deployment: AaveV3Deployment } {
   const place = places.get(chainId)
-  if (place === undefined) throw notConfigured()
+  if (place === undefined) throw notConfigured(NAME)
   const deployment = place.deployments.find((each) => each.market === market)
   if (deployment !== undefined) return { ...place, deployments: [deployment], deployment }
   const known = place.deployments.map((each) => `"${each.market}"`).join(', ')

@@ -5,10 +5,11 @@ import type { LendingSeries } from '../../../finance/lending/series/market.ts'
 import { SNAPSHOTS_MAX } from '../../../finance/series/series.ts'
 import { evmAddress, wholeNumber } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
+import { chainWith } from '../../position_parameters.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../read/snapshot/market.ts'
 import { CHARGES } from './credits.ts'
-import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './market.ts'
+import { MARKET_DEFAULT, marketIdIn, marketPlace, NAME } from './market.ts'
 
 const FROM = 'X-Snapshots-From'
 
@@ -22,7 +23,7 @@ export function snapshotsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, series } = options
   const input = v.object({
-    chain_id: chainWithMarkets(chainIds),
+    chain_id: chainWith(NAME, chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(

@@ -11,6 +11,7 @@ export interface ObligationLeg {
 /** An obligation and what its amounts depend on, all at one slot. */
 export interface ObligationState {
   readonly slot: bigint
+  /** Of that slot by the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
   readonly obligation: Obligation
   readonly market: Market

@@ -16,6 +16,7 @@ import {
   unitsPerYear,
   utilization,
 } from './accrual.ts'
+import type { ObligationState } from './holding.ts'
 
 /** Length of a slot in the program's yearly rates, milliseconds. */
 const PROGRAM_SLOT_MS = 500n
@@ -32,12 +33,7 @@ export interface Asset {
 }
 
 /** An obligation and everything that its figures depend on, all at one slot. */
-export interface Snapshot {
-  readonly slot: bigint
-  /** Of that slot by the cluster's clock, Unix seconds. */
-  readonly timestampSec: bigint
-  readonly obligation: Obligation
-  readonly market: Market
+export interface Snapshot extends Omit<ObligationState, 'reserves'> {
   /** Every reserve that the obligation holds or owes, by address. */
   readonly assets: ReadonlyMap<string, Asset>
 }

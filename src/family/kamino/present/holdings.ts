@@ -1,10 +1,11 @@
 import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
-import type { AccountHolding, AccountHoldings, HoldingsSearch, Refused } from '../../holding.ts'
+import type { AccountHolding, AccountHoldings, Refused } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
 import type { ObligationTarget } from '../read/accounts/known.ts'
 import type { FoundBy } from '../read/find/found.ts'
+import { presentCoverage } from './list.ts'
 
 /** What an obligation has or owes of one reserve, with what a row says of it. */
 export interface HeldLeg extends Pick<ObligationLeg, 'kind' | 'amount'>, Pick<Asset, 'reserve'> {
@@ -48,7 +49,8 @@ export function holdingsOf(
       ...(refused === undefined ? {} : { refused }),
     }
   })
-  return { rows, ownTokens: [], ...searchOf(by) }
+  const notRead = by === 'search' ? [] : ['obligations of kamino with unusual seeds or in other markets']
+  return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 
 const HOLLOW: Refused = {
@@ -59,12 +61,4 @@ const HOLLOW: Refused = {
 function spamOf(token: SolanaToken | undefined): Refused | undefined {
   const spam = token && solanaSpamReason(token).reason
   return spam === undefined ? undefined : { reason: 'spam', detail: spam }
-}
-
-function searchOf(by: FoundBy): { readonly search: HoldingsSearch; readonly notRead: readonly string[] } {
-  if (by === 'search') return { search: { complete: true, by: 'program_accounts' }, notRead: [] }
-  return {
-    search: { complete: false, by: 'derived_addresses', markets: by.markets },
-    notRead: ['obligations of kamino with unusual seeds or in other markets'],
-  }
 }

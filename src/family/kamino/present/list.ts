@@ -1,22 +1,22 @@
 import * as v from 'valibot'
+import { apyText, healthFactorFigure, healthFactorText, usdFigure, usdText } from '../../../finance/figure.ts'
 import {
-  healthFactorFigure,
-  healthFactorText,
-  ratioFigure,
-  ratioText,
-  usdFigure,
-  usdText,
-} from '../../../finance/figure.ts'
-import { calculationsSchema, presentCalculated } from '../../../finance/lending/calculations.ts'
-import { positionFigures, walletPositions } from '../../../finance/lending/position.ts'
-import { healthFactor, netApy, safeBorrowUsd, safeWithdrawUsd } from '../../../finance/math/lending.ts'
-import { RAY } from '../../../finance/math/rate.ts'
+  calculationsSchema,
+  presentCalculations,
+  presentReducedCalculations,
+  presentTotals,
+  reducedCalculations,
+} from '../../../finance/lending/calculations.ts'
+import { positionFiguresWith, walletPositions } from '../../../finance/lending/position.ts'
+import { healthFactor, safeBorrowUsd, safeWithdrawUsd } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
-import { parseRational, rational } from '../../../lib/number/rational.ts'
+import { rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
-import type { ObligationPosition } from '../math/position.ts'
+import type { ObligationPosition, Snapshot } from '../math/position.ts'
+import type { MarketObligation } from '../read/accounts/known.ts'
+import type { FoundBy } from '../read/find/found.ts'
 
 /** The number that stands for Solana among chain ids. */
 const CHAIN_ID = 101
@@ -48,7 +48,11 @@ const calculations = calculationsSchema({
 export const listOutput = v.strictObject({
   data: v.array(
     walletPositions(place, {
-      position: v.strictObject({ ...named, marketName: v.string(), ...positionFigures }),
+      position: v.strictObject({
+        ...named,
+        marketName: v.string(),
+        ...positionFiguresWith({ supplied: {}, borrowed: {} }),
+      }),
       calculations,
     }),
   ),
@@ -61,11 +65,7 @@ export const batchOutput = v.strictObject({
   data: v.array(
     walletPositions(place, {
       position: v.strictObject({ ...named, healthFactor: healthFactorFigure, netWorthUSD: usdFigure }),
-      calculations: v.strictObject({
-        healthFactor: healthFactorFigure,
-        netAPY: ratioFigure,
-        targetHealthFactor: v.number(),
-      }),
+      calculations: reducedCalculations,
     }),
   ),
   coverage,
@@ -73,10 +73,8 @@ export const batchOutput = v.strictObject({
 })
 
 /** An obligation that can be shown. */
-export interface ShownObligation {
-  readonly address: string
-  readonly market: string
-  readonly snapshot: { readonly slot: bigint; readonly market: { readonly name: string } }
+interface ShownObligation extends MarketObligation {
+  readonly snapshot: Pick<Snapshot, 'slot' | 'market'>
   readonly position: ObligationPosition
 }
 
@@ -104,7 +102,15 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, sl
       marketName: each.snapshot.market.name,
       ...presentPosition(each.position),
     })),
-    calculations: obligations.map(({ position }) => presentCalculations(position, target)),
+    calculations: obligations.map(({ position }) => {
+      const { totals } = position
+      return presentCalculations(position, {
+        target,
+        healthFactor: presentHeld(position).healthFactor,
+        safeBorrow: (aim) => safeBorrowUsd(totals, aim),
+        safeWithdraw: (aim) => safeWithdrawUsd(totals, aim),
+      })
+    }),
   }
 }
 
@@ -114,19 +120,17 @@ export function presentReduced({ wallet, obligations }: ShownWallet, { target, s
     chain_id: CHAIN_ID,
     wallet,
     positions: obligations.map((each) => {
-      const { healthFactor, netWorthUSD } = presentTotals(each.position)
+      const { healthFactor, netWorthUSD } = presentHeld(each.position)
       return { ...presentPlace(each, slot), healthFactor, netWorthUSD }
     }),
-    calculations: obligations.map(({ position }) => {
-      const { totals, ...legs } = position
-      const { healthFactor } = presentTotals(position)
-      return { healthFactor, netAPY: ratioText(netApy(totals, legs)), targetHealthFactor: Number(target) }
-    }),
+    calculations: obligations.map(({ position }) =>
+      presentReducedCalculations(position, { target, healthFactor: presentHeld(position).healthFactor }),
+    ),
   }
 }
 
 /** How complete a list is. */
-export function presentCoverage(by: 'search' | { readonly markets: number }): v.InferOutput<typeof coverage> {
+export function presentCoverage(by: FoundBy): v.InferOutput<typeof coverage> {
   if (by === 'search') return { complete: true, by: 'program_accounts' }
   return { complete: false, by: 'derived_addresses', markets: by.markets }
 }
@@ -140,47 +144,23 @@ function presentPlace({ address, market, snapshot }: ShownObligation, withSlot: 
 const presentPosition = onceEach((position: ObligationPosition) => {
   const { totals, supplies, borrows } = position
   const usd = (value: bigint) => usdText(rational(value, totals.perUsd))
-  const apy = (apyRay: bigint) => ratioText(rational(apyRay, RAY))
   return {
-    ...presentTotals(position),
+    ...presentHeld(position),
     suppliedAssets: supplies.map(({ reserve, value, apyRay, isCollateral }) => ({
       symbol: reserve.symbol,
       amountSuppliedUSD: usd(value),
-      supplyAPY: apy(apyRay),
+      supplyAPY: apyText(apyRay),
       isCollateral,
     })),
     borrowedAssets: borrows.map(({ reserve, value, apyRay }) => ({
       symbol: reserve.symbol,
       amountBorrowedUSD: usd(value),
-      borrowAPY: apy(apyRay),
+      borrowAPY: apyText(apyRay),
     })),
   }
 })
 
-const presentTotals = onceEach(({ totals }: ObligationPosition) => {
-  const usd = (value: bigint) => usdText(rational(value, totals.perUsd))
-  return {
-    healthFactor: healthFactorText(healthFactor(totals)),
-    totalCollateralUSD: usd(totals.collateral),
-    totalDebtUSD: usd(totals.debt),
-    netWorthUSD: usd(totals.supplied - totals.debt),
-  }
-})
-
-function presentCalculations(position: ObligationPosition, targetText: string) {
-  const { totals } = position
-  const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
-  const { interest, ratios } = presentCommon(position)
-  return {
-    targetHealthFactor: Number(targetText),
-    healthFactor: presentTotals(position).healthFactor,
-    ...interest,
-    safeBorrowAmountUSD: usdText(safeBorrowUsd(totals, target)),
-    safeWithdrawAmountUSD: usdText(safeWithdrawUsd(totals, target)),
-    ...ratios,
-  }
-}
-
-/** What does not depend on the target. */
-const presentCommon = onceEach(presentCalculated)
+const presentHeld = onceEach(({ totals }: ObligationPosition) => ({
+  healthFactor: healthFactorText(healthFactor(totals)),
+  ...presentTotals(totals),
+}))

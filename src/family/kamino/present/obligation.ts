@@ -10,7 +10,8 @@ import {
   usdFigure,
   usdText,
 } from '../../../finance/figure.ts'
-import { presentYieldFigures, yieldFigures } from '../../../finance/lending/yield.ts'
+import { targetFrom } from '../../../finance/lending/calculations.ts'
+import { yieldFigures } from '../../../finance/lending/yield.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -22,7 +23,6 @@ import {
 } from '../../../finance/math/lending.ts'
 import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
-import { parseRational } from '../../../lib/number/rational.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 
 const named = v.strictObject({
@@ -55,11 +55,6 @@ export const riskOutput = v.strictObject({
   }),
 })
 
-/** Yield figures of an obligation, after the fields that name it. */
-export function presentYield(names: Named, position: LendingPosition): v.InferOutput<typeof yieldOutput>['data'] {
-  return { ...names, ...presentYieldFigures(position) }
-}
-
 /**
  * Risk figures of an obligation, after the fields that name it. `targetText` is a health factor in decimal digits; the
  * answer shows it without zeros at its end.
@@ -69,8 +64,7 @@ export function presentRisk(
   { totals }: LendingPosition,
   targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
-  const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
+  const target = targetFrom(targetText)
   const ltv = currentLtv(totals)
   return {
     ...names,

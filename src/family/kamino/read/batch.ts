@@ -1,16 +1,18 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
+import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { pause } from '../../../lib/async/abort.ts'
 import { piecesOf } from '../../../lib/async/pieces.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
+import { createRecent } from '../../../lib/recent.ts'
 import type { Finder } from './find/find.ts'
-import type { FoundBy, FoundObligations } from './find/found.ts'
-import { createLately } from './find/lately.ts'
+import type { FoundObligations } from './find/found.ts'
 import type { ObligationsReader } from './obligations.ts'
-import { type HeldObligation, heldIn, inMarket, slotOf } from './wallet.ts'
+import { type HeldObligation, heldIn, inMarket, type ObligationList, type WalletQuery } from './wallet.ts'
 
 /** Obligations of one batch. */
 const OBLIGATIONS_MAX = 5_000
@@ -19,15 +21,17 @@ const AT_ONCE = 16
 const DERIVED_TOGETHER = 10
 /** Pause after an endpoint has limited its rate. */
 const LIMITED_MS = 200
+/** How long a wallet's obligations are not looked for again by a batch, so that one that was late gets further. */
+const LATELY_MS = 120_000
+const LATELY_WALLETS_MAX = 20_000
+const LATELY_OBLIGATIONS_MAX = 100_000
 /** A failure so shortly before the end is one for want of time. */
 const END_MS = 300
 
 /** Whose obligations to read. */
-export interface BatchQuery {
+export interface BatchQuery extends Pick<WalletQuery, 'market'> {
   /** Each once. */
   readonly wallets: readonly string[]
-  /** Those in this market alone. */
-  readonly market: string | undefined
 }
 
 /** How long a batch may take. */
@@ -38,14 +42,9 @@ interface BatchLimits {
 }
 
 /** Obligations of many wallets as of a slot. */
-export interface ObligationBatch {
-  /** The lowest that anything was read at. */
-  readonly slot: bigint
-  /** True if not all was read at that slot. */
-  readonly isMixed: boolean
+export interface ObligationBatch extends Omit<ObligationList, 'obligations'> {
   /** Wallets that have obligations with a deposit or a debt, in the order they were asked for. */
   readonly wallets: readonly { readonly wallet: string; readonly obligations: readonly HeldObligation[] }[]
-  readonly by: FoundBy
 }
 
 /** Makes a reader of many wallets' obligations, which remembers for a while what it has found. */
@@ -57,7 +56,11 @@ export function createBatchReader(options: {
   readonly slotsApartMax: bigint
 }) {
   const { finder, read, clock, slotsApartMax } = options
-  const lately = createLately(clock)
+  const lately = createRecent<{ readonly found: FoundObligations; readonly untilMs: number }>({
+    entriesMax: LATELY_WALLETS_MAX,
+    weightMax: LATELY_OBLIGATIONS_MAX,
+    weightOf: ({ found: { targets } }) => targets.length,
+  })
 
   /** The same again and again while endpoints limit their rate and there is time. */
   async function patiently<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
@@ -77,13 +80,14 @@ export function createBatchReader(options: {
     { wallets, market }: BatchQuery,
     { found, ...limits }: BatchLimits & { readonly found: Map<string, FoundObligations> },
   ): Promise<void> {
+    const keyOf = (wallet: string) => `${wallet}:${market ?? ''}`
     const note = (wallet: string, each: FoundObligations) => {
       found.set(wallet, each)
-      lately.note(wallet, market, each)
+      lately.set(keyOf(wallet), { found: each, untilMs: clock.monotonicMs() + LATELY_MS })
     }
     for (const wallet of wallets) {
-      const before = lately.of(wallet, market)
-      if (before !== undefined) found.set(wallet, before)
+      const before = lately.get(keyOf(wallet))
+      if (before !== undefined && clock.monotonicMs() < before.untilMs) found.set(wallet, before.found)
     }
     const [first, ...others] = wallets.filter((wallet) => !found.has(wallet))
     if (first === undefined) return
@@ -115,23 +119,21 @@ export function createBatchReader(options: {
     { market }: BatchQuery,
     { found, ...limits }: BatchLimits & { readonly found: ReadonlyMap<string, FoundObligations> },
   ): Promise<ObligationBatch> {
-    const each = [...found].map(([wallet, { targets }]) => ({ wallet, targets: inMarket(targets, market) }))
-    const targets = each.flatMap((own) => own.targets)
+    const targets = [...found.values()].flatMap((each) => inMarket(each.targets, market))
     if (targets.length > OBLIGATIONS_MAX) {
       const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
       throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
     }
     const newest = [...found.values()].map((one) => one.newest).reduce(maxOf)
     const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
-    let at = 0
-    const wallets = each.map(({ wallet, targets: own }) => {
-      const from = at
-      at += own.length
-      return { wallet, obligations: heldIn(own, reads.slice(from, at)) }
+    const held = grouped(heldIn(targets, reads), ({ wallet }) => wallet)
+    const wallets = [...found.keys()].flatMap((wallet) => {
+      const obligations = held.get(wallet)
+      return obligations === undefined ? [] : [{ wallet, obligations }]
     })
     return {
       ...slotOf(slots),
-      wallets: wallets.filter(({ obligations }) => obligations.length > 0),
+      wallets,
       by: [...found.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
     }
   }

@@ -31,20 +31,20 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     const state = stateIn(group, address, obligation)
     if ('problem' in state) return state
     const { reserves, ...rest } = state
-    if (elevationGroupOf(obligation, state.market) === 'unknown') return problem('its elevation group is unknown')
+    if (elevationGroupOf(obligation, state.market) === 'unknown') return { problem: 'its elevation group is unknown' }
     const assets = assetsIn(group, reserves)
-    return typeof assets === 'string' ? problem(assets) : { ...rest, assets }
+    return typeof assets === 'string' ? { problem: assets } : { ...rest, assets }
   }
 
   /** Everything that its amounts depend on. */
   function stateIn(group: AccountGroup, address: string, obligation: Obligation): ObligationState | Problem {
     const market = own(group, address)?.market
-    if (market === undefined || market.referralFeeBps > 10_000n) return problem('its market is missing or broken')
-    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return problem('it is broken')
+    if (market === undefined || market.referralFeeBps > 10_000n) return { problem: 'its market is missing or broken' }
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return { problem: 'it is broken' }
     const reserves = new Map<string, Reserve>()
     for (const each of reservesIn(obligation)) {
       const reserve = own(group, each)?.reserve
-      if (reserve?.market !== address || !isSoundReserve(reserve)) return problem('a reserve is missing or broken')
+      if (reserve?.market !== address || !isSoundReserve(reserve)) return { problem: 'a reserve is missing or broken' }
       reserves.set(each, reserve)
     }
     const { slot, timestampSec } = group
@@ -86,7 +86,3 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
 
 /** Reads accounts, all of one slot. */
 export type Snapshots = ReturnType<typeof createSnapshots>
-
-function problem(text: string): Problem {
-  return { problem: text }
-}

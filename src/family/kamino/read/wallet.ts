@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
+import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { minOf } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
 import type { Known, ObligationTarget } from './accounts/known.ts'
 import type { Finder } from './find/find.ts'
@@ -23,11 +23,7 @@ export interface HeldObligation extends ObligationTarget {
 }
 
 /** Obligations of wallets as of a slot. */
-export interface ObligationList {
-  /** The lowest that anything was read at. */
-  readonly slot: bigint
-  /** True if not all was read at that slot. */
-  readonly isMixed: boolean
+export interface ObligationList extends ReturnType<typeof slotOf> {
   /** By market, then address, as text. */
   readonly obligations: readonly HeldObligation[]
   readonly by: FoundBy
@@ -89,12 +85,6 @@ export function heldIn(targets: readonly ObligationTarget[], reads: readonly Obl
     return deposits.length + borrows.length === 0 ? [] : [{ ...target, snapshot: each.snapshot }]
   })
   return held.sort(inOrder)
-}
-
-/** The slot of an answer: the lowest that anything was read at. */
-export function slotOf(slots: readonly bigint[]): Pick<ObligationList, 'slot' | 'isMixed'> {
-  const slot = slots.reduce(minOf)
-  return { slot, isMixed: slots.some((each) => each !== slot) }
 }
 
 /** The failure of an answer that needs an obligation which cannot be read. */

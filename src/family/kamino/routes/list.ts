@@ -1,49 +1,83 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
+import { chainNumberIn, targetNumber, walletsOf } from '../../../http/request/batch.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { asOfSlot } from '../../place.ts'
-import { listOutput, presentCoverage, presentWallet } from '../present/list.ts'
-import { LIST_BUDGET_MS } from '../read/read.ts'
+import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
+import { asOfSlot, SPARE_MS } from '../../place.ts'
+import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
+import { BATCH_BUDGET_MS, type KaminoReader, LIST_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { type ConnectedKamino, connectedOr, SPARE_MS } from './reader.ts'
 
-/** The list of a wallet's obligations. */
-export function listRoute(reader: ConnectedKamino): Route {
-  return route({
-    method: 'GET',
-    path: '/v1/lending/kamino',
-    tool: 'kamino_positions',
-    summary: 'Lists the Kamino obligations of a wallet with the risk and yield of each.',
-    description:
-      "Obligations are found by a search of the program's accounts if an endpoint offers it, which finds all; else " +
-      '`coverage` says that some may be missing.',
-    input: v.object({
-      ...noMoment,
-      wallet: solanaAddress,
-      market_address: v.optional(solanaAddress),
-      target_health_factor: targetHealthFactor,
-      chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
-      page,
-      limit,
-    }),
-    output: listOutput,
-    errors: [502],
-    budgetMs: LIST_BUDGET_MS + SPARE_MS,
-    charge: CHARGES.list,
-    read: ({ wallet, market_address: market }, { signal }) =>
-      connectedOr(reader).readWallet({ wallet, market }, signal),
-    count: ({ obligations }) => Math.min(1, obligations.length),
-    untilMs: ({ untilMs }) => untilMs,
-    present({ slot, isMixed, obligations, by }, { wallet, target_health_factor: target, page, limit }, { url }) {
-      const entries = obligations.length === 0 ? [] : [{ wallet, obligations }]
-      return {
-        data: pageOf(entries, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
+const market_address = v.optional(solanaAddress)
+
+/** The obligations of a wallet, and those of many. */
+export function listRoutes(reader: () => KaminoReader): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/lending/kamino',
+      tool: 'kamino_positions',
+      summary: 'Lists the Kamino obligations of a wallet with the risk and yield of each.',
+      description:
+        "Obligations are found by a search of the program's accounts if an endpoint offers it, which finds all; else " +
+        '`coverage` says that some may be missing.',
+      input: v.object({
+        ...noMoment,
+        wallet: solanaAddress,
+        market_address,
+        target_health_factor: targetHealthFactor,
+        chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
+        page,
+        limit,
+      }),
+      output: listOutput,
+      errors: [502],
+      budgetMs: LIST_BUDGET_MS + SPARE_MS,
+      charge: CHARGES.list,
+      async read({ wallet, market_address: market }, { signal }) {
+        const { obligations, ...read } = await reader().readWallet({ wallet, market }, signal)
+        return { ...read, wallets: obligations.length === 0 ? [] : [{ wallet, obligations }] }
+      },
+      count: ({ wallets }) => wallets.length,
+      untilMs: ({ untilMs }) => untilMs,
+      present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
+        data: pageOf(wallets, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
-        pagination: pagination({ page, limit, total: entries.length, url }),
+        pagination: pagination({ page, limit, total: wallets.length, url }),
         asOf: asOfSlot(slot),
-      }
-    },
-  })
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/v1/lending/kamino/batch',
+      tool: 'kamino_batch',
+      summary: 'Lists health factor, net worth and net APY of the Kamino obligations of many wallets.',
+      description:
+        'Answers within 15 seconds or with 504; what was found until then is remembered for two minutes, so that a ' +
+        'retry gets further.',
+      input: v.object({ ...noMoment, page, limit }),
+      body: v.strictObject({
+        ...noMoment,
+        wallets: walletsOf(solanaAddress, { what: 'Solana addresses', format: SOLANA_ADDRESS }),
+        market_address,
+        target_health_factor: targetNumber,
+        chain_id: v.optional(chainNumberIn([SOLANA_CHAIN_ID], 'chain of this family')),
+      }),
+      output: batchOutput,
+      errors: [502, 504],
+      budgetMs: BATCH_BUDGET_MS + SPARE_MS,
+      charge: CHARGES.batch,
+      read: ({ wallets, market_address: market }, { signal }) => reader().readWallets({ wallets, market }, signal),
+      count: ({ wallets }) => wallets.length,
+      untilMs: ({ untilMs }) => untilMs,
+      present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
+        data: pageOf(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
+        coverage: presentCoverage(by),
+        pagination: pagination({ page, limit, total: wallets.length, url }),
+        asOf: asOfSlot(slot),
+      }),
+    }),
+  ]
 }

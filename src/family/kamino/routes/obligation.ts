@@ -1,14 +1,15 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
+import { presentYieldFigures } from '../../../finance/lending/yield.ts'
 import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOfSlot } from '../../place.ts'
-import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from '../present/obligation.ts'
-import type { KaminoReader, ObligationReading } from '../read/read.ts'
+import { type Named, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
+import type { AbsentReason } from '../read/obligations.ts'
+import type { KaminoReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { type ConnectedKamino, connectedOr } from './reader.ts'
 
 const input = v.object({
   ...noMoment,
@@ -25,9 +26,10 @@ type Found = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind
 type Input = v.InferOutput<typeof input>
 
 /** Yield and risk of one obligation. */
-export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
+export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
   async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Found> {
-    const reading = await connectedOr(reader).readObligation(asked(query), signal)
+    const { obligation_address: address, market_address: market, wallet } = query
+    const reading = await reader().readObligation({ address, market, wallet }, signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
     return reading
   }
@@ -48,7 +50,10 @@ export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
       tool: 'kamino_yield',
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
-      present: ({ slot, position }, query) => ({ data: presentYield(names(query), position), asOf: asOfSlot(slot) }),
+      present: ({ slot, position }, query) => ({
+        data: { ...names(query), ...presentYieldFigures(position) },
+        asOf: asOfSlot(slot),
+      }),
     }),
     route({
       ...common,
@@ -64,18 +69,11 @@ export function obligationRoutes(reader: ConnectedKamino): readonly Route[] {
   ]
 }
 
-function asked({ obligation_address, market_address, wallet }: Input) {
-  return { address: obligation_address, market: market_address, wallet }
-}
-
 function names({ wallet, market_address, obligation_address }: Input): Named {
   return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
 }
 
-function notFound(
-  { obligation_address, wallet, market_address }: Input,
-  reason: Extract<ObligationReading, { kind: 'absent' }>['reason'],
-): CodedError {
+function notFound({ obligation_address, wallet, market_address }: Input, reason: AbsentReason): CodedError {
   const why = {
     no_obligation: 'there is no such obligation',
     other_wallet: `it does not belong to wallet ${wallet}`,

@@ -103,6 +103,7 @@ export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
 /** The position in one isolated market that a health factor is about. */
 interface Health {
   readonly collateral: bigint
+  /** Without collateral any number will do, 0 too. */
   readonly oraclePrice: bigint
   readonly lltvWad: bigint
   /** Debt, accrued, raw units of the loan token. */
@@ -125,13 +126,8 @@ export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health)
 }
 
 /** What the value of a position depends on. */
-interface Valuation {
+interface Valuation extends Health {
   readonly supplied: bigint
-  readonly owed: bigint
-  readonly collateral: bigint
-  /** Without collateral any number will do, 0 too. */
-  readonly oraclePrice: bigint
-  readonly lltvWad: bigint
   /** US dollars per raw unit of the loan token. */
   readonly loanUsd: Rational
   readonly supplyApyRay: bigint
@@ -172,13 +168,9 @@ export function valuationOf(position: Valuation): LendingPosition {
 }
 
 /** A position as it was, and its market then. */
-export interface MarketMemo {
+export interface MarketMemo extends Pick<Valuation, 'lltvWad' | 'supplied' | 'owed' | 'collateral'> {
   readonly marketId: Hex
-  readonly lltvWad: bigint
   readonly market: MarketState
-  readonly supplied: bigint
-  readonly owed: bigint
-  readonly collateral: bigint
 }
 
 /** A market as it is now. */
@@ -208,11 +200,8 @@ export function foreseen({ lltvWad, collateral, ...was }: MarketMemo, now: Marke
 }
 
 /** A valued position in a market. */
-interface Safety extends LendingPosition {
+interface Safety extends LendingPosition, Pick<Valuation, 'supplied' | 'loanUsd'> {
   readonly market: MarketState
-  readonly supplied: bigint
-  /** US dollars per raw unit of the loan token. */
-  readonly loanUsd: Rational
 }
 
 /** What the market can lend or pay out now, raw units of the loan token. */

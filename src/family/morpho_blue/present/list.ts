@@ -1,13 +1,12 @@
 import type * as v from 'valibot'
 import { type Address, checksumAddress } from 'viem'
-import { healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
-import { presentCalculated } from '../../../finance/lending/calculations.ts'
+import { apyText, healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
+import { presentCalculations, presentTotals } from '../../../finance/lending/calculations.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
-import { RAY } from '../../../finance/math/rate.ts'
 import type { Token } from '../../../finance/token/token.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
-import { parseRational, rational } from '../../../lib/number/rational.ts'
+import { rational } from '../../../lib/number/rational.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
 import type { Held, HeldRead, Position } from '../read/position.ts'
@@ -69,16 +68,11 @@ function valuesOf({ totals, supplies, borrows }: Position) {
   const [lent, collateral] = supplies
   const [owed] = borrows
   const usd = (value = 0n) => usdText(rational(value, totals.perUsd))
-  const apy = (ray = 0n) => ratioText(rational(ray, RAY))
   return {
-    totals: {
-      totalCollateralUSD: usd(totals.collateral),
-      totalDebtUSD: usd(totals.debt),
-      netWorthUSD: usd(totals.supplied - totals.debt),
-    },
-    lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: apy(lent?.apyRay) },
-    collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: apy() },
-    owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: apy(owed?.apyRay) },
+    totals: presentTotals(totals),
+    lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: apyText(lent?.apyRay ?? 0n) },
+    collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: apyText(0n) },
+    owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: apyText(owed?.apyRay ?? 0n) },
   }
 }
 
@@ -88,21 +82,14 @@ export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: H
   return healthFactor({ collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv, owed })
 }
 
-function presentAt(position: Position, targetText: string): NonNullable<Entry['calculations'][number]> {
-  const target = parseRational(targetText)
-  if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
-  const { interest, ratios } = calculatedOf(position)
-  return {
-    targetHealthFactor: Number(targetText),
+function presentAt(position: Position, target: string): NonNullable<Entry['calculations'][number]> {
+  return presentCalculations(position, {
+    target,
     healthFactor: healthFactorText(healthOf(position) ?? 'max'),
-    ...interest,
-    safeBorrowAmountUSD: usdText(safeBorrow(position, target)),
-    safeWithdrawAmountUSD: usdText(safeWithdraw(position, target)),
-    ...ratios,
-  }
+    safeBorrow: (aim) => safeBorrow(position, aim),
+    safeWithdraw: (aim) => safeWithdraw(position, aim),
+  })
 }
-
-const calculatedOf = onceEach(presentCalculated)
 
 function amountOf(amount: bigint, { symbol, decimals }: Token) {
   return { symbol, amount: decimals === undefined ? null : formatExact(amount, decimals) }

@@ -8,12 +8,10 @@ import { DECIMAL, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.t
 /** The id of a market in an answer. */
 export const marketIdText = text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' })
 
-const orNull = <const Schema extends v.GenericSchema>(schema: Schema) => v.nullable(schema)
-
 const asset = {
   symbol: v.string(),
   amount: v.pipe(
-    orNull(text(DECIMAL)),
+    v.nullable(text(DECIMAL)),
     v.description('Whole tokens, all digits; null if the token has no usable decimals'),
   ),
 }
@@ -24,26 +22,33 @@ const position = v.strictObject({
   loanSymbol: v.string(),
   lltv: v.pipe(ratio, v.description('Liquidation loan-to-value')),
   oraclePrice: v.pipe(
-    orNull(text(UNSIGNED_INTEGER)),
+    v.nullable(text(UNSIGNED_INTEGER)),
     v.description(
       "The oracle's own integer: raw units of the loan token for a raw unit of the collateral, times 10^36; null if it " +
         'does not answer',
     ),
   ),
   healthFactor: v.pipe(
-    orNull(healthFactorFigure),
+    v.nullable(healthFactorFigure),
     v.description('Truncated to 4 digits; MAX without debt; null if there is debt and the oracle does not answer'),
   ),
-  totalCollateralUSD: orNull(usd),
-  totalDebtUSD: orNull(usd),
-  netWorthUSD: v.pipe(orNull(usd), v.description('Everything supplied less everything owed')),
+  totalCollateralUSD: v.nullable(usd),
+  totalDebtUSD: v.nullable(usd),
+  netWorthUSD: v.pipe(v.nullable(usd), v.description('Everything supplied less everything owed')),
   suppliedAssets: v.pipe(
     v.array(
-      v.strictObject({ ...asset, amountSuppliedUSD: orNull(usd), supplyAPY: orNull(ratio), isCollateral: v.boolean() }),
+      v.strictObject({
+        ...asset,
+        amountSuppliedUSD: v.nullable(usd),
+        supplyAPY: v.nullable(ratio),
+        isCollateral: v.boolean(),
+      }),
     ),
     v.description('What was lent, then the collateral, which earns nothing'),
   ),
-  borrowedAssets: v.array(v.strictObject({ ...asset, amountBorrowedUSD: orNull(usd), borrowAPY: orNull(ratio) })),
+  borrowedAssets: v.array(
+    v.strictObject({ ...asset, amountBorrowedUSD: v.nullable(usd), borrowAPY: v.nullable(ratio) }),
+  ),
   reason: v.pipe(
     v.nullable(v.string()),
     v.description('Why its figures in US dollars and its calculations are null: what does not answer; null if all do'),

@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
+import type { Fresh } from '../../../chain/block_cache.ts'
 import { lower } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
@@ -9,7 +10,7 @@ import { createAhead } from '../../../lib/async/ahead.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event/entry.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
-import type { MorphoBluePlace, PositionReader, WalletRead } from './read.ts'
+import { deploymentOf, type MorphoBluePlace, type PositionReader, type WalletRead } from './read.ts'
 import { MARKET_STREAM } from './stream.ts'
 
 /** The markets that a wallet ever entered, and the block up to which that is known. */
@@ -27,27 +28,7 @@ export interface BegunMarkets {
 }
 
 /** Reads what wallets have in all markets, without being told which. */
-export interface EnteredReader {
-  /**
-   * The markets that a wallet entered up to the block of the place, or as far as history reaches if that is less. Throws
-   * `UnavailableError` until its history is complete, with the progress.
-   */
-  markets(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<EnteredMarkets>
-  /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
-  foresee(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets>
-  /** What it has in them at that block: one request more. Throws as `markets` and as `PositionReader.read`. */
-  read(place: MorphoBluePlace, asked: AskedWallet, signal: AbortSignal): Promise<Partial<Fresh> & WalletRead>
-}
-
-interface Fresh {
-  readonly untilMs: number
-}
-
-/** Whose markets; `check` throws if they are too many. */
-interface AskedWallet {
-  readonly wallet: Address
-  readonly check: (markets: number) => void
-}
+export type EnteredReader = ReturnType<typeof createEnteredReader>
 
 /** Newer than any block. */
 const NEWEST = Number.MAX_SAFE_INTEGER
@@ -57,13 +38,12 @@ export function createEnteredReader(options: {
   readonly reader: PositionReader
   readonly history: History
   readonly db: Database
-}): EnteredReader {
+}) {
   const { reader, history, db } = options
 
   /** What is stored, which is all of it or not. */
-  async function stored(place: StreamPlace, wallet: Hex, toBlock: number) {
-    return await readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
-  }
+  const stored = (place: StreamPlace, wallet: Hex, toBlock: number) =>
+    readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
 
   async function entered(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
     const { client, block } = place
@@ -92,8 +72,14 @@ export function createEnteredReader(options: {
   }
 
   return {
-    markets: (place, wallet, signal) => withFees(place, { subject: lower(wallet), begun: undefined }, signal),
-    async foresee(place, wallet, signal) {
+    /**
+     * The markets that a wallet entered up to the block of the place, or as far as history reaches if that is less.
+     * Throws `UnavailableError` until its history is complete, with the progress.
+     */
+    markets: (place: MorphoBluePlace, wallet: Address, signal: AbortSignal) =>
+      withFees(place, { subject: lower(wallet), begun: undefined }, signal),
+    /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
+    async foresee(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets> {
       const subject = lower(wallet)
       const begun = history.prepare?.(place.client.chain.id, signal)
       const all = withFees(place, { subject, begun }, signal)
@@ -102,14 +88,22 @@ export function createEnteredReader(options: {
       const { isBegun, entries } = await stored(historyOf(place), subject, NEWEST)
       return { stored: isBegun ? foreseen(entries) : undefined, all }
     },
-    async read(place, { wallet, check }, signal) {
+    /**
+     * What it has in them at that block: one request more. `check` throws if they are too many. Throws as `markets` and
+     * as `PositionReader.read`.
+     */
+    async read(
+      place: MorphoBluePlace,
+      { wallet, check }: { readonly wallet: Address; readonly check: (markets: number) => void },
+      signal: AbortSignal,
+    ): Promise<WalletRead & Partial<Fresh<WalletRead>>> {
       const { client, block } = place
       const subject = lower(wallet)
       const begun = history.prepare?.(client.chain.id, signal)
       // What is stored is most often all that there is: it is asked about beside the history's end.
       const upTo = block === undefined ? NEWEST : Number(block.number)
       const known = stored(historyOf(place), subject, upTo).catch(() => ({ entries: [] as readonly Hex[] }))
-      const ahead = createAhead<Fresh & WalletRead>({ readsMax: 1 })
+      const ahead = createAhead<Fresh<WalletRead>>({ readsMax: 1 })
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
         reader.read({ ...place, block: at }, { wallet, marketIds }, within)
       const foresee = async (at: PinnedBlock) => {
@@ -151,9 +145,8 @@ function nameOf({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
   return `${hash}:${marketIds.join()}`
 }
 
-function historyOf({ client, deployments: [deployment] }: MorphoBluePlace): StreamPlace {
-  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
-  return streamPlaceOf(client.chain.id, deployment)
+function historyOf(place: MorphoBluePlace): StreamPlace {
+  return streamPlaceOf(place.client.chain.id, deploymentOf(place))
 }
 
 /** Where history follows Morpho. */

@@ -9,7 +9,7 @@ import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import { createPastPlaces, type PastPlaces } from '../../past.ts'
+import { createPastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { RawRead } from '../math/state.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
@@ -48,20 +48,7 @@ type AskedPlace = MorphoBluePlace & { readonly asked: AskedMarkets }
 type RawMarkets = Omit<RawRead, 'taken'>
 
 /** Reads positions in Morpho's markets. */
-export interface PositionReader {
-  /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, MorphoBluePlace>
-  readonly past: PastPlaces<MorphoBlueDeployment>
-  /**
-   * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
-   * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
-   */
-  read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<Fresh<WalletRead>>
-  /** The same of one endpoint. Throws as `Endpoint.call`. */
-  ask(endpoint: Endpoint, at: AskedPlace, signal: AbortSignal): Promise<WalletRead>
-  /** As the chain answers it. */
-  askRaw(endpoint: Endpoint, at: AskedPlace, signal: AbortSignal): Promise<RawMarkets>
-}
+export type PositionReader = ReturnType<typeof createPositionReader>
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
@@ -69,7 +56,7 @@ export function createPositionReader(options: {
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
-}): PositionReader {
+}) {
   const { clients, deployments, clock, ways } = options
   const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
@@ -98,11 +85,18 @@ export function createPositionReader(options: {
   })
 
   return {
+    /** Chains that have this family, by id. */
     places,
     past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
+    /** What `read` gives, of one endpoint. Throws as `Endpoint.call`. */
     ask,
+    /** The same as the chain answers it. */
     askRaw: askFor((raw) => raw),
-    read(place, asked, signal) {
+    /**
+     * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
+     * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
+     */
+    read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<Fresh<WalletRead>> {
       const read = (shared: AbortSignal): Promise<WalletRead> =>
         place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
           signal: shared,
@@ -136,9 +130,14 @@ async function readMarkets(
   return { ...first, entries: [first, ...others.map(({ page }) => page)].flatMap(({ entries }) => entries) }
 }
 
-function questionOf({ client, deployments: [deployment] }: MorphoBluePlace, asked: AskedMarkets): MarketsQuestion {
+function questionOf(place: MorphoBluePlace, asked: AskedMarkets): MarketsQuestion {
+  return { morpho: deploymentOf(place).morpho, ...asked }
+}
+
+/** The one deployment of a place. */
+export function deploymentOf({ client, deployments: [deployment] }: MorphoBluePlace): MorphoBlueDeployment {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
-  return { morpho: deployment.morpho, ...asked }
+  return deployment
 }
 
 /** Under which chain and key a reading is kept. */

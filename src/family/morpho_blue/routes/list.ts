@@ -13,14 +13,14 @@ import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { together } from '../../../lib/async/together.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, type Moment, readAt } from '../../place.ts'
+import { asOf, isNow, type Moment, placesOn, readAt } from '../../place.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
 import type { EnteredReader } from '../read/entered.ts'
 import type { HeldRead } from '../read/position.ts'
 import type { MorphoBluePlace, PositionReader, WalletRead } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { marketId, notConfigured } from './market.ts'
+import { marketId, NAME } from './market.ts'
 
 /** Markets of one wallet that are read for one answer. */
 const MARKETS_MAX = 2_000
@@ -78,8 +78,7 @@ async function readMatching(
   { wallet, chain_id, market_id, ...moment }: Asked,
   signal: AbortSignal,
 ) {
-  if (reader.places.size === 0) throw notConfigured()
-  const places = [...reader.places].filter(([id]) => chain_id === undefined || id === chain_id).map(([, each]) => each)
+  const places = placesOn(reader.places, { chainId: chain_id, what: NAME })
   const readPlace = (place: MorphoBluePlace) => (shared: AbortSignal) => {
     // One market needs no history to be found.
     if (market_id !== undefined) return reader.read(place, { wallet, marketIds: [market_id] }, shared)

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
 import { documented } from '../../../http/request/input.ts'
-import { CodedError } from '../../../lib/error.ts'
 import { textSchema } from '../../../lib/text/text_format.ts'
 
 const MARKET_ID = { pattern: /^0x[0-9a-fA-F]{64}$/, words: '0x and 64 hex digits' }
@@ -15,7 +14,5 @@ export const marketId = v.pipe(
   documented({ ...textSchema(MARKET_ID), description: 'Id of the market, 32 bytes.' }),
 )
 
-/** The error if none of the chains that are asked has the family. */
-export function notConfigured(): CodedError {
-  return new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
-}
+/** The family in errors. */
+export const NAME = 'Morpho Blue'

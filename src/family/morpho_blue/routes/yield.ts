@@ -1,22 +1,17 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import {
-  chainIdIn,
-  evmAddress,
-  moment,
-  momentRule,
-  targetHealthFactor,
-  wholeNumber,
-} from '../../../http/request/input.ts'
+import { presentYieldFigures } from '../../../finance/lending/yield.ts'
+import { evmAddress, moment, momentRule, targetHealthFactor } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { isNow } from '../../place.ts'
-import { presentYield, yieldOutput } from '../present/yield.ts'
+import { isNow, notConfigured } from '../../place.ts'
+import { chainWith } from '../../position_parameters.ts'
+import { yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { marketId, notConfigured } from './market.ts'
+import { marketId, NAME } from './market.ts'
 
 /** If a price or a rate is missing, it will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
@@ -29,7 +24,7 @@ export function yieldRoute(options: {
 }): Route {
   const input = v.pipe(
     v.object({
-      chain_id: chainWith(options.chainIds),
+      chain_id: chainWith(NAME, options.chainIds),
       wallet: evmAddress,
       market_id: marketId,
       target_health_factor: targetHealthFactor,
@@ -51,23 +46,16 @@ export function yieldRoute(options: {
       const reader = options.reader()
       const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
       const [place] = await reader.past.at(configured, at, signal)
-      if (place === undefined) throw notConfigured()
+      if (place === undefined) throw notConfigured(NAME)
       const { block, untilMs, markets } = await reader.read(place, { marketIds: [market_id], wallet }, signal)
       return { block, untilMs, position: positionIn(markets[0], { chain_id, wallet, market_id }) }
     },
     untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
     present: ({ block, position }, { chain_id, wallet, market_id }) => ({
-      data: presentYield({ chain_id, wallet, market_id }, position),
+      data: { chain_id, wallet, market_id, ...presentYieldFigures(position) },
       asOf: [{ chainId: chain_id, blockNumber: block.number }],
     }),
   })
-}
-
-/** A chain with this family. Without any such chain every id passes: the route then answers that none is configured. */
-function chainWith(chainIds: readonly number[]) {
-  return chainIds.length > 0
-    ? chainIdIn(chainIds, 'configured chain with Morpho Blue')
-    : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 }
 
 function positionIn(

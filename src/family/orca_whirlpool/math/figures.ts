@@ -1,4 +1,4 @@
-import { isInRange, type RangePrices, rangePrices, type TokenAmounts } from '../../../finance/math/liquidity.ts'
+import { isInRange, rangePrices, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { afterTransferFee, type TransferFee } from '../../../finance/math/transfer.ts'
 import { sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
@@ -20,47 +20,16 @@ export interface Figurable<Token extends FigureToken = FigureToken> {
   readonly state: WhirlpoolPosition
   readonly tokenA: Token
   readonly tokenB: Token
-  /** Undefined without liquidity. */
+  /** Undefined without liquidity: they may be gone then. */
   readonly ticks: RangeTicks | undefined
+  /** One for each reward of the pool. */
   readonly rewards: readonly { readonly token: Token; readonly inVault: bigint }[]
   /** By the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
 }
 
-/** What a position is owed of one reward. */
-interface RewardFigures<Token> {
-  readonly token: Token
-  readonly owed: bigint
-  /** What its vault can pay. */
-  readonly collectable: bigint
-  /** Of what reaches the wallet, millionths; undefined without a price. */
-  readonly usdE6: bigint | undefined
-}
-
-/** US dollars of what reaches the wallet, in millionths; undefined if a price is missing. */
-interface UsdFigures {
-  readonly amountsE6: bigint | undefined
-  readonly feesE6: bigint | undefined
-  /** A reward of which nothing can be collected is worth nothing, whatever its price. */
-  readonly rewardsE6: bigint | undefined
-  readonly totalE6: bigint | undefined
-}
-
-/** The figures of a position. */
-interface OrcaFigures<Token> {
-  /** What withdrawing all liquidity would pay, before transfer fees. */
-  readonly amounts: TokenAmounts
-  /** What the program would write as owed now. */
-  readonly fees: TokenAmounts
-  readonly rewards: readonly RewardFigures<Token>[]
-  readonly inRange: boolean
-  readonly prices: RangePrices
-  readonly inverse: RangePrices
-  readonly usd: UsdFigures
-}
-
 /** All figures of a position. */
-export function figuresOf<Token extends FigureToken>(position: Figurable<Token>): OrcaFigures<Token> {
+export function figuresOf<Token extends FigureToken>(position: Figurable<Token>) {
   const { pool, state, tokenA, tokenB, timestampSec } = position
   const { tickLower, tickUpper } = state
   const amounts = withdrawn(pool, state)
@@ -70,6 +39,7 @@ export function figuresOf<Token extends FigureToken>(position: Figurable<Token>)
     const due = owed.rewards[index] ?? 0n
     const paid = collectable(due, inVault)
     const worth = worthOf(paid, token)
+    // `collectable` is what its vault can pay; US dollars are of what reaches the wallet, millionths.
     return { token, owed: due, collectable: paid, worth, usdE6: worth && sumE6([worth]) }
   })
   const both = ({ amount0, amount1 }: TokenAmounts) => [worthOf(amount0, tokenA), worthOf(amount1, tokenB)]
@@ -81,14 +51,18 @@ export function figuresOf<Token extends FigureToken>(position: Figurable<Token>)
     upper: toX96(sqrtPriceAtTickX64(tickUpper)),
   }
   return {
+    /** What withdrawing all liquidity would pay, before transfer fees. */
     amounts,
+    /** What the program would write as owed now. */
     fees,
     rewards,
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
     ...rangePrices(roots, { decimals0: tokenA.decimals, decimals1: tokenB.decimals }),
+    /** US dollars of what reaches the wallet, in millionths; undefined if a price is missing. */
     usd: {
       amountsE6: sumIfKnown(both(amounts)),
       feesE6: sumIfKnown(both(fees)),
+      /** A reward of which nothing can be collected is worth nothing, whatever its price. */
       rewardsE6: sumIfKnown(ofRewards),
       totalE6: sumIfKnown([...both(amounts), ...both(fees), ...ofRewards]),
     },

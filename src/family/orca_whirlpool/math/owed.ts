@@ -29,34 +29,24 @@ export function owedOf(
     return { feeA: owedA, feeB: owedB, rewards: pool.rewards.map((_, index) => writtenOf(index).owed) }
   }
   if (ticks === undefined) throw new RangeError('Cannot tell what a position is owed without the ticks of its range')
-  const grown = (written: bigint, inside: bigint, checkpoint: bigint): bigint =>
-    BigInt.asUintN(64, written + earned(liquidity, BigInt.asUintN(128, inside - checkpoint)))
-  const insideOf = (global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint =>
-    growthInside(global, { pool, position, ticks, outside })
+  const grown = (written: Written, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
+    const inside = growthInside(global, { pool, position, ticks, outside })
+    return BigInt.asUintN(64, written.owed + earned(liquidity, BigInt.asUintN(128, inside - written.checkpointX64)))
+  }
+  const writtenA = { owed: owedA, checkpointX64: position.checkpointA }
+  const writtenB = { owed: owedB, checkpointX64: position.checkpointB }
   return {
-    feeA: grown(
-      owedA,
-      insideOf(pool.growthA, ({ outsideA }) => outsideA),
-      position.checkpointA,
+    feeA: grown(writtenA, pool.growthA, ({ outsideA }) => outsideA),
+    feeB: grown(writtenB, pool.growthB, ({ outsideB }) => outsideB),
+    rewards: pool.rewards.map((reward, index) =>
+      grown(writtenOf(index), rewardGrowth(reward, pool, nowSec), (tick) => tick.outsideRewards[index] ?? 0n),
     ),
-    feeB: grown(
-      owedB,
-      insideOf(pool.growthB, ({ outsideB }) => outsideB),
-      position.checkpointB,
-    ),
-    rewards: pool.rewards.map((reward, index) => {
-      const { owed, checkpointX64 } = writtenOf(index)
-      const global = rewardGrowth(reward, pool, nowSec)
-      return grown(
-        owed,
-        insideOf(global, ({ outsideRewards }) => outsideRewards[index] ?? 0n),
-        checkpointX64,
-      )
-    }),
   }
 }
 
-const NOTHING_WRITTEN = { checkpointX64: 0n, owed: 0n }
+type Written = WhirlpoolPosition['rewards'][number]
+
+const NOTHING_WRITTEN: Written = { checkpointX64: 0n, owed: 0n }
 
 /**
  * What of a reward its vault can pay: at most what is in it.

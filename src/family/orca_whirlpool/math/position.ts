@@ -3,7 +3,8 @@ import type { TransferFee } from '../../../finance/math/transfer.ts'
 import type { NoPrice } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
-import type { RangeTicks, Whirlpool, WhirlpoolPosition } from './state.ts'
+import type { Figurable } from './figures.ts'
+import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 
 /** A token at the slot of a reading. */
 export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'name' | 'decimals'> {
@@ -33,12 +34,7 @@ export interface OrcaPosition extends Pick<AccountGroup, 'slot' | 'timestampSec'
 }
 
 /** What the figures of a position need. */
-export interface Figured {
-  /** Undefined if it has no liquidity: they may be gone then. */
-  readonly ticks: RangeTicks | undefined
-  /** One for each reward of the pool. */
-  readonly rewards: readonly { readonly token: OrcaToken; readonly inVault: bigint }[]
-}
+export type Figured = Pick<Figurable<OrcaToken>, 'ticks' | 'rewards'>
 
 /** A position that is left out because of what its pool's tokens are. */
 export interface OrcaSpam {

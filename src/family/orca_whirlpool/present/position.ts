@@ -11,6 +11,7 @@ import {
 import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { type Figurable, figuresOf, received } from '../math/figures.ts'
+import type { OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 
 /** The number that stands for Solana among chain ids. */
 const CHAIN_ID = 101
@@ -116,30 +117,9 @@ export const positionOutput = v.strictObject({
   }),
 })
 
-/** A token that can be shown. */
-interface ShownToken {
-  readonly address: string
-  readonly symbol: string
-  readonly decimals: number
-  readonly name: string
-}
-
-/** A position that can be shown; with `figured` its figures too. */
-export interface ShownPosition<Token extends ShownToken & Figurable['tokenA']>
-  extends Pick<Figurable<Token>, 'pool' | 'state' | 'tokenA' | 'tokenB' | 'timestampSec'> {
-  readonly slot: bigint
-  readonly program: string
-  readonly tokenId: string
-  readonly address: string
-  readonly wallet: string
-  readonly bundle: { readonly mint: string; readonly place: number } | undefined
-  readonly isLocked: boolean
-  readonly figured: Pick<Figurable<Token>, 'ticks' | 'rewards'> | undefined
-}
-
-/** A position in an answer. */
-export function presentPosition<Token extends ShownToken & Figurable['tokenA']>(
-  position: ShownPosition<Token>,
+/** A position in an answer; with `figured` its figures too. */
+export function presentPosition(
+  position: OrcaPosition,
   options: { readonly sqrtPrice: boolean; readonly slot: boolean },
 ) {
   const { program, tokenId, address, wallet, bundle, isLocked, state, pool, figured } = position
@@ -175,7 +155,7 @@ export function presentPosition<Token extends ShownToken & Figurable['tokenA']>(
   }
 }
 
-function presentFigures<Token extends ShownToken & Figurable['tokenA']>(position: Figurable<Token>) {
+function presentFigures(position: Figurable<OrcaToken>) {
   const { tokenA, tokenB } = position
   const { amounts, fees, rewards, inRange, prices, inverse, usd } = figuresOf(position)
   return {
@@ -205,27 +185,29 @@ function presentFigures<Token extends ShownToken & Figurable['tokenA']>(position
   }
 }
 
-function presentTaxed(raw: bigint, shown: Figurable['tokenA']) {
+function presentTaxed(raw: bigint, shown: OrcaToken) {
   return { ...presentAmount(raw, shown), ...afterFee(raw, shown) }
 }
 
-function afterFee(raw: bigint, shown: Figurable['tokenA']) {
+function afterFee(raw: bigint, shown: OrcaToken) {
   return shown.transferFee === undefined ? {} : { after_transfer_fee: presentAmount(received(raw, shown), shown) }
 }
 
-function presentToken({ address, symbol, decimals, name }: ShownToken) {
+function presentToken({ address, symbol, decimals, name }: OrcaToken) {
   return { id: address, symbol, decimals, name }
 }
 
-/** How many positions a wallet has of each kind, and those that were left out. */
-export function presentCounts(read: {
+interface Counted {
   readonly totalActive: number
   readonly totalInactive: number
+  /** Those that match. */
   readonly filtered: number
   readonly unreadable: number
-  readonly spams: readonly { readonly program: string; readonly tokenId: string; readonly reason: string }[]
-}) {
-  const { totalActive, totalInactive, filtered, unreadable, spams } = read
+  readonly spams: readonly OrcaSpam[]
+}
+
+/** How many positions a wallet has of each kind, and those that were left out. */
+export function presentCounts({ totalActive, totalInactive, filtered, unreadable, spams }: Counted) {
   return {
     totalActive,
     totalInactive,

@@ -5,10 +5,9 @@ import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
 import type { Figured, OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 import type { RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
-import { type Item, tokenIdOf } from './item.ts'
+import { type Depth, type Item, tokenIdOf } from './item.ts'
 import { decoded, type Known } from './known.ts'
 import { decodeTick } from './layout.ts'
-import type { Depth } from './plan.ts'
 
 /** What accounts of one slot say about a position that was named before. */
 export type Interpreted =

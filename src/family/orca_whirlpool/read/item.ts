@@ -19,6 +19,9 @@ export interface Item {
   readonly bundle: { readonly address: string; readonly place: number } | undefined
 }
 
+/** `brief` is enough to list and count a position; `full` has what its figures need. */
+export type Depth = 'brief' | 'full'
+
 /** What a position is called in answers: the mint of its token or, without one of its own, its address. */
 export function tokenIdOf({ address, held, bundle }: Pick<Item, 'address' | 'held' | 'bundle'>): string {
   return bundle === undefined ? held.mint : address

@@ -5,9 +5,8 @@ import { mapInTurns } from '../../../lib/async/turns.ts'
 import { maxOf } from '../../../lib/number/fixed_point.ts'
 import type { AccountsCheck } from './check.ts'
 import { createInterpreter, type Interpreted } from './interpret.ts'
-import type { Item } from './item.ts'
+import type { Depth, Item } from './item.ts'
 import type { Known } from './known.ts'
-import { createPlanner, type Depth } from './plan.ts'
 
 /** A bundled position and then its pool: nothing else must be known before all of a position can be asked for. */
 const FIRSTS_MAX = 2
@@ -15,6 +14,9 @@ const FIRSTS_MAX = 2
 /** Requests whose accounts are decoded, and positions whose figures are made, in one turn of the event loop. */
 const GROUPS_IN_TURN = 1
 const ITEMS_IN_TURN = 10
+
+/** Accounts to read of a position; or the one that must be known first, to say which. */
+type Plan = { readonly addresses: readonly string[] } | { readonly first: string }
 
 /** A position to read, and how much of it. */
 export interface ItemRead {
@@ -37,8 +39,32 @@ export function createItemsReader(options: {
   readonly check: AccountsCheck
 }) {
   const { known, prices, check } = options
-  const planOf = createPlanner(options)
   const interpret = createInterpreter(options)
+
+  /** What to read of a position, by what is known. */
+  function planOf({ program, address, held, bundle }: Item, depth: Depth): Plan {
+    const position = known.positionOf(address)
+    if (position === undefined) return { first: address }
+    const pool = known.poolOf(position.pool)
+    if (pool === undefined) return { first: position.pool }
+    const { mintA, mintB, rewards, tickSpacing } = pool
+    const mints = depth === 'full' ? [mintA, mintB, ...rewards.map(({ mint }) => mint)] : [mintA, mintB]
+    const brief = [
+      ...[held.address, address, position.pool],
+      ...(bundle === undefined ? [] : [bundle.address]),
+      ...mints.flatMap(known.tokens.unread),
+    ]
+    if (depth === 'brief') return { addresses: brief }
+    const arrayOf = (tick: number) => known.arrayOf(program, position.pool, { tickSpacing, tick })
+    return {
+      addresses: [
+        ...brief,
+        ...(position.liquidity > 0n ? [arrayOf(position.tickLower), arrayOf(position.tickUpper)] : []),
+        ...rewards.map(({ vault }) => vault),
+        ...mints.flatMap(prices.addressesFor),
+      ],
+    }
+  }
 
   /** Whether all that these positions need can be asked for at once. */
   function isPlanned(reads: readonly ItemRead[]): boolean {

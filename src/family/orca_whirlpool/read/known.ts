@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { createSolanaTokens, type SolanaTokens } from '../../../finance/token/solana_tokens.ts'
+import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createRecent } from '../../../lib/recent.ts'
@@ -7,7 +7,7 @@ import type { Whirlpool, WhirlpoolPosition } from '../math/state.ts'
 import { arrayStart } from '../math/tick.ts'
 import { arrayAddress, bundledAddress } from './address.ts'
 import type { Subject } from './item.ts'
-import { decodeBundle, decodePool, decodePosition, type PositionBundle } from './layout.ts'
+import { decodeBundle, decodePool, decodePosition } from './layout.ts'
 
 /** What is remembered of each kind; beyond that the oldest are forgotten. */
 const SUBJECTS_MAX = 200_000
@@ -22,25 +22,13 @@ export type Accounts = ReadonlyMap<string, SolanaAccount | null>
 type PoolFacts = Pick<Whirlpool, 'tickSpacing' | 'mintA' | 'mintB' | 'rewards'>
 
 /** What was last seen of a position: its pool never changes, its range may while it is empty. */
-export type PositionFacts = Pick<WhirlpoolPosition, 'pool' | 'tickLower' | 'tickUpper' | 'liquidity'>
+type PositionFacts = Pick<WhirlpoolPosition, 'pool' | 'tickLower' | 'tickUpper' | 'liquidity'>
 
 /** What earlier readings have shown, to ask for all that an answer needs at once. */
-export interface Known {
-  /** What a token stands for; `none` if for no position, which it never will: opening one makes its token. */
-  subjectOf(mint: string): Subject | 'none' | undefined
-  noteSubject(mint: string, subject: Subject | 'none'): void
-  positionOf(address: string): PositionFacts | undefined
-  placesOf(bundle: string): readonly number[] | undefined
-  poolOf(address: string): PoolFacts | undefined
-  readonly tokens: SolanaTokens
-  /** Notes what accounts show. */
-  learn(accounts: Accounts): void
-  arrayOf(program: string, pool: string, place: { readonly tickSpacing: number; readonly tick: number }): string
-  bundledOf(program: string, mint: string, place: number): string
-}
+export type Known = ReturnType<typeof createKnown>
 
 /** Makes an empty memory of what these programs' accounts show. */
-export function createKnown(programs: readonly string[], clock: Clock): Known {
+export function createKnown(programs: readonly string[], clock: Clock) {
   const subjects = createRecent<Subject | 'none'>({ entriesMax: SUBJECTS_MAX })
   const positions = createRecent<PositionFacts>({ entriesMax: POSITIONS_MAX })
   const bundles = createRecent<readonly number[]>({ entriesMax: POSITIONS_MAX })
@@ -56,13 +44,15 @@ export function createKnown(programs: readonly string[], clock: Clock): Known {
   }
 
   return {
+    /** What a token stands for; `none` if for no position, which it never will: opening one makes its token. */
     subjectOf: subjects.get,
     noteSubject: subjects.set,
     positionOf: positions.get,
     placesOf: bundles.get,
     poolOf: pools.get,
     tokens: createSolanaTokens(clock),
-    learn(accounts) {
+    /** Notes what accounts show. */
+    learn(accounts: Accounts): void {
       for (const [address, account] of accounts) {
         if (account === null || !programs.includes(account.owner)) continue
         const { position, pool, bundle } = decoded(account)
@@ -71,25 +61,16 @@ export function createKnown(programs: readonly string[], clock: Clock): Known {
         if (bundle !== undefined) bundles.set(address, bundle.places)
       }
     },
-    arrayOf: (program, pool, { tickSpacing, tick }) =>
+    arrayOf: (program: string, pool: string, { tickSpacing, tick }: { tickSpacing: number; tick: number }) =>
       derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () => arrayAddress(program, { pool, tickSpacing, tick })),
-    bundledOf: (program, mint, place) =>
+    bundledOf: (program: string, mint: string, place: number) =>
       derived(`${program}:${mint}:${place}`, () => bundledAddress(program, mint, place)),
   }
 }
 
-/** What an account of one of the programs is. */
-interface Decoded {
-  readonly position: WhirlpoolPosition | undefined
-  readonly pool: Whirlpool | undefined
-  readonly bundle: PositionBundle | undefined
-}
-
-/** Reads an account of one of the programs, once. */
-export const decoded = onceEach(
-  ({ data }: SolanaAccount): Decoded => ({
-    position: decodePosition(data),
-    pool: decodePool(data),
-    bundle: decodeBundle(data),
-  }),
-)
+/** What an account of one of the programs is, read once. */
+export const decoded = onceEach(({ data }: SolanaAccount) => ({
+  position: decodePosition(data),
+  pool: decodePool(data),
+  bundle: decodeBundle(data),
+}))

@@ -1,4 +1,4 @@
-import { type Bytes, beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
+import { type Bytes, bytesIn, isCutOf, isOfKind } from '../../../chain/solana/bytes.ts'
 import type { PoolReward, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
 import { arrayStart, sqrtPriceAtTickX64, TICK_MAX } from '../math/tick.ts'
 
@@ -22,27 +22,14 @@ const FIXED_TICKS = { at: 12, size: 113, poolAt: 9_956 }
 const DYNAMIC_TICKS = { at: 60, bitmapAt: 44, poolAt: 12, size: 112 }
 const BUNDLE_PLACES = 256
 
-/** What account a position's data is expected in. */
-interface Kind {
-  readonly size: number
-  readonly sizeMax?: number
-  readonly discriminator: string
-}
-
-function isOf({ size, sizeMax = size, discriminator }: Kind, data: Uint8Array): boolean {
-  return data.length >= size && data.length <= sizeMax && beginsWith(data, discriminator)
-}
-
 /** True if the bytes begin as one of the program's accounts that are read here but have another size. */
 export function isCut(data: Uint8Array): boolean {
-  return [POOL, POSITION, BUNDLE, FIXED_ARRAY, DYNAMIC_ARRAY].some(
-    (kind) => beginsWith(data, kind.discriminator) && !isOf(kind, data),
-  )
+  return isCutOf([POOL, POSITION, BUNDLE, FIXED_ARRAY, DYNAMIC_ARRAY], data)
 }
 
 /** A pool, unless its spacing is 0 or its tick is not that of its price. */
 export function decodePool(data: Uint8Array): Whirlpool | undefined {
-  if (!isOf(POOL, data)) return undefined
+  if (!isOfKind(POOL, data)) return undefined
   const bytes = bytesIn(data)
   const [tickSpacing, tick, sqrtPriceX64] = [bytes.u16(41), bytes.i32(81), bytes.u128(65)]
   if (tickSpacing === 0 || !isPriceAt(tick, sqrtPriceX64)) return undefined
@@ -84,12 +71,12 @@ function rewardsOf(bytes: Bytes): readonly PoolReward[] {
 
 /** When the program last counted a pool's rewards, Unix seconds; undefined if the bytes are not a pool. */
 export function rewardsAtSecOf(data: Uint8Array): bigint | undefined {
-  return isOf(POOL, data) ? bytesIn(data).u64(261) : undefined
+  return isOfKind(POOL, data) ? bytesIn(data).u64(261) : undefined
 }
 
 /** A position, unless its range is none. */
 export function decodePosition(data: Uint8Array): WhirlpoolPosition | undefined {
-  if (!isOf(POSITION, data)) return undefined
+  if (!isOfKind(POSITION, data)) return undefined
   const bytes = bytesIn(data)
   const [tickLower, tickUpper] = [bytes.i32(88), bytes.i32(92)]
   if (tickLower < -TICK_MAX || tickLower >= tickUpper || tickUpper > TICK_MAX) return undefined
@@ -111,14 +98,10 @@ export function decodePosition(data: Uint8Array): WhirlpoolPosition | undefined 
 }
 
 /** A bundle of positions: the mint of its token, and the places that are taken. */
-export interface PositionBundle {
-  readonly mint: string
-  readonly places: readonly number[]
-}
-
-/** A bundle. */
-export function decodeBundle(data: Uint8Array): PositionBundle | undefined {
-  if (!isOf(BUNDLE, data)) return undefined
+export function decodeBundle(
+  data: Uint8Array,
+): { readonly mint: string; readonly places: readonly number[] } | undefined {
+  if (!isOfKind(BUNDLE, data)) return undefined
   const isTaken = (place: number) => (((data[40 + (place >> 3)] ?? 0) >> (place & 7)) & 1) === 1
   return {
     mint: bytesIn(data).key(8),
@@ -135,8 +118,8 @@ interface ArrayPlace {
 
 /** One tick of an array of either kind; undefined if the array is another pool's or begins elsewhere. */
 export function decodeTick(data: Uint8Array, { pool, tickSpacing, tick }: ArrayPlace): WhirlpoolTick | undefined {
-  const isFixed = isOf(FIXED_ARRAY, data)
-  if (!isFixed && !isOf(DYNAMIC_ARRAY, data)) return undefined
+  const isFixed = isOfKind(FIXED_ARRAY, data)
+  if (!isFixed && !isOfKind(DYNAMIC_ARRAY, data)) return undefined
   const bytes = bytesIn(data)
   const start = bytes.i32(8)
   const isOwn = bytes.key(isFixed ? FIXED_TICKS.poolAt : DYNAMIC_TICKS.poolAt) === pool

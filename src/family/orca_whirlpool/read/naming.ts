@@ -1,7 +1,8 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 import { TOKEN_PROGRAM } from '../../../chain/solana/token/program.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { piecesOf } from '../../../lib/async/pieces.ts'
+import { mapInTurns, turn } from '../../../lib/async/turns.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
 import type { Item, Subject } from './item.ts'
@@ -16,31 +17,34 @@ const MINTS_IN_ROUND = 500
 /** Anybody can send money to an address: its account is then this program's, and empty. */
 const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 
-/** Where something that a token may stand for would be. */
-interface Candidate extends Subject {
-  readonly mint: string
-}
-
 type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program' | 'amount'>
 
 /** Makes a namer of positions, which asks about each token once. */
-export function createNamer({ programs, known, check }: NamerOptions) {
-  /** Only the first token program has bundles. */
-  function candidatesOf({ mint, program: tokenProgram }: Token): Candidate[] {
-    return programs.flatMap((program): Candidate[] => {
-      const position = { kind: 'position', program, mint, address: positionAddress(program, mint) } as const
+export function createNamer({
+  programs,
+  known,
+  check,
+}: {
+  readonly programs: readonly string[]
+  readonly known: Known
+  readonly check: AccountsCheck
+}) {
+  /** What a token may stand for. Only the first token program has bundles. */
+  function candidatesOf({ mint, program: tokenProgram }: Token): Subject[] {
+    return programs.flatMap((program): Subject[] => {
+      const position = { kind: 'position', program, address: positionAddress(program, mint) } as const
       if (tokenProgram !== TOKEN_PROGRAM) return [position]
-      return [position, { kind: 'bundle', program, mint, address: bundleAddress(program, mint) }]
+      return [position, { kind: 'bundle', program, address: bundleAddress(program, mint) }]
     })
   }
 
   /** Notes what a token stands for; nothing unless the accounts are as the program, or nobody, leaves them. */
-  function note(mint: string, candidates: readonly Candidate[], accounts: Accounts): void {
+  function note(mint: string, candidates: readonly Subject[], accounts: Accounts): void {
     const found = candidates.find(({ kind, program, address }) => {
       const account = accounts.get(address)
       return account?.owner === program && decoded(account)[kind]?.mint === mint
     })
-    const isFree = ({ address }: Candidate) => {
+    const isFree = ({ address }: Subject) => {
       const account = accounts.get(address)
       return account === null || account?.owner === SYSTEM_PROGRAM
     }
@@ -55,17 +59,14 @@ export function createNamer({ programs, known, check }: NamerOptions) {
   async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
     const unknown = tokens.filter(({ amount, mint }) => amount === 1n && known.subjectOf(mint) === undefined)
     let newest = minSlot
-    for (let at = 0; at < unknown.length; at += MINTS_IN_ROUND) {
-      const round: (readonly [string, readonly Candidate[]])[] = []
-      for (const [index, token] of unknown.slice(at, at + MINTS_IN_ROUND).entries()) {
-        if (index % TOKENS_IN_TURN === 0) await turn()
-        round.push([token.mint, candidatesOf(token)])
-      }
-      const items = round.map(([, candidates]) => candidates.map(({ address }) => address))
+    for (const round of piecesOf(unknown, MINTS_IN_ROUND)) {
+      await turn()
+      const candidates = await mapInTurns(round, TOKENS_IN_TURN, candidatesOf)
+      const items = candidates.map((each) => each.map(({ address }) => address))
       const groups = await session.grouped(items, { minSlot, check, mayDiffer: true })
-      for (const [index, [mint, candidates]] of round.entries()) {
-        const group = groups[index]
-        if (group !== undefined) note(mint, candidates, group.accounts)
+      for (const [index, { mint }] of round.entries()) {
+        const [group, each] = [groups[index], candidates[index]]
+        if (group !== undefined && each !== undefined) note(mint, each, group.accounts)
       }
       for (const { slot, accounts } of new Set(groups)) {
         known.learn(accounts)
@@ -110,13 +111,6 @@ export function createNamer({ programs, known, check }: NamerOptions) {
   }
 
   return { name, count, itemsOf }
-}
-
-/** What a namer is made with. */
-interface NamerOptions {
-  readonly programs: readonly string[]
-  readonly known: Known
-  readonly check: AccountsCheck
 }
 
 /** Names positions. */

@@ -1,9 +1,9 @@
-import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
+import type { Fresh } from '../../../chain/block_cache.ts'
+import type { SolanaClient } from '../../../chain/solana/client.ts'
+import { createSlotCache, slotsApartMax } from '../../../chain/solana/slot_cache.ts'
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
-import type { KaminoMarket, KaminoProgram } from '../../../finance/price/table/kamino.ts'
-import { createCache } from '../../../lib/async/cache.ts'
+import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import type { AccountHoldingsReader } from '../../holding.ts'
 import { createCheck } from './check.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createItemsReader } from './items.ts'
@@ -17,65 +17,43 @@ export const BUDGET_MS = 6_000
 /** Readings that are kept until the next slot. */
 const CACHE_ENTRIES_MAX = 2_000
 
-/** A reading, and until when its slot is the newest, milliseconds of the monotonic clock. */
-type Dated<T> = T & { readonly untilMs: number }
-
 /** Reads positions of these programs. */
-export interface OrcaReader {
-  /**
-   * A page of a wallet's positions, each at one slot with all that its figures need. Throws `UpstreamError` if Solana
-   * cannot be read or changes meanwhile; `CodedError` INVALID_PARAMETER for a wallet that has too many. Callers that ask
-   * within the duration of a slot share a reading.
-   */
-  readWallet(query: WalletQuery, signal: AbortSignal): Promise<Dated<OrcaList>>
-  /** One position of a wallet. Throws `UpstreamError` as `readWallet`. */
-  readOne(query: SingleQuery, signal: AbortSignal): Promise<Dated<SingleRead>>
-  /** All positions of a wallet, for its portfolio. */
-  readonly holdings: AccountHoldingsReader
-}
+export type OrcaReader = ReturnType<typeof createOrcaReader>
 
 /** Makes a reader. It remembers what tokens stand for, pools, and what wallets had. */
-export function createOrcaReader(options: {
-  readonly solana: SolanaClient
-  readonly programs: readonly string[]
-  /** Where prices come from. */
-  readonly market: KaminoMarket
-  readonly kamino: KaminoProgram
-  readonly clock: Clock
-}): OrcaReader {
-  const { solana, programs, market, kamino, clock } = options
-  const { slotMs, maxSlotAgeSec } = solana
+export function createOrcaReader({
+  solana,
+  programs,
+  clock,
+  ...priceMarket
+}: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
   const known = createKnown(programs, clock)
-  const prices = scopePricesOf(solana, { market, kamino })
+  const prices = scopePricesOf(solana, priceMarket)
   const check = createCheck(programs)
   const items = createItemsReader({ known, prices, check })
   const namer = createNamer({ programs, known, check })
-  const slotsApartMax = BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
-  const readList = createWalletReader({ namer, items, known, slotsApartMax })
+  const readList = createWalletReader({ namer, items, known, slotsApartMax: slotsApartMax(solana) })
   const readSingle = createSingleReader({ programs, items, known, check })
-  const lists = createCache<Dated<OrcaList>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
-  const singles = createCache<Dated<SingleRead>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
-
-  /** The node answers from its newest slot, so the next one comes at most a slot after the request. */
-  async function dated<T extends object>(work: (session: SolanaSession) => Promise<T>, signal: AbortSignal) {
-    const startedMs = clock.monotonicMs()
-    const read = await solana.read(work, { signal, budgetMs: BUDGET_MS })
-    const untilMs = startedMs + slotMs
-    return { value: { ...read, untilMs }, lifeMs: untilMs - clock.monotonicMs() }
-  }
-
+  const kept = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
+  const lists = createSlotCache<OrcaList>(kept)
+  const singles = createSlotCache<SingleRead>(kept)
   return {
+    /** All positions of a wallet, for its portfolio. */
     holdings: createHoldingsReader({ namer, items, check }),
-    readWallet(query, signal) {
+    /**
+     * A page of a wallet's positions, each at one slot with all that its figures need. Throws `UpstreamError` if Solana
+     * cannot be read or changes meanwhile; `CodedError` INVALID_PARAMETER for a wallet that has too many. Callers that
+     * ask within the duration of a slot share a reading.
+     */
+    readWallet(query: WalletQuery, signal: AbortSignal): Promise<Fresh<OrcaList>> {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')
-      const read = (shared: AbortSignal) => dated((session) => readList(session, query), shared)
-      return lists.get({ key, read, joinMs: slotMs }, signal)
+      return lists(key, (session) => readList(session, query), signal)
     },
-    readOne(query, signal) {
+    /** One position of a wallet. Throws `UpstreamError` as `readWallet`. */
+    readOne(query: SingleQuery, signal: AbortSignal): Promise<Fresh<SingleRead>> {
       const { id, wallet, isFull } = query
-      const read = (shared: AbortSignal) => dated((session) => readSingle(session, query), shared)
-      return singles.get({ key: `${wallet}:${id}:${isFull}`, read, joinMs: slotMs }, signal)
+      return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), signal)
     },
   }
 }

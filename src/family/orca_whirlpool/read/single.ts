@@ -8,10 +8,9 @@ import type { OrcaPosition } from '../math/position.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
 import { heldIn } from './interpret.ts'
-import type { Item, PositionToken } from './item.ts'
+import type { Depth, Item, PositionToken } from './item.ts'
 import type { ItemsReader } from './items.ts'
 import { type Accounts, decoded, type Known } from './known.ts'
-import type { Depth } from './plan.ts'
 
 const TRIES_MAX = 3
 const REMEMBERED_MAX = 50_000

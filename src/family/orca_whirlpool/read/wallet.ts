@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
+import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
-import { minOf } from '../../../lib/number/fixed_point.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
 import { type Item, inOrder } from './item.ts'
@@ -26,11 +26,7 @@ export interface WalletQuery {
 }
 
 /** A wallet's positions as of a slot. */
-export interface OrcaList {
-  /** The lowest that anything was read at. */
-  readonly slot: bigint
-  /** True if not all was read at that slot. */
-  readonly isMixed: boolean
+export interface OrcaList extends ReturnType<typeof slotOf> {
   /** Those of the page, in the order of answers. */
   readonly positions: readonly OrcaPosition[]
   readonly totalActive: number
@@ -46,17 +42,14 @@ interface Before {
   readonly spam: ReadonlySet<string>
 }
 
-/** What a list is read with. */
-interface WalletReaderOptions {
+/** Makes a reader of wallets' positions, which remembers them to ask for all at once. */
+export function createWalletReader(options: {
   readonly namer: Namer
   readonly items: ItemsReader
   readonly known: Known
   /** How many slots a list of tokens may be older than what is then read. */
   readonly slotsApartMax: bigint
-}
-
-/** Makes a reader of wallets' positions, which remembers them to ask for all at once. */
-export function createWalletReader(options: WalletReaderOptions) {
+}) {
   const { namer, items: reader, known, slotsApartMax } = options
   const wallets = createRecent<Before>({
     entriesMax: WALLETS_MAX,
@@ -96,12 +89,10 @@ export function createWalletReader(options: WalletReaderOptions) {
     const shown = pageIn(matching, query)
     const brief = new Set(shown.filter((each) => each.read.depth === 'brief').map((each) => each.read.item))
     if (query.isFull && brief.size > 0) return { brief, spam: spamAt }
-    const slot = read.slots.reduce(minOf)
     return {
       spam: spamAt,
       list: {
-        slot,
-        isMixed: read.slots.some((each) => each !== slot),
+        ...slotOf(read.slots),
         positions: shown.map(({ position }) => position),
         totalActive: active.length,
         totalInactive: found.length - active.length,

@@ -3,14 +3,14 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { asOfSlot } from '../../place.ts'
+import { asOfSlot, SPARE_MS } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
+import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The list of a wallet's positions. */
-export function listRoute(reader: Connected): Route {
+export function listRoute(reader: () => OrcaReader): Route {
   const input = v.pipe(
     v.object({
       ...noMoment,
@@ -31,11 +31,11 @@ export function listRoute(reader: Connected): Route {
     input,
     output: listOutput,
     errors: [502],
-    budgetMs: REQUEST_MS,
+    budgetMs: BUDGET_MS + SPARE_MS,
     charge: CHARGES.list,
     async read({ wallet, status, full, page, limit }, { signal }) {
       const isActive = status === undefined
-      const read = await connectedOr(reader).readWallet({ wallet, isActive, isFull: full, page, limit }, signal)
+      const read = await reader().readWallet({ wallet, isActive, isFull: full, page, limit }, signal)
       return { read, matching: isActive ? read.totalActive : read.totalInactive }
     },
     count: ({ read }) => read.positions.length,

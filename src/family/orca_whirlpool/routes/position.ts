@@ -3,14 +3,14 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOfSlot } from '../../place.ts'
+import { asOfSlot, SPARE_MS } from '../../place.ts'
 import { isFull } from '../../position_parameters.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
+import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { type Connected, connectedOr, REQUEST_MS } from './reader.ts'
 
 /** The state of one position. */
-export function positionRoute(reader: Connected): Route {
+export function positionRoute(reader: () => OrcaReader): Route {
   const input = v.object({
     ...noMoment,
     id: solanaAddress,
@@ -29,10 +29,10 @@ export function positionRoute(reader: Connected): Route {
     input,
     output: positionOutput,
     errors: [404, 502],
-    budgetMs: REQUEST_MS,
+    budgetMs: BUDGET_MS + SPARE_MS,
     charge: CHARGES.position,
     async read({ id, wallet, full }, { signal }) {
-      const read = await connectedOr(reader).readOne({ id, wallet, isFull: full }, signal)
+      const read = await reader().readOne({ id, wallet, isFull: full }, signal)
       if (read.kind === 'found') return read
       if (read.reason === 'bundle') {
         const message =

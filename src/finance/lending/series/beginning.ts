@@ -9,17 +9,17 @@ import type { Beginning, SeriesRequest } from '../../series/series.ts'
 import type { FirstDay, SnapshotStore } from '../../series/store.ts'
 import { findFirstDay, type Movement } from './first_day.ts'
 import type { SnapshotFigures, SnapshotMarket } from './market.ts'
-import type { HasMoved } from './moved.ts'
+import { createHasMoved } from './moved.ts'
 
 /** Finds the days on which wallets' series in lending markets begin, those of their first token movements. */
 export function createBeginnings(parts: {
-  readonly hasMoved: HasMoved
   readonly midnights: Midnights
   readonly store: SnapshotStore<SnapshotFigures>
   readonly recheck: Recheck
   readonly clock: Clock
 }) {
-  const { hasMoved, midnights, store, recheck, clock } = parts
+  const { midnights, store, recheck, clock } = parts
+  const hasMoved = createHasMoved()
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
 
   async function movementAt(

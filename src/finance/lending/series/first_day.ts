@@ -1,25 +1,21 @@
+import type { Beginning } from '../../series/series.ts'
+
 /** What is known of a midnight: the wallet had moved a token by then, or not yet, or no endpoint reaches back to it. */
 export type Movement = 'before' | 'not_yet' | 'unknown'
-
-/** The first midnight by which a wallet had moved a token. */
-interface FirstDay {
-  readonly day: number
-  /** True if an earlier one may be so too, because nobody can tell. */
-  readonly isCut: boolean
-}
 
 /** Days asked about at the same time: each round leaves a quarter of them. */
 const PARTS = 4
 
 /**
- * Finds it by asking about three days at a time: `from` is a day by whose midnight it had not, or before the market;
- * `to` one by whose it had. A movement is never undone, and who reaches a block reaches all later ones, so the answers
- * come in three runs: unknown, not yet, before.
+ * Finds the first midnight by which a wallet had moved a token; it is cut if nobody can tell of earlier ones. Asks about
+ * three days at a time: `from` is a day by whose midnight it had not, or before the market; `to` one by whose it had. A
+ * movement is never undone, and who reaches a block reaches all later ones, so the answers come in three runs: unknown,
+ * not yet, before.
  */
 export async function findFirstDay(
   { from, to }: { readonly from: number; readonly to: number },
   movementAt: (day: number) => Promise<Movement>,
-): Promise<FirstDay> {
+): Promise<Beginning> {
   let [low, high] = [from, to]
   let isCut = false
   while (high - low > 1) {

@@ -6,23 +6,18 @@ import type { SnapshotMarket } from './market.ts'
 /** Wallets in one question: one that never moved anything costs about 300,000 gas, in a market of 60 reserves. */
 const WALLETS_MAX = 100
 
-/**
- * Whether the wallet ever had a token movement in a market, up to a past block or the newest one, and how many different
- * endpoints say so.
- */
-export type HasMoved = (
-  market: SnapshotMarket,
-  asked: { readonly wallet: Address; readonly block?: PinnedBlock },
-) => Promise<{ readonly hasMoved: boolean; readonly witnesses: number }>
-
 /** A question that has not been sent yet. */
 interface Group {
   readonly wallets: Address[]
   readonly answer: Promise<Agreed<readonly boolean[]>>
 }
 
-/** Asks for all wallets at once that want to know about the same block in the same turn. Throws as the market. */
-export function createHasMoved(): HasMoved {
+/**
+ * Makes what tells whether a wallet ever had a token movement in a market, up to a past block or the newest one, and how
+ * many different endpoints say so. It asks for all wallets at once that want to know about the same block in the same
+ * turn. Throws as the market.
+ */
+export function createHasMoved() {
   const groups = new Map<string, Group>()
 
   function begin(key: string, market: SnapshotMarket, block: PinnedBlock | undefined): Group {
@@ -38,7 +33,10 @@ export function createHasMoved(): HasMoved {
     return group
   }
 
-  return async (market, { wallet, block }) => {
+  return async (
+    market: SnapshotMarket,
+    { wallet, block }: { readonly wallet: Address; readonly block?: PinnedBlock },
+  ): Promise<{ readonly hasMoved: boolean; readonly witnesses: number }> => {
     const key = `${market.chainId}:${market.name}:${block?.hash ?? ''}`
     const open = groups.get(key)
     const group = open !== undefined && open.wallets.length < WALLETS_MAX ? open : begin(key, market, block)

@@ -15,7 +15,7 @@ const NO_DEBT = 'MAX'
 export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await list(db, [chainId, name, wallet, max])
+      const rows = await list(db, [chainId, toDigits(name), toDigits(wallet), max])
       return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
         day,
         witnesses,
@@ -30,13 +30,15 @@ export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
               },
       }))
     },
-    async keep({ chainId, name }, at, rows) {
+    async keep({ chainId, name }, { day, block, witnesses }, rows) {
       const column = (value: (figures: SnapshotFigures) => string) =>
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
       return await lendingSnapshotStore(db, {
         chainId,
-        contract: name,
-        ...at,
+        contract: toDigits(name),
+        day,
+        hash: toDigits(block.hash),
+        witnesses,
         wallets: rows.map(({ wallet }) => toDigits(wallet)),
         collaterals: column((each) => each.collateralUsd),
         debts: column((each) => each.debtUsd),

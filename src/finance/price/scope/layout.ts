@@ -1,18 +1,12 @@
 import { base58 } from '@scure/base'
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
+import { type AccountKind, bytesIn, isOfKind } from '../../../chain/solana/bytes.ts'
 import type { KaminoProgram } from '../table/kamino.ts'
 
 /*
  * The bytes of Kamino Lend's reserves and of Scope's feeds that say what a token is worth; offsets are those of the
  * programs' published interface descriptions (IDL). "Sf" is an unsigned fixed-point number with 60 fractional bits.
  */
-
-/** A kind of account: size in bytes and discriminator, hexadecimal. */
-export interface AccountKind {
-  readonly size: number
-  readonly discriminator: string
-}
 
 export const RESERVE_KIND: AccountKind = { size: 8624, discriminator: '2bf2ccca1af73b7f' }
 export const SCOPE_PRICES_KIND: AccountKind = { size: 28_712, discriminator: '598076dd0648b492' }
@@ -48,11 +42,6 @@ const SCOPE = { count: 512, at: 40, size: 56 }
 const KEY_NONE = base58.encode(new Uint8Array(32))
 /** What a configuration holds if it names no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
-
-/** True if the bytes are an account of this kind, by discriminator and exact size. */
-export function isOfKind({ size, discriminator }: AccountKind, data: Uint8Array): boolean {
-  return data.length === size && beginsWith(data, discriminator)
-}
 
 /** Reads the bytes of a reserve that passed `isOfKind`. */
 export function decodePricedReserve(data: Uint8Array): PricedReserve {

@@ -1,10 +1,11 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import { isOfKind } from '../../../chain/solana/bytes.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { missing, type NoPrice } from '../price.ts'
 import type { PriceMarket } from '../table/kamino.ts'
-import { decodePricedReserve, entriesIn, isOfKind, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
+import { decodePricedReserve, entriesIn, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
 import { priceOf } from './price.ts'
 
 /** US dollars a whole token, exact, and the source of the price. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { isOfKind } from '../../../../src/chain/solana/bytes.ts'
 import {
   decodePricedReserve,
   decodeScopeEntry,
-  isOfKind,
   SCOPE_PRICES_KIND,
   scopeFeedOf,
 } from '../../../../src/finance/price/scope/layout.ts'

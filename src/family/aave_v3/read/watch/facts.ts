@@ -18,22 +18,13 @@ const MARKETS_MAX = 1_000
 export type MarketFacts = EventsPlace<LendingPlace>
 
 /** Knows which contracts are a market's. */
-export interface MarketsKnown {
-  /** The markets that answer, by name; asks once in an hour. Throws `UnavailableError`. */
-  of(
-    client: FinanceClient,
-    deployments: readonly AaveV3Deployment[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, MarketFacts>>
-  /** Those that were told last, without asking. */
-  last(chainId: number): readonly MarketFacts[]
-}
+export type MarketsKnown = ReturnType<typeof createMarketsKnown>
 
 /** Makes it with an empty memory. */
-export function createMarketsKnown(clock: Clock): MarketsKnown {
+export function createMarketsKnown(clock: Clock) {
   const markets = createMarketReader(clock)
   const cache = createCache<MarketFacts | undefined>({ clock, entriesMax: MARKETS_MAX })
-  const known = new Map<number, readonly MarketFacts[]>()
+  const known = new Map<number, readonly LendingPlace[]>()
 
   async function factsOf(client: FinanceClient, deployment: AaveV3Deployment, signal: AbortSignal) {
     try {
@@ -47,7 +38,12 @@ export function createMarketsKnown(clock: Clock): MarketsKnown {
   }
 
   return {
-    async of(client, deployments, signal) {
+    /** The markets that answer, by name; asks once in an hour. Throws `UnavailableError`. */
+    async of(
+      client: FinanceClient,
+      deployments: readonly AaveV3Deployment[],
+      signal: AbortSignal,
+    ): Promise<ReadonlyMap<string, MarketFacts>> {
       const found = await Promise.all(
         deployments.map(async (deployment) => {
           const key = `${client.chain.id}:${deployment.poolAddressesProvider}`
@@ -56,9 +52,13 @@ export function createMarketsKnown(clock: Clock): MarketsKnown {
         }),
       )
       const facts = new Map(found.flatMap(([market, each]) => (each === undefined ? [] : [[market, each] as const])))
-      known.set(client.chain.id, [...facts.values()])
+      known.set(
+        client.chain.id,
+        [...facts.values()].map(({ place }) => place),
+      )
       return facts
     },
-    last: (chainId) => known.get(chainId) ?? [],
+    /** The places of those that were told last, without asking. */
+    last: (chainId: number): readonly LendingPlace[] => known.get(chainId) ?? [],
   }
 }

@@ -54,12 +54,9 @@ export function createScreen(options: {
     async share(memos, place, signal) {
       return foresightOf(await pricesAt(assetsOf(memos as Iterable<AccountMemo | undefined>), place, signal))
     },
-    filters: (chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+    filters: (chainId) => [changesOf(markets.last(chainId))],
     touched(logs, chainId) {
-      const wallets = walletsIn(
-        logs,
-        markets.last(chainId).map(({ place }) => place),
-      )
+      const wallets = walletsIn(logs, markets.last(chainId))
       return ({ wallet = '' }) => wallets.size > 0 && wallets.has(wallet.toLowerCase() as Hex)
     },
   }

@@ -1,13 +1,11 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import { SilentError } from '../../../../chain/rpc/client.ts'
-import type { FinanceClient } from '../../../../finance/chain.ts'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
 import { together } from '../../../../lib/async/together.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { grouped } from '../../../../lib/grouped.ts'
-import type { Confirmed, Happening, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
+import type { Confirmed, Happening, Watcher, WatchPlace } from '../../../watch.ts'
 import { changesOf, happeningsIn } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
@@ -22,11 +20,7 @@ const PIECES = { size: 500, running: 3 } as const
 const TOGETHER_MAX = 160
 
 /** Reads wallets in markets for triggers. */
-export function createWatcher(options: {
-  readonly clients: ReadonlyMap<number, FinanceClient>
-  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly clock: Clock
-}): Watcher {
+export function createWatcher(options: Parameters<typeof createLendingReader>[0]): Watcher {
   const { deployments, clock } = options
   const reader = createLendingReader(options)
   const markets = createMarketsKnown(clock)
@@ -81,7 +75,7 @@ export function createWatcher(options: {
     },
     screen: createScreen({ deployments, markets, clock }),
     events: {
-      filters: (chainId) => [changesOf(markets.last(chainId).map(({ place }) => place))],
+      filters: (chainId) => [changesOf(markets.last(chainId))],
       async happenings(logs, subjects, { client }, signal) {
         if (logs.length === 0) return []
         const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
@@ -90,10 +84,12 @@ export function createWatcher(options: {
         )
         const byPlace = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
         const found = [...facts].flatMap(([market, { place }]) =>
-          happeningsIn(place, logs).flatMap(({ event, type }): Happening[] => {
-            const subject = byKey.get(keyOf(market, event.wallet))
-            const log = byPlace.get(`${event.block}:${event.logIndex}`)
-            return subject === undefined || log === undefined ? [] : [happeningOf(subject, type, log)]
+          happeningsIn(place, logs).flatMap(({ wallet, kind: type, block, ...event }): Happening[] => {
+            const subject = byKey.get(keyOf(market, wallet))
+            const log = byPlace.get(`${block}:${event.logIndex}`)
+            if (subject === undefined || log === undefined) return []
+            const { blockNumber, blockHash, transactionHash, logIndex } = log
+            return [{ subject, type, blockNumber, blockHash, transactionHash, logIndex }]
           }),
         )
         return found.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
@@ -102,14 +98,6 @@ export function createWatcher(options: {
   }
 }
 
-function happeningOf(
-  subject: WatchSubject,
-  type: string,
-  { blockNumber, blockHash, transactionHash, logIndex }: Omit<Happening, 'subject' | 'type'>,
-): Happening {
-  return { subject, type, blockNumber, blockHash, transactionHash, logIndex }
-}
-
 function keyOf(market: string, wallet: string): string {
-  return `${market}:${wallet.toLowerCase() as Hex}`
+  return `${market}:${wallet.toLowerCase()}`
 }

@@ -44,28 +44,10 @@ export interface KnownMarket {
 }
 
 /** What earlier readings have shown, to ask for all that an answer needs at once. */
-export interface Known {
-  /** Accounts that the figures of an obligation need, as far as it and its reserves were read. */
-  addressesFor(target: MarketObligation): readonly string[]
-  /** Of these accounts those that must be read before all are known; empty once they are. */
-  unreadFor(target: Pick<ObligationTarget, 'address'>): readonly string[]
-  /** Mints of what an obligation has and owes, as far as it and its reserves were read. */
-  mintsOf(target: Pick<ObligationTarget, 'address'>): readonly string[]
-  /** Obligations that a wallet had when it was last asked about; undefined if it never was. */
-  obligationsOf(wallet: string): readonly ObligationTarget[] | undefined
-  noteObligations(wallet: string, targets: readonly ObligationTarget[]): void
-  /** Notes that an obligation is a wallet's, which may have others. */
-  noteObligation(target: ObligationTarget): void
-  /** Markets that were read, those named first before others. */
-  markets(): readonly KnownMarket[]
-  /** Grows when a market or a reserve becomes known. */
-  readonly version: number
-  /** Notes what accounts show. */
-  learn(accounts: Accounts): void
-}
+export type Known = ReturnType<typeof createKnown>
 
 /** Makes an empty memory. */
-export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>): Known {
+export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
   const reservesOf = createRecent<readonly string[]>({ entriesMax: REMEMBERED_MAX })
   const priced = createRecent<PricedBy>({ entriesMax: REMEMBERED_MAX })
   const held = createRecent<readonly ObligationTarget[]>({
@@ -85,29 +67,37 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>): Kn
   }
 
   return {
-    addressesFor({ address, market }) {
+    /** Accounts that the figures of an obligation need, as far as it and its reserves were read. */
+    addressesFor({ address, market }: MarketObligation): readonly string[] {
       const reserves = reservesOf.get(address) ?? []
       const feeds = reserves.map((reserve) => priced.get(reserve)?.feed).filter((feed) => feed !== undefined)
       return [...new Set([address, market, ...reserves, ...feeds])]
     },
-    unreadFor({ address }) {
+    /** Of these accounts those that must be read before all are known; empty once they are. */
+    unreadFor({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
       return reservesOf.get(address)?.filter((reserve) => priced.get(reserve) === undefined) ?? [address]
     },
-    mintsOf({ address }) {
+    /** Mints of what an obligation has and owes, as far as it and its reserves were read. */
+    mintsOf({ address }: Pick<ObligationTarget, 'address'>): readonly string[] {
       const mints = (reservesOf.get(address) ?? []).map((reserve) => priced.get(reserve)?.mint)
       return [...new Set(mints.filter((mint) => mint !== undefined))]
     },
+    /** Obligations that a wallet had when it was last asked about; undefined if it never was. */
     obligationsOf: held.get,
     noteObligations: held.set,
-    noteObligation(target) {
+    /** Notes that an obligation is a wallet's, which may have others. */
+    noteObligation(target: ObligationTarget): void {
       const before = held.get(target.wallet) ?? []
       if (before.every(({ address }) => address !== target.address)) held.set(target.wallet, [...before, target])
     },
-    markets: () => [...markets].map(([market, reserves]) => ({ market, reserves })),
+    /** Markets that were read, those named first before others. */
+    markets: (): KnownMarket[] => [...markets].map(([market, reserves]) => ({ market, reserves })),
+    /** Grows when a market or a reserve becomes known. */
     get version() {
       return version
     },
-    learn(accounts) {
+    /** Notes what accounts show. */
+    learn(accounts: Accounts): void {
       const own = [...accounts].flatMap(([address, account]) =>
         account?.owner === programId ? [{ address, ...decoded(account) }] : [],
       )

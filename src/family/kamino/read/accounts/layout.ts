@@ -1,11 +1,6 @@
 import { base58 } from '@scure/base'
-import { beginsWith, bytesIn } from '../../../../chain/solana/bytes.ts'
-import {
-  type AccountKind,
-  decodePricedReserve,
-  isOfKind,
-  RESERVE_KIND,
-} from '../../../../finance/price/scope/layout.ts'
+import { type AccountKind, bytesIn, isCutOf, isOfKind } from '../../../../chain/solana/bytes.ts'
+import { decodePricedReserve, RESERVE_KIND } from '../../../../finance/price/scope/layout.ts'
 import { shownText } from '../../../../finance/token/text.ts'
 
 /*
@@ -58,9 +53,7 @@ export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): b
 
 /** True for an account of one of the kinds that has another size. */
 export function isCut(data: Uint8Array): boolean {
-  return Object.values(ACCOUNT_KINDS).some(
-    ({ size, discriminator }) => data.length !== size && beginsWith(data, discriminator),
-  )
+  return isCutOf(Object.values(ACCOUNT_KINDS), data)
 }
 
 /**

@@ -83,7 +83,7 @@ export function createDeriver(options: {
   }
 
   /** Accounts, each of the slot at which it was read. */
-  async function readApart(session: SolanaSession, addresses: readonly string[], minSlot: bigint): Promise<Apart> {
+  async function readApart(session: SolanaSession, addresses: readonly string[], minSlot: bigint) {
     const items = addresses.map((address) => [address])
     const groups = [...new Set(await session.grouped(items, { minSlot, check, mayDiffer: true }))]
     const slots = groups.map(({ slot }) => slot)
@@ -164,11 +164,6 @@ export function createDeriver(options: {
     const by = { markets: marketsOf(market).length }
     return trails.map((trail) => ({ targets: targetsIn(trail, accounts), oldest, newest, by }))
   }
-}
-
-interface Apart {
-  readonly all: Accounts
-  readonly slots: readonly bigint[]
 }
 
 interface DeriveOptions {

@@ -1,35 +1,39 @@
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { RefusedMethodError } from '../../../../chain/solana/error.ts'
-import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError } from '../../../../lib/error.ts'
-import type { AnswerCheck } from '../accounts/check.ts'
-import type { Known } from '../accounts/known.ts'
+import { base58Bytes } from '../../../../lib/text/base58.ts'
+import { decoded } from '../accounts/known.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../accounts/layout.ts'
 import { createDeriver } from './derive.ts'
 import type { FoundObligations } from './found.ts'
-import { createSearch } from './search.ts'
 
+const { size, discriminator } = ACCOUNT_KINDS.obligation
 /** Obligations that a wallet may have. Only its owner opens them. */
 const OBLIGATIONS_MAX = 500
 
-/** What a finder is made with. */
-interface FinderOptions {
-  readonly program: string
-  readonly rows: readonly KaminoMarket[]
-  readonly known: Known
-  readonly check: AnswerCheck
-  readonly clock: Clock
-}
-
 /** Makes a finder of wallets' obligations: by a search if an endpoint offers it, else at addresses that can be derived. */
-export function createFinder(options: FinderOptions) {
-  const search = createSearch(options)
+export function createFinder(options: Parameters<typeof createDeriver>[0]) {
+  const { program, known } = options
   const derive = createDeriver(options)
 
-  /** Those of one wallet, by a search; undefined if no endpoint offers it. */
-  async function searchOne(session: SolanaSession, wallet: string, minSlot: bigint) {
+  /** All of one wallet, by a search of the program's accounts; undefined if no endpoint offers it. */
+  async function search(
+    session: SolanaSession,
+    wallet: string,
+    minSlot: bigint,
+  ): Promise<FoundObligations | undefined> {
+    const holds = [
+      { at: 0, bytes: new Uint8Array(Buffer.from(discriminator, 'hex')) },
+      { at: OBLIGATION_OWNER_AT, bytes: base58Bytes(wallet) },
+    ]
     try {
-      return checked(wallet, await search(session, wallet, minSlot))
+      const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })
+      known.learn(new Map(accounts.map((account) => [account.address, account])))
+      const targets = accounts.flatMap((account) => {
+        const { obligation } = decoded(account)
+        return obligation === undefined ? [] : [{ address: account.address, market: obligation.market, wallet }]
+      })
+      return checked(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
     } catch (error) {
       if (error instanceof RefusedMethodError) return undefined
       throw error
@@ -37,7 +41,7 @@ export function createFinder(options: FinderOptions) {
   }
 
   return {
-    search: searchOne,
+    search,
     /** Those of many wallets, in their order, of the most usual seeds alone. */
     derive: (session: SolanaSession, wallets: readonly string[], asked: Narrowing & { readonly minSlot: bigint }) =>
       derive(session, wallets, { breadth: 'brief', ...asked }),
@@ -47,7 +51,7 @@ export function createFinder(options: FinderOptions) {
       { wallet, market }: Narrowing & { readonly wallet: string },
       minSlot: bigint,
     ): Promise<FoundObligations> {
-      const found = await searchOne(session, wallet, minSlot)
+      const found = await search(session, wallet, minSlot)
       if (found !== undefined) return found
       const [derived] = await derive(session, [wallet], { breadth: 'whole', market, minSlot })
       return checked(wallet, derived as FoundObligations)

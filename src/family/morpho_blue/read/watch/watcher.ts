@@ -1,14 +1,11 @@
 import type { Address, Hex } from 'viem'
-import type { FinanceClient } from '../../../../finance/chain.ts'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
-import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { grouped } from '../../../../lib/grouped.ts'
 import type { Confirmed, Watcher, WatchPlace } from '../../../watch.ts'
 import { nameOf } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
-import type { MorphoBlueDeployment } from '../../table/deployments.ts'
 import type { MarketRead } from '../position.ts'
 import { createPositionReader } from '../read.ts'
 import { createScreen } from './screen.ts'
@@ -25,11 +22,7 @@ interface Asked {
 }
 
 /** Reads wallets in markets for triggers. */
-export function createWatcher(options: {
-  readonly clients: ReadonlyMap<number, FinanceClient>
-  readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
-  readonly clock: Clock
-}): Watcher {
+export function createWatcher(options: Parameters<typeof createPositionReader>[0]): Watcher {
   const { deployments } = options
   const reader = createPositionReader(options)
 
