@@ -34,7 +34,7 @@ const FIRST_DEADLINE_MS = 60_000
  * The account that pays: keys, credits, the rate limit (requests admitted in any one second, over all keys and processes)
  * and suspension belong to it.
  */
-type Organization = Awaited<ReturnType<typeof insert>>[number]
+export type Organization = Awaited<ReturnType<typeof insert>>[number]
 
 interface Limits {
   /** Requests admitted in any one second. */

@@ -1,13 +1,19 @@
-import type { Address } from 'viem'
+import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../chain/block.ts'
 import { ambiguous, onlyPosition } from '../finance/liquidity/list/found.ts'
 import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
+import type { OwnPrice } from '../finance/liquidity/lives/flow_price.ts'
 import type { Life, LifeQuestion, LifeReader } from '../finance/liquidity/lives/life_reader.ts'
 import type { Outcome, PnlState } from '../finance/liquidity/lives/profit.ts'
-import type { Patience, TimedLives } from '../finance/liquidity/lives/timed_lives.ts'
+import { createTimedLives, type Patience } from '../finance/liquidity/lives/timed_lives.ts'
 import { type ToldLife, timedOutcomes } from '../finance/liquidity/lives/told_life.ts'
+import type { PricedToken } from '../finance/liquidity/priced_token.ts'
+import type { TokenAmounts } from '../finance/math/liquidity.ts'
+import { ifDirect } from '../finance/price/price.ts'
 import type { BegunTip } from '../history/tip.ts'
+import type { Clock } from '../lib/clock.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
+import type { ReadPlaces } from './managed_places.ts'
 import type { PastPlaces } from './past.ts'
 import { type FamilyPlace, type Moment, readAt } from './place.ts'
 
@@ -16,6 +22,10 @@ interface ManagedPosition<Deployment> {
   readonly chainId: number
   readonly tokenId: bigint
   readonly deployment: Deployment
+  readonly liquidity: bigint
+  readonly pool: { readonly sqrtPriceX96: bigint }
+  readonly token0: PricedToken
+  readonly token1: PricedToken
 }
 
 /** Whose life a family reads. */
@@ -32,13 +42,14 @@ interface LivesSetup<Deployment extends { readonly startBlock: number }, Positio
     /** The positions of an id on the places given, each at its block. Throws `UnavailableError`. */
     readOne(
       tokenId: bigint,
-      from: { readonly places: readonly FamilyPlace<Deployment>[]; readonly signal: AbortSignal },
+      from: Omit<ReadPlaces<Deployment>, 'reads'>,
     ): Promise<readonly (SortedOut<Position> & { readonly block: Block })[]>
   }
   readonly lives: LifeReader<ManagedLifeQuestion<Deployment, Position>>
-  readonly timedLives: TimedLives<ManagedLifeQuestion<Deployment, Position>>
+  readonly clock: Clock
   readonly managerOf: (deployment: Deployment) => Address
-  readonly stateOf: (position: Position, timestampSec: bigint) => PnlState
+  /** What withdrawing all liquidity would pay, and what collecting would. */
+  readonly heldIn: (position: Position) => { readonly principal: TokenAmounts; readonly owed: TokenAmounts }
 }
 
 /** A position's life, and the position as it is at the block. */
@@ -47,10 +58,7 @@ interface PositionLife<Position> extends ToldLife {
 }
 
 /** Where and when positions were read. */
-interface Reading<Deployment> {
-  readonly places: readonly FamilyPlace<Deployment>[]
-  readonly reads: readonly { readonly block: Block }[]
-}
+type Reading<Deployment> = Omit<ReadPlaces<Deployment>, 'signal'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
@@ -76,9 +84,24 @@ export function createPositionLives<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
 >(setup: LivesSetup<Deployment, Position>) {
-  const { reader, lives, timedLives, managerOf, stateOf } = setup
+  const { reader, lives, clock, managerOf, heldIn } = setup
+  const timedLives = createTimedLives({ lives, clock })
 
   const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) => onlyPosition(reads, { id, managerOf })
+
+  /** A position as profit and loss counts it. */
+  function stateOf(position: Position, timestampSec: bigint): PnlState {
+    const { token0, token1, liquidity, pool } = position
+    const { principal, owed } = heldIn(position)
+    return {
+      liquidity,
+      timestampSec,
+      sqrtPriceX96: pool.sqrtPriceX96,
+      principal: [principal.amount0, principal.amount1],
+      owed: [owed.amount0, owed.amount1],
+      own: [ownPriceOf(token0), ownPriceOf(token1)],
+    }
+  }
 
   /** The question for the life of a position that was read, and where and when it was read. */
   function askAbout(position: Position, { places, reads }: Reading<Deployment>) {
@@ -177,4 +200,10 @@ export function createPositionLives<
       return await timedOutcomes(timedLives, asked, within)
     },
   }
+}
+
+/** As in the past: wrappers and pools price nothing here, but for the native token, which costs what its wrapper costs. */
+function ownPriceOf({ address, price }: PricedToken): OwnPrice {
+  if (address === zeroAddress && price?.source === 'wrapper') return { ...price, source: 'wrapper' }
+  return ifDirect(price) ?? { because: 'no source of its price is configured or answers' }
 }

@@ -102,3 +102,16 @@ export async function readPages<Row>(
     if (page.length < pageMax) return rows
   }
 }
+
+/**
+ * Rows of a statement that tells by a row without them that there are none; undefined if not all of them are stored.
+ * `columns` are those that a row has.
+ */
+export function coveredRows<Row extends { readonly covered: boolean }, Column extends keyof Row>(
+  rows: readonly Row[],
+  columns: readonly Column[],
+): readonly (Row & { readonly [Key in Column]: NonNullable<Row[Key]> })[] | undefined {
+  const isThere = (row: Row): row is Row & { readonly [Key in Column]: NonNullable<Row[Key]> } =>
+    columns.every((column) => row[column] !== null)
+  return rows[0]?.covered === true ? rows.filter(isThere) : undefined
+}

@@ -1,6 +1,6 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
-import { CHARGES } from '../../src/family/uniswap_v3/routes/credits.ts'
+import { POSITION_CHARGES } from '../../src/family/managed_places.ts'
 import { parametersOf } from '../../src/http/request/parameters.ts'
 import { CALL, priceSentence } from '../../src/http/route/charge.ts'
 import { endpointOf } from '../../src/http/route/route_table.ts'
@@ -10,10 +10,10 @@ import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts
 
 const config = readConfig({ RPC_URL_1: 'http://127.0.0.1:1', SOLANA_RPC_URL: 'http://127.0.0.1:1' }, () => '')
 const routes = routesOf(config, neverConnect)
-const { credits } = CHARGES.pnl
+const { credits } = POSITION_CHARGES.pnl
 
 afterEach(() => {
-  CHARGES.pnl.credits = credits
+  POSITION_CHARGES.pnl.credits = credits
 })
 
 /** README's table of routes that cost something; that only a success costs is said below it. */
@@ -45,7 +45,7 @@ test('README tells what each route costs', async () => {
 })
 
 test('one number makes the charge, the document, the tool, README and the pages', async () => {
-  CHARGES.pnl.credits = 77
+  POSITION_CHARGES.pnl.credits = 77
   const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
   if (pnl === undefined) throw new Error('Cannot find the route')
   const accepted = await pnl.accept({
@@ -70,7 +70,7 @@ test('one number makes the charge, the document, the tool, README and the pages'
       }),
       expect.objectContaining({
         protocol: 'uniswap-v4',
-        credits: { open: 15, closed: 1, pnl: 8, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
+        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
       }),
       expect.objectContaining({
         protocol: 'orca-whirlpool',

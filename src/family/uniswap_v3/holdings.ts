@@ -1,9 +1,9 @@
-import { type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { type LensAccess, type LensWay, readByLens } from '../../chain/call/lens.ts'
 import { createTokenJudge } from '../../finance/token/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { holdingsOf } from './present/holdings.ts'
-import { heldQuestion, LENS } from './read/questions.ts'
+import { LENS, readHeld } from './read/questions.ts'
 import type { PositionReader } from './read/read.ts'
 
 /** Reads all positions of a wallet as rows of a portfolio. */
@@ -22,12 +22,11 @@ export function createHoldingsReader(options: {
       const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       return async ({ endpoint, block: at, positionsMax }, within) => {
-        const question = heldQuestion(
-          { wallet, wholeMax: positionsMax },
-          { place: { client, deployments }, judge, isPriced: true },
-        )
+        const question = { wallet, wholeMax: positionsMax }
+        const asked = { place: { client, deployments }, judge, isPriced: true }
         const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
-        const { count, read } = await readByLens(endpoint, { ...lens, read: question.read }, within)
+        const ask = (access: LensAccess) => readHeld(access, question, asked)
+        const { count, read } = await readByLens(endpoint, { ...lens, read: ask }, within)
         const { positions, unreadable } = read
         return {
           block: read.block,

@@ -1,11 +1,9 @@
 import * as v from 'valibot'
-import type { Address } from 'viem'
-import { createTimedLives } from '../../finance/liquidity/lives/timed_lives.ts'
+import { lower } from '../../chain/call/words.ts'
 import { once } from '../../lib/once_each.ts'
 import { defineFamily } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { createUniswapV3LifeReader } from './read/life/lives.ts'
 import { createFlowStream } from './read/life/stream.ts'
 import { createPositionReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
@@ -47,7 +45,7 @@ export const UNISWAP_V3 = defineFamily({
         chainId,
         title: `uniswap-v3 ${code}`,
         complete(reader, signal) {
-          const place = { chainId, contract: manager.toLowerCase() as Address, startBlock }
+          const place = { chainId, contract: lower(manager), startBlock }
           return reader.complete({ stream, place }, signal)
         },
       })),
@@ -73,12 +71,7 @@ export const UNISWAP_V3 = defineFamily({
   }),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const lives = once(() => {
-      const services = connect()
-      const lives = createUniswapV3LifeReader(services)
-      const timedLives = createTimedLives({ lives, clock: services.clock })
-      return createUniswapV3Lives({ reader: reader(), lives, timedLives })
-    })
+    const lives = once(() => createUniswapV3Lives({ ...connect(), reader: reader() }))
     const options = { chainIds, reader, lives }
     return [listRoute(options), positionRoute(options), ...positionLifeRoutes(options)]
   },

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { readByLens } from '../../chain/call/lens.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { createTokenJudge } from '../../finance/token/judge.ts'
 import { mapInTurns } from '../../lib/async/turns.ts'
@@ -15,11 +15,10 @@ const STEP_POSITIONS = 200
 
 /** Reads all positions of a wallet as rows of a portfolio. */
 export function createHoldingsReader(options: {
-  readonly reader: Pick<PositionReader, 'places' | 'past' | 'ownership'>
+  readonly reader: Pick<PositionReader, 'places' | 'past' | 'readAllOwned'>
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
 }): HoldingsReader {
-  const { reader, clock, ways } = options
+  const { reader, clock } = options
   const { judge } = createTokenJudge()
   return {
     chainIds: new Set(reader.places.keys()),
@@ -33,15 +32,12 @@ export function createHoldingsReader(options: {
       return async ({ endpoint, block: at, positionsMax }, within) => {
         const asked = { chain, deployment, judge, spam: 'included' } as const
         const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
-          const lens = { ...LENS, chainId: chain.id, at: pinned, ways, clock }
-          return readByLens(
-            endpoint,
-            { ...lens, read: (access) => readOwned(access, { wallet, ids, positionsMax }, asked) },
-            within,
-          )
+          const question = { wallet, ids, positionsMax }
+          const lens = { ...LENS, chainId: chain.id, at: pinned, clock }
+          return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, question, asked) }, within)
         }
         const pin = () => readLatestBlock(endpoint, chain.id, within)
-        const { balance, read: found } = await reader.ownership.readAll(
+        const { balance, read: found } = await reader.readAllOwned(
           { wallet, client, deployment, positionsMax },
           { block: at, read, pin },
           within,

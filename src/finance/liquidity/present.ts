@@ -1,12 +1,13 @@
-import { checksumAddress } from 'viem'
+import { type Address, checksumAddress } from 'viem'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { millionthsText, percentageText, usdText } from '../figure.ts'
+import type { TickRange } from '../math/liquidity.ts'
 import type { Both } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
 import { confidenceOf } from '../price/price.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './lives/flow_price.ts'
 import { amountsOf, type LifeFlow } from './lives/life.ts'
-import type { Profit } from './lives/profit.ts'
+import type { Outcome, Profit } from './lives/profit.ts'
 import type { PricedToken } from './priced_token.ts'
 
 /** Fields of a position that rest on the logs of its flows. */
@@ -38,8 +39,51 @@ export function presentPnl(
   }
 }
 
-/** A token of a position in an answer. */
-export function presentToken({ address, symbol, decimals, name }: PricedToken) {
+/** Profit and loss of a position of a list, or why it is not there. */
+export function presentOutcome(outcome: Outcome, position: Parameters<typeof presentPnl>[1]) {
+  const pnl = outcome.status === 'ready' ? presentPnl(outcome.profit, position) : null
+  return { pnl, pnl_status: outcome.status }
+}
+
+/** A position that is a token of a manager. */
+interface ManagedPosition extends TickRange {
+  readonly tokenId: bigint
+  readonly chainId: number
+  readonly owner: Address
+  readonly liquidity: bigint
+  readonly token0: PricedToken
+  readonly token1: PricedToken
+}
+
+/** Its state in an answer; `code` is what answers call its exchange. */
+export function presentManaged<Pool extends object, Code extends string>(
+  position: ManagedPosition,
+  { manager, pool, code }: { readonly manager: Address; readonly pool: Pool; readonly code: Code },
+) {
+  const { tokenId, chainId, liquidity, tickLower, tickUpper, token0, token1 } = position
+  const wallet = checksumAddress(position.owner)
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    manager_address: checksumAddress(manager),
+    wallet,
+    is_active: liquidity > 0n,
+    position_state: {
+      id: tokenId.toString(),
+      owner: wallet,
+      liquidity: liquidity.toString(),
+      tickLower: tickLower.toString(),
+      tickUpper: tickUpper.toString(),
+      token0: presentToken(token0),
+      token1: presentToken(token1),
+      pool,
+      chain: { id: chainId },
+      protocol: { code },
+    },
+  }
+}
+
+function presentToken({ address, symbol, decimals, name }: PricedToken) {
   return { id: checksumAddress(address), symbol, decimals, name }
 }
 

@@ -25,6 +25,36 @@ export const positionToken = v.strictObject({
   decimals: v.pipe(v.number(), v.integer()),
   name: v.string(),
 })
+
+/** A position that is a token of a manager; `figures` is what `full=true` adds to it. */
+export function managedPosition<
+  const Pool extends v.ObjectEntries,
+  Token extends v.GenericSchema,
+  Code extends v.GenericSchema,
+  const Figures extends v.ObjectEntries,
+>(of: { readonly pool: Pool; readonly token0: Token; readonly code: Code; readonly figures: Figures }) {
+  return v.strictObject({
+    token_id: unsignedText,
+    chain_id: chainId,
+    manager_address: evmAddress,
+    wallet: evmAddress,
+    is_active: v.boolean(),
+    position_state: v.strictObject({
+      id: unsignedText,
+      owner: evmAddress,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: of.token0,
+      token1: positionToken,
+      pool: v.strictObject(of.pool),
+      chain: v.strictObject({ id: chainId }),
+      protocol: v.strictObject({ code: of.code }),
+    }),
+    ...of.figures,
+  })
+}
+
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
 /** Prices of both tokens, with their sources. */

@@ -1,6 +1,8 @@
 import { type Decimal, formatExact } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,
+  maxOf,
+  minOf,
   mulDivDown,
   mulDivUp,
   pow10,
@@ -47,6 +49,18 @@ export interface TokenAmounts {
   readonly amount1: bigint
 }
 
+/** The bounds of a position. */
+export interface TickRange {
+  readonly tickLower: number
+  readonly tickUpper: number
+}
+
+/** Liquidity in a range of a pool with this price. */
+interface LiquidityAt extends TickRange {
+  readonly sqrtPriceX96: bigint
+  readonly liquidity: bigint
+}
+
 /** Q128 counters of fees per unit of liquidity, modulo 2^256. */
 export interface FeeGrowth {
   readonly growth0: bigint
@@ -86,17 +100,10 @@ function rootAt(tick: number): bigint {
  * @proof test/finance/math/liquidity_test.ts, test/family/uniswap_v3/read_test.ts,
  *   test/family/uniswap_v4/state_test.ts
  */
-export function principal(position: {
-  readonly sqrtPriceX96: bigint
-  readonly tickLower: number
-  readonly tickUpper: number
-  readonly liquidity: bigint
-}): TokenAmounts {
-  const { sqrtPriceX96, liquidity } = position
+export function principal(position: LiquidityAt): TokenAmounts {
+  const { liquidity } = position
   if (liquidity === 0n) return { amount0: 0n, amount1: 0n }
-  const lower = sqrtPriceAtTickX96(position.tickLower)
-  const upper = sqrtPriceAtTickX96(position.tickUpper)
-  const here = clamp(sqrtPriceX96, { lower, upper })
+  const { lower, upper, here } = rootsOf(position)
   return {
     amount0: mulDivDown(liquidity * Q96, upper - here, upper) / here,
     amount1: mulDivDown(liquidity, here - lower, Q96),
@@ -110,36 +117,35 @@ export function principal(position: {
  * @source v3-core and v4-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
  * @proof test/family/uniswap_v4/pnl/lives_test.ts
  */
-export function deposit(position: {
-  readonly sqrtPriceX96: bigint
-  readonly tickLower: number
-  readonly tickUpper: number
-  readonly liquidity: bigint
-}): TokenAmounts {
-  const { sqrtPriceX96, liquidity } = position
-  const lower = sqrtPriceAtTickX96(position.tickLower)
-  const upper = sqrtPriceAtTickX96(position.tickUpper)
-  const here = clamp(sqrtPriceX96, { lower, upper })
+export function deposit(position: LiquidityAt): TokenAmounts {
+  const { liquidity } = position
+  const { lower, upper, here } = rootsOf(position)
   return {
     amount0: mulDivUp(mulDivUp(liquidity * Q96, upper - here, upper), 1n, here),
     amount1: mulDivUp(liquidity, here - lower, Q96),
   }
 }
 
+/** √price at both bounds, and within them where the price is nearest to its own. */
+function rootsOf({ sqrtPriceX96, tickLower, tickUpper }: LiquidityAt) {
+  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
+  return { lower, upper, here: minOf(maxOf(sqrtPriceX96, lower), upper) }
+}
+
 /** Whether the position earns fees at this tick: the lower bound belongs to the range, the upper does not. */
-export function isInRange(tick: number, range: { readonly tickLower: number; readonly tickUpper: number }): boolean {
+export function isInRange(tick: number, range: TickRange): boolean {
   return range.tickLower <= tick && tick < range.tickUpper
 }
 
 /** Fee growth between two ticks, modulo 2^256 (v3-core Tick.getFeeGrowthInside). */
-export function feeGrowthInside(state: {
-  readonly tick: number
-  readonly tickLower: number
-  readonly tickUpper: number
-  readonly global: FeeGrowth
-  readonly outsideLower: FeeGrowth
-  readonly outsideUpper: FeeGrowth
-}): FeeGrowth {
+export function feeGrowthInside(
+  state: TickRange & {
+    readonly tick: number
+    readonly global: FeeGrowth
+    readonly outsideLower: FeeGrowth
+    readonly outsideUpper: FeeGrowth
+  },
+): FeeGrowth {
   const { tick, tickLower, tickUpper, global, outsideLower, outsideUpper } = state
   const inside = (whole: bigint, lower: bigint, upper: bigint): bigint => {
     const below = tick >= tickLower ? lower : whole - lower
@@ -191,11 +197,6 @@ export function rangePrices(
     prices: { current: price(current), lower: price(lower), upper: price(upper) },
     inverse: { current: inverse(current), lower: inverse(upper), upper: inverse(lower) },
   }
-}
-
-function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readonly upper: bigint }): bigint {
-  if (value < lower) return lower
-  return value > upper ? upper : value
 }
 
 /** The positive quotient to 18 significant digits, half away from zero. */

@@ -1,9 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
+import type { Endpoint } from '../../../src/chain/rpc/client.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
-import { isUnminted } from '../../../src/family/uniswap_v3/read/life/unminted.ts'
+import { readNextId } from '../../../src/family/uniswap_v3/read/life/next_id.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
+import { isUnminted } from '../../../src/finance/liquidity/lives/mint/unminted.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -70,6 +72,8 @@ test('PancakeSwap’s manager counts its positions where Uniswap’s does', asyn
   const { client } = countedClient(chainOf(devnet))
   const last = pancakeswap.tokenIds.at(-1) ?? 0n
   const deployment = deployments.find(({ code }) => code === 'pancakeswap_v3') ?? DEPLOYMENT
-  const unminted = (tokenId: bigint) => isUnminted({ client, deployment, tokenId, clock: systemClock }, patient)
+  const asked = { manager: deployment.manager, chainId: client.chain.id, clock: systemClock }
+  const next = (endpoint: Endpoint, signal: AbortSignal) => readNextId(endpoint, asked, signal)
+  const unminted = (tokenId: bigint) => isUnminted({ client, tokenId }, next, patient)
   expect(await Promise.all([1n, last, last + 1n].map(unminted))).toEqual([false, false, true])
 })

@@ -49,7 +49,8 @@ function position(overrides: Partial<Position> = {}): Position {
 }
 
 /** Its flows are known: of what the manager keeps as owed, 1.5 and 2 are principal. */
-const pnl: Outcome = { status: 'unpriced', withdrawn: [1_500_000n, 2n * 10n ** 18n] }
+const missing = { token: UNISWAP_V3.manager, because: 'nobody prices it' }
+const pnl: Outcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
 const single = { pnl, sqrtPrice: true }
 
 describe('presentPosition()', () => {

@@ -1,6 +1,5 @@
 import { toEventSelector } from 'viem'
 import { lower } from '../../../chain/call/words.ts'
-import type { PositionFlowKind } from '../../../finance/liquidity/lives/position_flow.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import { FLOW_KINDS, flowsOf } from './log.ts'
@@ -30,18 +29,8 @@ export function changedBy(
   )
 }
 
-/** A flow of a position, and its log. */
-interface LoggedFlow {
-  readonly name: string
-  readonly kind: PositionFlowKind
-  readonly log: HistoryLog
-}
-
-/** The flows that logs of these managers tell, in their order. Throws as `flowsOf`. */
-export function loggedFlows(
-  logs: readonly HistoryLog[],
-  deployments: readonly UniswapV3Deployment[],
-): readonly LoggedFlow[] {
+/** The flows that logs of these managers tell, in their order, each with its log. Throws as `flowsOf`. */
+export function loggedFlows(logs: readonly HistoryLog[], deployments: readonly UniswapV3Deployment[]) {
   const managers = new Set(changesOf(deployments).addresses)
   return logs
     .filter(({ address }) => managers.has(address))

@@ -7,6 +7,7 @@ import {
   principal,
   rangePrices,
   sqrtPriceAtTickX96,
+  type TickRange,
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
 import type { Both } from '../../../finance/math/pnl/flow.ts'
@@ -14,13 +15,11 @@ import { sumE6 } from '../../../finance/price/price.ts'
 import { collectable, splitOwed } from './fees.ts'
 
 /** What a position's figures depend on, at one block. */
-export interface Figurable {
+export interface Figurable extends TickRange {
   readonly pool: { readonly sqrtPriceX96: bigint; readonly tick: number; readonly global: FeeGrowth }
   readonly token0: PricedToken
   readonly token1: PricedToken
   readonly liquidity: bigint
-  readonly tickLower: number
-  readonly tickUpper: number
   /** What the manager keeps as owed, and the growth of fees inside the range up to which it does. */
   readonly owed: TokenAmounts
   readonly insideLast: FeeGrowth
@@ -33,6 +32,7 @@ export function figuresOf(position: Figurable, withdrawn?: Both<bigint>) {
   const { pool, tickLower, tickUpper } = position
   const { principal: amounts, owed } = heldIn(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
+  const worth = worthIn(position)
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   return {
@@ -48,7 +48,12 @@ export function figuresOf(position: Figurable, withdrawn?: Both<bigint>) {
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
     ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
     /** Millionths; undefined if one of the tokens has no price. */
-    usd: usdOf(position, { amounts, owed, split }),
+    usd: worth && {
+      amountsE6: sumE6(worth(amounts)),
+      feesE6: split && sumE6(worth(split.fees)),
+      withdrawnE6: split && sumE6(worth(split.withdrawn)),
+      totalE6: sumE6([...worth(amounts), ...worth(owed)]),
+    },
   }
 }
 
@@ -71,23 +76,4 @@ function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpp
   const { tick, global } = pool
   const inside = feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })
   return collectable({ liquidity, owed, inside, insideLast })
-}
-
-function usdOf(
-  position: Figurable,
-  held: {
-    readonly amounts: TokenAmounts
-    readonly owed: TokenAmounts
-    readonly split: ReturnType<typeof splitOwed>
-  },
-) {
-  const { amounts, owed, split } = held
-  const worth = worthIn(position)
-  if (worth === undefined) return undefined
-  return {
-    amountsE6: sumE6(worth(amounts)),
-    feesE6: split && sumE6(worth(split.fees)),
-    withdrawnE6: split && sumE6(worth(split.withdrawn)),
-    totalE6: sumE6([...worth(amounts), ...worth(owed)]),
-  }
 }

@@ -3,9 +3,9 @@ import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
 import {
   millionthsOrNull,
   presentAmounts,
-  presentPnl,
+  presentManaged,
+  presentOutcome,
   presentPrices,
-  presentToken,
 } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { figuresOf } from '../math/figures.ts'
@@ -21,31 +21,18 @@ interface PresentOptions {
 
 /** A position in an answer; with `pnl`, its figures too. */
 export function presentPosition(position: Position, options: PresentOptions) {
-  const { tokenId, chainId, deployment, owner, liquidity, pool } = position
-  const wallet = checksumAddress(owner)
+  const { deployment, pool } = position
   return {
-    token_id: tokenId.toString(),
-    chain_id: chainId,
-    manager_address: checksumAddress(deployment.manager),
-    wallet,
-    is_active: liquidity > 0n,
-    position_state: {
-      id: tokenId.toString(),
-      owner: wallet,
-      liquidity: liquidity.toString(),
-      tickLower: position.tickLower.toString(),
-      tickUpper: position.tickUpper.toString(),
-      token0: presentToken(position.token0),
-      token1: presentToken(position.token1),
+    ...presentManaged(position, {
+      manager: deployment.manager,
       pool: {
         id: checksumAddress(pool.address),
         tick: pool.tick.toString(),
         feeTier: pool.fee.toString(),
         ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
       },
-      chain: { id: chainId },
-      protocol: { code: deployment.code },
-    },
+      code: deployment.code,
+    }),
     ...(options.pnl === undefined ? {} : presentFigures(position, options.pnl)),
   }
 }
@@ -67,7 +54,6 @@ function presentFigures(position: Position, pnl: Outcome) {
       withdrawn_principal: millionthsOrNull(usd?.withdrawnE6),
       total: millionthsOrNull(usd?.totalE6),
     },
-    pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
-    pnl_status: pnl.status,
+    ...presentOutcome(pnl, position),
   }
 }

@@ -4,6 +4,7 @@ import {
   amounts,
   integerText,
   managedCounts,
+  managedPosition,
   pnl,
   positionToken,
   rangeFigures,
@@ -11,7 +12,7 @@ import {
   unsignedText,
   usdOrNullText,
 } from '../../../finance/liquidity/schema.ts'
-import { chainId, evmAddress, withFull } from '../../../finance/schema.ts'
+import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
@@ -41,27 +42,15 @@ const figures = {
 }
 
 function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: string) {
-  return v.strictObject({
-    token_id: unsignedText,
-    chain_id: chainId,
-    manager_address: evmAddress,
-    wallet: evmAddress,
-    is_active: v.boolean(),
-    position_state: v.strictObject({
-      id: unsignedText,
-      owner: evmAddress,
-      liquidity: unsignedText,
-      tickLower: integerText,
-      tickUpper: integerText,
-      token0: positionToken,
-      token1: positionToken,
-      pool: v.strictObject(pool),
-      chain: v.strictObject({ id: chainId }),
-      protocol: v.strictObject({ code: v.string() }),
-    }),
-    ...figures,
-    pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
-    pnl_status: withFull(v.picklist(PNL_STATUSES), statusWords),
+  return managedPosition({
+    pool,
+    token0: positionToken,
+    code: v.string(),
+    figures: {
+      ...figures,
+      pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
+      pnl_status: withFull(v.picklist(PNL_STATUSES), statusWords),
+    },
   })
 }
 

@@ -3,16 +3,13 @@ import type { Block } from '../../../chain/block.ts'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { keepRecords } from '../../../chain/call/kept_records.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
-import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
-import type { UsdAnswers } from '../../../finance/price/price.ts'
+import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
 import {
   encodePriceSources,
   NO_PRICE_SOURCES,
   PRICE_SOURCES_ARGUMENT,
   type PriceSources,
-  readUsdAnswers,
 } from '../../../finance/price/price_sources.ts'
-import { type RawToken, readToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
@@ -104,13 +101,8 @@ export interface RawListed extends RawBrief {
 /** One pool; tokens are indexes into the read's list of tokens. */
 export type RawPool = ReturnType<typeof readPool>
 
-/** A token with what the sources of its price answer; nothing in a reading in brief. */
-export interface RawPricedToken extends RawToken {
-  readonly usd: UsdAnswers
-}
-
-/** The result of a page of a long list: its positions in brief and what is needed to find spam and unreadable ones. */
-export interface RawScan {
+/** The result of one reading of a chain; the same for every way of reading. */
+export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly block: Block
   /** In the order of the deployments; `balance` is undefined if the manager does not answer. */
   readonly managers: readonly { readonly balance: number | undefined }[]
@@ -118,30 +110,20 @@ export interface RawScan {
   readonly taken: number
   readonly tokens: readonly RawPricedToken[]
   readonly pools: readonly RawPool[]
-  readonly positions: readonly RawBrief[]
+  readonly positions: readonly Position[]
   readonly broken: readonly BrokenPosition[]
-}
-
-/** The result of one reading of a chain; the same for every way of reading. */
-export interface RawRead extends RawScan {
-  readonly positions: readonly RawPosition[]
-}
-
-/** The same of a list. */
-export interface RawList extends RawScan {
-  readonly positions: readonly RawListed[]
 }
 
 /** Records decoded before other work may run. Most of their time goes into checksums of addresses. */
 const STEP_RECORDS = 200
 
 /** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
-export function* decodeLens(answer: Hex): Steps<RawRead> {
-  return yield* decode(answer, (from, tag) => (isWhole(tag) ? readPosition(from, tag === OPEN) : undefined))
+export function decodeLens(answer: Hex): Steps<RawRead> {
+  return decode(answer, (from, tag) => (isWhole(tag) ? readPosition(from, tag === OPEN) : undefined))
 }
 
 /** Decodes the lens' answer about a list. Throws like `decodeLens`. */
-export function* decodeList(answer: Hex): Steps<RawList> {
+export function* decodeList(answer: Hex): Steps<RawRead<RawListed>> {
   const records = keepRecords(answer)
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
     if (!isWhole(tag)) return undefined
@@ -154,8 +136,8 @@ export function* decodeList(answer: Hex): Steps<RawList> {
 }
 
 /** Decodes the lens' answer in brief. Throws like `decodeLens`. */
-export function* decodeScan(answer: Hex): Steps<RawScan> {
-  return yield* decode(answer, (from, tag) => (tag === BRIEF ? readBrief(from) : undefined))
+export function decodeScan(answer: Hex): Steps<RawRead<RawBrief>> {
+  return decode(answer, (from, tag) => (tag === BRIEF ? readBrief(from) : undefined))
 }
 
 /** Kinds of records that are positions: with and without liquidity, and in brief. */
@@ -171,7 +153,7 @@ function isWhole(tag: number): boolean {
 function* decode<Position extends RawBrief>(
   answer: Hex,
   read: (from: LensCursor, tag: number) => Position | undefined,
-): Steps<RawScan & { readonly positions: readonly Position[] }> {
+): Steps<RawRead<Position>> {
   const { from, block, taken } = openLensPage(answer)
   const managers = Array.from({ length: from.number(1) }, () => ({ balance: ifAnswered(from, () => from.number(4)) }))
   const tokens: RawPricedToken[] = []
@@ -181,7 +163,7 @@ function* decode<Position extends RawBrief>(
   for (let records = 1; !from.atEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
-    if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
+    if (tag === 1) tokens.push(readPricedToken(from))
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from))
     else {
@@ -205,7 +187,7 @@ function readPool(from: LensCursor) {
     /** Hundredths of a bip. */
     fee: from.number(3),
     sqrtPriceX96: from.uint(20),
-    tick: tickOf(from),
+    tick: readTick(from),
     global: readGrowth(from),
   }
 }
@@ -225,8 +207,8 @@ function readPosition(from: LensCursor, open: boolean) {
     tokenId: from.uint(32),
     owner: from.address(),
     pool: from.number(2),
-    tickLower: tickOf(from),
-    tickUpper: tickOf(from),
+    tickLower: readTick(from),
+    tickUpper: readTick(from),
     insideLast: readGrowth(from),
     owed: { amount0: from.uint(16), amount1: from.uint(16) },
     liquidity: open ? from.uint(16) : 0n,
@@ -248,12 +230,4 @@ function readListed(from: LensCursor, open: boolean): RawBrief {
 
 function readBrief(from: LensCursor) {
   return { manager: from.number(1), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
-}
-
-function readGrowth(from: LensCursor): FeeGrowth {
-  return { growth0: from.uint(32), growth1: from.uint(32) }
-}
-
-function tickOf(from: LensCursor): number {
-  return (from.number(3) << 8) >> 8
 }

@@ -6,7 +6,7 @@ import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_to
 import type { TokenJudge } from '../../../finance/token/judge.ts'
 import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawBrief, RawList, RawPool, RawPosition, RawRead, RawScan } from './abi.ts'
+import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 
 /** What a list needs to sort and count a position. */
 export interface BriefPosition {
@@ -55,19 +55,17 @@ const BROKEN_BECAUSE = {
 
 /** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
-  const make = makerOf(read, options)
-  const sorted = yield* sortAll(read, options, make)
-  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+  return yield* ordered(yield* sortAll(read, options, makerOf(read, options)))
 }
 
 /** The same of a list, whose positions are made when they are shown. */
-export function* interpretList(list: RawList, options: InterpretOptions): Steps<ChainRead<ListedPosition>> {
+export function* interpretList(list: RawRead<RawListed>, options: InterpretOptions): Steps<ChainRead<ListedPosition>> {
   const make = makerOf(list, options)
   const briefOf = brieferOf(options)
   const sorted = yield* sortAll(list, options, (raw, parts): ListedPosition => {
     return { ...briefOf(raw), whole: () => make(raw.whole(), parts) }
   })
-  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+  return yield* ordered(sorted)
 }
 
 /** Makes positions of a reading. */
@@ -107,7 +105,7 @@ function brieferOf({ chain, deployments }: InterpretOptions) {
 }
 
 /** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
-export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
+export function* interpretScan(scan: RawRead<RawBrief>, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
   return yield* sortAll(scan, options, brieferOf(options))
 }
 
@@ -115,12 +113,13 @@ export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<
 export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition>[]): Steps<ChainRead<BriefPosition>> {
   const positions = pages.flatMap((page) => page.positions)
   yield
-  return {
-    block,
-    positions: yield* sortedInSteps(positions, inOrder),
-    spams: pages.flatMap(({ spams }) => spams),
-    unreadable: pages.flatMap(({ unreadable }) => unreadable),
-  }
+  const spams = pages.flatMap((page) => page.spams)
+  const unreadable = pages.flatMap((page) => page.unreadable)
+  return yield* ordered({ block, positions, spams, unreadable })
+}
+
+function* ordered<Listed extends BriefPosition>(read: ChainRead<Listed>): Steps<ChainRead<Listed>> {
+  return { ...read, positions: yield* sortedInSteps(read.positions, inOrder) }
 }
 
 /** The order of a chain's positions in answers. */
@@ -132,17 +131,11 @@ function inOrder(a: BriefPosition, b: BriefPosition): number {
 }
 
 function* sortAll<Raw extends RawBrief, Listed extends BriefPosition>(
-  read: Omit<RawScan, 'positions'> & { readonly positions: readonly Raw[] },
+  read: RawRead<Raw>,
   { deployments, ...options }: InterpretOptions,
-  make: Parameters<typeof sortOut<Raw, RawPool, Listed>>[2],
+  make: (raw: Raw, parts: Parts<RawPool>) => Listed,
 ): Steps<ChainRead<Listed>> {
   const managerOf = ({ manager }: { readonly manager: number }) => sent(deployments, manager).manager
-  const sorted = yield* sortOut(read, { ...options, managerOf }, make)
-  const broken = read.broken.map((each) => ({
-    chainId: options.chain.id,
-    manager: managerOf(each),
-    tokenId: each.tokenId,
-    because: BROKEN_BECAUSE[each.part],
-  }))
-  return { ...sorted, block: read.block, unreadable: [...broken, ...sorted.unreadable] }
+  const becauseOf = ({ part }: BrokenPosition) => BROKEN_BECAUSE[part]
+  return { ...(yield* sortOut(read, { ...options, managerOf, becauseOf }, make)), block: read.block }
 }

@@ -3,6 +3,7 @@ import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
+import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/judge.ts'
@@ -10,7 +11,7 @@ import { inTurns, type Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { RawList, RawRead, RawScan } from './abi.ts'
+import type { RawBrief, RawRead } from './abi.ts'
 import {
   decodeLens,
   decodeList,
@@ -44,25 +45,16 @@ const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
-/** A wallet has more positions on one chain than a list may hold. */
-export class ListTooLongError extends Error {
-  override readonly name = 'ListTooLongError'
-}
-
 /** Where a chain's positions are read. */
 export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
 
-export interface Question<Answer> {
-  /** The key for sharing answers. */
-  readonly key: string
-  /**
-   * Asks the lens, at one block. Throws `UpstreamError` if its answers do not belong to one block or are about something
-   * else, `RpcRefusedError` if a call is not enough for one position, `SilentError` if a manager does not answer.
-   */
-  read(lens: LensAccess): Promise<Answer>
-}
+/*
+ * Questions to the lens, each about one block. They throw `UpstreamError` if its answers do not belong to one block or are
+ * about something else, `RpcRefusedError` if a call is not enough for one position, `SilentError` if a manager does not
+ * answer.
+ */
 
-/** The lens that answers them. */
+/** The lens that answers. */
 export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
 
 /** Where a question is asked, and what judges the tokens of its answer. */
@@ -73,38 +65,34 @@ export interface Asked {
   readonly isPriced: boolean
 }
 
-/**
- * All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief.
- */
-export function walletQuestion(
-  { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
-  asked: Asked,
-): Question<ChainRead<ListedPosition> | undefined> {
-  const countOf = countFor(wallet, asked.place)
-  return {
-    key: `wallet:${wallet.toLowerCase()}:${asked.isPriced}`,
-    async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeList }, asked)
-      return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
-    },
-  }
+/** Whose positions; none are read if they are more than `wholeMax`. */
+interface WalletQuestion {
+  readonly wallet: Address
+  readonly wholeMax: number
 }
 
-/** All positions of a wallet, spam included, and how many they are; none are read if that is more than `wholeMax`. */
-export function heldQuestion(
-  { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
+/** All positions of a wallet; undefined if they are more than `wholeMax`, so that they must be read in brief. */
+export async function readList(
+  lens: LensAccess,
+  { wallet, wholeMax }: WalletQuestion,
   asked: Asked,
-): Question<{ readonly count: number; readonly read: ChainRead }> {
+): Promise<ChainRead<ListedPosition> | undefined> {
+  const countOf = countFor(wallet, asked.place)
+  const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeList }, asked)
+  return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
+}
+
+/** All positions of a wallet, spam included, and how many they are. */
+export async function readHeld(
+  lens: LensAccess,
+  { wallet, wholeMax }: WalletQuestion,
+  asked: Asked,
+): Promise<{ readonly count: number; readonly read: ChainRead }> {
   const countOf = (managers: RawRead['managers']) => countIn(managers, wallet, asked.place)
-  return {
-    key: `held:${wallet.toLowerCase()}`,
-    async read(lens) {
-      const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeLens }, asked)
-      const count = countOf(raw.managers)
-      const positions = count > wholeMax ? [] : raw.positions
-      return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
-    },
-  }
+  const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeLens }, asked)
+  const count = countOf(raw.managers)
+  const positions = count > wholeMax ? [] : raw.positions
+  return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
 }
 
 /**
@@ -112,11 +100,9 @@ export function heldQuestion(
  * block. Of a list of more than `wholeMax` entries only the first page is read, and `taken` shows it. `countOf` gives the
  * length of the list, or throws if it is too long, before further pages are read.
  */
-async function readWhole<Page extends RawList | RawRead>(
+async function readWhole<Page extends RawRead<RawBrief>>(
   { way, call, ...paging }: LensAccess,
-  request: {
-    readonly wallet: Address
-    readonly wholeMax: number
+  request: WalletQuestion & {
     readonly countOf: (managers: RawRead['managers']) => number
     readonly decode: (answer: Hex) => Steps<Page>
   },
@@ -142,7 +128,7 @@ async function readWhole<Page extends RawList | RawRead>(
 
 /** A page of a long list, interpreted. */
 interface DigestedPage extends LensPage {
-  readonly managers: RawScan['managers']
+  readonly managers: RawRead['managers']
   readonly digest: ChainRead<BriefPosition>
 }
 
@@ -150,30 +136,29 @@ interface DigestedPage extends LensPage {
  * All positions of a wallet in brief, up to the longest list. The block is pinned from the first page on, so that its
  * positions can be completed at that block. Only what pages mean is kept.
  */
-export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
+export async function readScan(
+  { way, call, at, pin, observeBlock }: LensAccess,
+  wallet: Address,
+  asked: Asked,
+): Promise<ChainRead<BriefPosition>> {
   const countOf = countFor(wallet, asked.place)
   const options = optionsOf(asked, 'apart')
-  return {
-    key: `scan:${wallet.toLowerCase()}`,
-    async read({ way, call, at, pin, observeBlock }) {
-      const subject = subjectOf(asked)
-      const pinned = await pin()
-      const pages = await readPagesAt<DigestedPage>(pinned, {
-        pageSize: BRIEF_PAGE_SIZES[way],
-        async read({ start, end, block }) {
-          const data = encodeScan(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-          const page = await inTurns(decodeScan(await call({ data, block })))
-          const digest = await inTurns(interpretScan(page, options))
-          return { block: page.block, taken: page.taken, managers: page.managers, digest }
-        },
-        count: ({ managers }) => countOf(managers),
-      })
-      const { block } = pages[0].page
-      if (at !== undefined) observeBlock(block)
-      const digests = pages.map(({ page }) => page.digest)
-      return await inTurns(joinScans({ ...block, hash: pinned.hash }, digests))
+  const subject = subjectOf(asked)
+  const pinned = await pin()
+  const pages = await readPagesAt<DigestedPage>(pinned, {
+    pageSize: BRIEF_PAGE_SIZES[way],
+    async read({ start, end, block }) {
+      const data = encodeScan(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
+      const page = await inTurns(decodeScan(await call({ data, block })))
+      const digest = await inTurns(interpretScan(page, options))
+      return { block: page.block, taken: page.taken, managers: page.managers, digest }
     },
-  }
+    count: ({ managers }) => countOf(managers),
+  })
+  const { block } = pages[0].page
+  if (at !== undefined) observeBlock(block)
+  const digests = pages.map(({ page }) => page.digest)
+  return await inTurns(joinScans({ ...block, hash: pinned.hash }, digests))
 }
 
 /** Some positions at a block, each given to `owner`. */
@@ -184,18 +169,11 @@ interface Picked {
 }
 
 /** Some of an owner's positions, at least one, at the block of the list that they are from. */
-export function someQuestion(picked: Picked, asked: Asked): Question<ChainRead> {
-  const { owner, picks, block } = picked
-  const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
-  return {
-    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}:${asked.isPriced}`,
-    async read(lens) {
-      const read = await inTurns(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
-      const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
-      if (picks.every(({ tokenId }) => found.has(tokenId))) return read
-      throw new UpstreamError('The endpoint answers about other positions than were asked for')
-    },
-  }
+export async function readSome(lens: LensAccess, picked: Picked, asked: Asked): Promise<ChainRead> {
+  const read = await inTurns(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
+  const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
+  if (picked.picks.every(({ tokenId }) => found.has(tokenId))) return read
+  throw new UpstreamError('The endpoint answers about other positions than were asked for')
 }
 
 /** Reads them in pages. One that its manager does not answer about is broken: it need not be there. */
@@ -221,17 +199,16 @@ export async function readPicked(
 }
 
 /** The positions of one id on every manager that knows it, in one call. */
-export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
-  return {
-    key: `one:${tokenId}:${asked.isPriced}`,
-    async read({ call, at, observeBlock }) {
-      const data = encodeOne(subjectOf(asked), tokenId)
-      const raw = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
-      observeBlock(raw.block)
-      checkManagers(raw.managers, asked.place.deployments, 'manager_address')
-      return await inTurns(interpret(raw, optionsOf(asked, 'included')))
-    },
-  }
+export async function readOne(
+  { call, at, observeBlock }: LensAccess,
+  tokenId: bigint,
+  asked: Asked,
+): Promise<ChainRead> {
+  const data = encodeOne(subjectOf(asked), tokenId)
+  const raw = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
+  observeBlock(raw.block)
+  checkManagers(raw.managers, asked.place.deployments, 'manager_address')
+  return await inTurns(interpret(raw, optionsOf(asked, 'included')))
 }
 
 /** How the answer to a question is interpreted. */
@@ -245,13 +222,10 @@ function subjectOf({ place: { client, deployments }, isPriced }: Asked): LensSub
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
 function countFor(wallet: Address, place: UniswapV3Place) {
-  const { chain } = place.client
   return (managers: RawRead['managers']): number => {
     const count = countIn(managers, wallet, place)
     if (count <= LIST_MAX) return count
-    throw new ListTooLongError(
-      `Cannot list ${count} positions on chain ${chain.id} (${chain.name}): at most ${LIST_MAX} can be listed`,
-    )
+    throw new ListTooLongError(count, place.client.chain, LIST_MAX)
   }
 }
 

@@ -1,41 +1,22 @@
 import type { Address } from 'viem'
-import type { Block } from '../../../chain/block.ts'
-import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import type { Fresh } from '../../../chain/block_cache.ts'
+import type { LensReading, LensWay } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/sort_out.ts'
-import { withPoolPrices } from '../../../finance/price/pool/read_pair_prices.ts'
 import { createTokenJudge } from '../../../finance/token/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { askByLens, createReadingCaches, onEachChain, pricedByPools, type ReadPlaces } from '../../managed_places.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { placesOf, readingOf } from '../../place.ts'
+import { placesOf } from '../../place.ts'
 import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
-import {
-  type Asked,
-  LENS,
-  oneQuestion,
-  type Question,
-  scanQuestion,
-  someQuestion,
-  type UniswapV3Place,
-  walletQuestion,
-} from './questions.ts'
+import { type Asked, LENS, readList, readOne, readScan, readSome, type UniswapV3Place } from './questions.ts'
 
-/** Time for one question to one chain over all its pages and tries. */
-const BUDGET_MS = 4_500
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
-/** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
-const CACHE_ENTRIES_MAX = 2_000
-const CACHE_BYTES_MAX = 64 * 1024 * 1024
-const POSITION_BYTES = 2_048
-/** A position in brief, spam or unreadable. */
-const BRIEF_BYTES = 256
-
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
@@ -51,12 +32,7 @@ export interface PositionReader {
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<Fresh<ChainRead>[]>
   /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
-  priceByPools(positions: readonly Position[], at: ReadPlaces): Promise<readonly Position[]>
-}
-
-/** Where and when positions were read, and until when anyone waits. */
-interface ReadPlaces extends PositionReadOptions {
-  readonly reads: readonly { readonly block: Block }[]
+  priceByPools(positions: readonly Position[], at: ReadPlaces<UniswapV3Deployment>): Promise<readonly Position[]>
 }
 
 export interface PositionReadOptions {
@@ -95,78 +71,52 @@ export function createPositionReader(options: {
   const { clients, clock, ways, wholeMax = WHOLE_MAX } = options
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
-  const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
-  const lists = createBlockCache<ChainRead<BriefPosition>>(limits)
-  const singles = createBlockCache<ChainRead>(limits)
+  const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
-  function ask<Answer>(question: Question<Answer>, place: UniswapV3Place, signal: AbortSignal): Promise<Answer> {
-    const { client, block: at } = place
-    const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
-    return client.read((endpoint, within) => readByLens(endpoint, { ...lens, read: question.read }, within), {
-      signal,
-      budgetMs: BUDGET_MS,
-      ...readingOf(place),
-    })
-  }
+  const ask = <Answer>(place: UniswapV3Place, read: LensReading<Answer>['read'], signal: AbortSignal) =>
+    askByLens(place, { ...LENS, ways, clock, read }, signal)
 
-  function readList(wallet: Address, asked: Asked, signal: AbortSignal) {
-    const { place } = asked
-    const whole = walletQuestion({ wallet, wholeMax }, asked)
+  function listOf(wallet: Address, asked: Asked, signal: AbortSignal) {
+    const { place, isPriced } = asked
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
-      (await ask(whole, place, shared)) ?? (await ask(scanQuestion(wallet, asked), place, shared))
-    return lists.reuse({ ...keptAs(whole.key, place), read }, signal)
-  }
-
-  function readSingle(
-    question: Question<ChainRead>,
-    place: UniswapV3Place,
-    signal: AbortSignal,
-  ): Promise<Fresh<ChainRead>> {
-    const read = (shared: AbortSignal): Promise<ChainRead> => ask(question, place, shared)
-    return singles.reuse({ ...keptAs(question.key, place), read }, signal)
+      (await ask(place, (lens) => readList(lens, { wallet, wholeMax }, asked), shared)) ??
+      (await ask(place, (lens) => readScan(lens, wallet, asked), shared))
+    return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}:${isPriced}`, place), read }, signal)
   }
 
   return {
     places,
     past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
     readWallet(wallet, { places, isPriced = true, signal }) {
-      const tasks = places.map((place) => (shared: AbortSignal) => readList(wallet, { place, judge, isPriced }, shared))
+      const tasks = places.map((place) => (shared: AbortSignal) => listOf(wallet, { place, judge, isPriced }, shared))
       return together(tasks, signal)
     },
     readOne(tokenId, { places, isPriced = true, signal }) {
-      const tasks = places.map((place) => {
-        const question = oneQuestion(tokenId, { place, judge, isPriced })
-        return (shared: AbortSignal) => readSingle(question, place, shared)
+      const tasks = places.map((place) => (shared: AbortSignal) => {
+        const asked = { place, judge, isPriced }
+        const read = (all: AbortSignal) => ask(place, (lens) => readOne(lens, tokenId, asked), all)
+        return singles.reuse({ ...keptAs(`one:${tokenId}:${isPriced}`, place), read }, shared)
       })
       return together(tasks, signal)
     },
-    async priceByPools(positions, { places, reads, signal }) {
-      const tasks = reads.flatMap(({ block }) => {
-        const here = positions.filter(({ chainId }) => chainId === block.chainId)
-        const place = places.find(({ client }) => client.chain.id === block.chainId)
-        if (place === undefined || here.length === 0) return []
-        const pairs = { pairs: here, amountsOf: allHeldIn, client: place.client, block, reading: readingOf(place) }
-        return [(shared: AbortSignal) => withPoolPrices(pairs, clock, shared)]
-      })
-      const priced = (await together(tasks, signal)).flat()
-      return positions.map((position) => priced.find(isSameAs(position)) ?? position)
-    },
+    priceByPools: (positions, at) => pricedByPools(positions, at, { amountsOf: allHeldIn, clock }),
     async complete(wallet, { reads, positions, isPriced = true, signal }) {
-      const tasks = reads.flatMap(({ block }) => {
-        const place = places.get(block.chainId)
-        const brief = positions.filter((each) => each.chainId === block.chainId && !isListed(each))
-        if (place === undefined || brief.length === 0) return []
-        const picks = brief.map(({ deployment, tokenId }) => ({
+      const brief = positions.filter((each) => !isListed(each))
+      const at = { places: [...places.values()], reads, signal }
+      const completed = await onEachChain(brief, at, async ({ positions: here, place, read: { block } }, shared) => {
+        const { hash } = block
+        if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
+        const picks = here.map(({ deployment, tokenId }) => ({
           manager: place.deployments.indexOf(deployment),
           tokenId,
         }))
-        const { hash } = block
-        if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
-        const pinned = { ...place, block: { ...block, hash } }
-        const question = someQuestion({ owner: wallet, picks, block: pinned.block }, { place: pinned, judge, isPriced })
-        return [(shared: AbortSignal) => readSingle(question, pinned, shared)]
+        const picked = { owner: wallet, picks, block: { ...block, hash } }
+        const asked = { place: { ...place, block: picked.block }, judge, isPriced }
+        const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
+        const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
+        const read = (all: AbortSignal) => ask(asked.place, (lens) => readSome(lens, picked, asked), all)
+        return await singles.reuse({ ...keptAs(key, asked.place), read }, shared)
       })
-      const completed = await together(tasks, signal)
       const found = completed.flatMap((read) => read.positions)
       return {
         positions: positions.flatMap((each) => (isListed(each) ? each.whole() : (found.find(isSameAs(each)) ?? []))),
@@ -180,13 +130,6 @@ export function createPositionReader(options: {
 function keptAs(question: string, { client, deployments, block }: UniswapV3Place) {
   const managers = deployments.map(({ manager }) => manager).join()
   return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${question}:${managers}` }
-}
-
-function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): number {
-  const [first] = positions
-  const isBrief = first !== undefined && !('token0' in first || isListed(first))
-  const positionBytes = isBrief ? BRIEF_BYTES : POSITION_BYTES
-  return POSITION_BYTES + positionBytes * positions.length + BRIEF_BYTES * (spams.length + unreadable.length)
 }
 
 function isListed(position: BriefPosition): position is ListedPosition {

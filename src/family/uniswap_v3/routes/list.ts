@@ -5,14 +5,12 @@ import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../..
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { CodedError } from '../../../lib/error.ts'
+import { listRefused, POSITION_CHARGES } from '../../managed_places.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { uncoveredOfAll } from '../present/uncovered.ts'
-import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
-import { CHARGES } from './credits.ts'
 import { placesToAsk, type RoutesOptions, UNTOLD } from './places.ts'
 
 /** The list of a wallet's positions. */
@@ -39,13 +37,13 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     input,
     output: listOutput,
     errors: [503],
-    charge: CHARGES.list,
+    charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs, stateAlone }) {
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, isPriced: full, signal }).catch((error: unknown) => {
-          throw refused(error, places)
+          throw listRefused(error, places)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = pageOf(matching, { page, limit })
@@ -73,10 +71,4 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       asOf: asOf(reads),
     }),
   })
-}
-
-function refused(error: unknown, { length }: readonly UniswapV3Place[]): unknown {
-  if (!(error instanceof ListTooLongError)) return error
-  const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
-  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }

@@ -1,26 +1,22 @@
-import type { PnlState } from '../../../finance/liquidity/lives/profit.ts'
-import type { TimedLives } from '../../../finance/liquidity/lives/timed_lives.ts'
-import { ifDirect } from '../../../finance/price/price.ts'
 import type { Route } from '../../../http/route/route.ts'
+import type { FamilyServices } from '../../family.ts'
 import { lifeRoutes } from '../../life_routes.ts'
+import { POSITION_CHARGES } from '../../managed_places.ts'
 import { createPositionLives, type PositionLives } from '../../position_life.ts'
-import { figuresOf } from '../math/figures.ts'
-import type { UniswapV3LifeQuestion, UniswapV3LifeReader } from '../read/life/lives.ts'
+import { heldIn } from '../math/figures.ts'
+import { createUniswapV3LifeReader } from '../read/life/lives.ts'
 import type { Position } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import { CHARGES } from './credits.ts'
 import { managerOf, placesToAsk, type RoutesOptions } from './places.ts'
 
 export type UniswapV3Lives = PositionLives<UniswapV3Deployment, Position>
 
 /** Lives of positions over a reader of what they are. */
-export function createUniswapV3Lives(services: {
-  readonly reader: PositionReader
-  readonly lives: UniswapV3LifeReader
-  readonly timedLives: TimedLives<UniswapV3LifeQuestion>
-}): UniswapV3Lives {
-  return createPositionLives({ ...services, managerOf, stateOf })
+export function createUniswapV3Lives(
+  services: Pick<FamilyServices, 'db' | 'history' | 'clock'> & { readonly reader: PositionReader },
+): UniswapV3Lives {
+  return createPositionLives({ ...services, lives: createUniswapV3LifeReader(services), managerOf, heldIn })
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */
@@ -30,23 +26,7 @@ export function positionLifeRoutes({ chainIds, reader, lives }: RoutesOptions): 
     tool: 'uniswap',
     what: 'liquidity position',
     chainIds,
-    charges: CHARGES,
+    charges: POSITION_CHARGES,
     find: (asked, signal) => lives().find({ ...asked, places: placesToAsk(reader(), asked) }, signal),
   })
-}
-
-/** A position as profit and loss counts it. */
-function stateOf(position: Position, timestampSec: bigint): PnlState {
-  const { amounts, owed } = figuresOf(position)
-  const { token0, token1, liquidity, pool } = position
-  const unpriced = { because: 'no source of its price is configured or answers' }
-  return {
-    liquidity,
-    timestampSec,
-    sqrtPriceX96: pool.sqrtPriceX96,
-    principal: [amounts.amount0, amounts.amount1],
-    owed: [owed.amount0, owed.amount1],
-    // As in the past: wrappers and pools price nothing here.
-    own: [ifDirect(token0.price) ?? unpriced, ifDirect(token1.price) ?? unpriced],
-  }
 }

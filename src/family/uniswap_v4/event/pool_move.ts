@@ -10,19 +10,14 @@ export interface PoolMove {
   readonly sqrtPriceX96: bigint | undefined
 }
 
-/** The words of an event, and which of them is the price. */
-interface MoveShape {
-  readonly words: number
-  readonly price: number | undefined
-}
-
 const INITIALIZE = toEventSelector('Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)')
 const SWAP = toEventSelector('Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)')
 const DONATE = toEventSelector('Donate(bytes32,address,uint256,uint256)')
-const MOVES: ReadonlyMap<Hex, MoveShape> = new Map([
+/** How many words an event has, and which of them is the price. */
+const MOVES = new Map<Hex, { readonly words: number; readonly price?: number }>([
   [INITIALIZE, { words: 5, price: 3 }],
   [SWAP, { words: 6, price: 2 }],
-  [DONATE, { words: 2, price: undefined }],
+  [DONATE, { words: 2 }],
 ])
 
 /** Finds the moves of a pool. */

@@ -1,5 +1,11 @@
 import type { ChangeAmounts } from '../../../finance/liquidity/lives/liquidity_change.ts'
-import { deposit, type FeeGrowth, principal, type TokenAmounts } from '../../../finance/math/liquidity.ts'
+import {
+  deposit,
+  type FeeGrowth,
+  principal,
+  type TickRange,
+  type TokenAmounts,
+} from '../../../finance/math/liquidity.ts'
 import { earned } from './fees.ts'
 
 /** What a pool keeps about a position: its liquidity, and the growth of fees within its range at its last change. */
@@ -9,10 +15,8 @@ export interface Counters {
 }
 
 /** A change of a position among everything that its block did to its pool. */
-interface Change {
+interface Change extends TickRange {
   readonly logIndex: number
-  readonly tickLower: number
-  readonly tickUpper: number
   readonly liquidity: bigint
 }
 

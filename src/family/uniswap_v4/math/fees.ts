@@ -1,11 +1,9 @@
-import { type FeeGrowth, feeGrowthInside, type TokenAmounts } from '../../../finance/math/liquidity.ts'
+import { type FeeGrowth, feeGrowthInside, type TickRange, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { mulDivDown, Q128, wrap256 } from '../../../lib/number/fixed_point.ts'
 
 /** What fees depend on: a position and its pool. */
-export interface Earning {
+export interface Earning extends TickRange {
   readonly liquidity: bigint
-  readonly tickLower: number
-  readonly tickUpper: number
   /** Undefined without liquidity: then nothing is owed, because every change pays all fees. */
   readonly growth: { readonly insideLast: FeeGrowth; readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
   readonly pool: { readonly tick: number; readonly global: FeeGrowth }

@@ -27,7 +27,10 @@ export type Withdrawal = { readonly paid: TokenAmounts } | { readonly error: 're
  */
 export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
   const { pool, tickLower, tickUpper, token0, token1 } = position
-  const { principal: amounts, fees } = heldIn(position)
+  const held = heldIn(position)
+  const { principal: amounts, fees } = held
+  const counted = countedOf(held, withdrawal)
+  const worth = worthIn(position)
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
   return {
@@ -39,7 +42,11 @@ export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
     ...rangePrices({ current: pool.sqrtPriceX96, lower, upper }, decimals),
     /** Millionths; undefined if one of the tokens has no price. */
-    usd: usdOf(position, { amounts, fees, counted: countedOf({ principal: amounts, fees }, withdrawal) }),
+    usd: worth && {
+      amountsE6: sumE6(worth(amounts)),
+      feesE6: sumE6(worth(fees)),
+      totalE6: counted && sumE6(worth(counted)),
+    },
   }
 }
 
@@ -79,22 +86,4 @@ export function countedOf(owed: Owed, withdrawal: Withdrawal | undefined): Token
 
 function bothOf({ principal, fees }: Owed): TokenAmounts {
   return { amount0: principal.amount0 + fees.amount0, amount1: principal.amount1 + fees.amount1 }
-}
-
-function usdOf(
-  position: Figurable,
-  held: {
-    readonly amounts: TokenAmounts
-    readonly fees: TokenAmounts
-    readonly counted: TokenAmounts | undefined
-  },
-) {
-  const worth = worthIn(position)
-  if (worth === undefined) return undefined
-  const { amounts, fees, counted } = held
-  return {
-    amountsE6: sumE6(worth(amounts)),
-    feesE6: sumE6(worth(fees)),
-    totalE6: counted && sumE6(worth(counted)),
-  }
 }

@@ -3,9 +3,9 @@ import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
 import {
   millionthsOrNull,
   presentAmounts,
-  presentPnl,
+  presentManaged,
+  presentOutcome,
   presentPrices,
-  presentToken,
 } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { figuresOf, type Withdrawal } from '../math/figures.ts'
@@ -22,27 +22,14 @@ export function presentPosition(
   position: Position,
   options: { readonly sqrtPrice: boolean; readonly full?: PresentableFull | undefined },
 ) {
-  const { tokenId, chainId, deployment, owner, liquidity, pool } = position
-  const wallet = checksumAddress(owner)
+  const { deployment, pool } = position
   const { sqrtPrice, full } = options
   return {
-    token_id: tokenId.toString(),
-    chain_id: chainId,
-    manager_address: checksumAddress(deployment.positionManager),
-    wallet,
-    is_active: liquidity > 0n,
-    position_state: {
-      id: tokenId.toString(),
-      owner: wallet,
-      liquidity: liquidity.toString(),
-      tickLower: position.tickLower.toString(),
-      tickUpper: position.tickUpper.toString(),
-      token0: presentToken(position.token0),
-      token1: presentToken(position.token1),
+    ...presentManaged(position, {
+      manager: deployment.positionManager,
       pool: { ...presentPool(pool), ...(sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}) },
-      chain: { id: chainId },
-      protocol: { code: 'uniswap_v4' as const },
-    },
+      code: 'uniswap_v4',
+    }),
     ...(full === undefined ? {} : presentFigures(full)),
   }
 }
@@ -76,8 +63,7 @@ function presentFigures({ position, withdrawal, pnl }: PresentableFull) {
       uncollected_fees: millionthsOrNull(usd?.feesE6),
       total: millionthsOrNull(usd?.totalE6),
     },
-    pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
-    pnl_status: pnl.status,
+    ...presentOutcome(pnl, position),
   }
 }
 

@@ -4,6 +4,7 @@ import {
   amounts,
   integerText,
   managedCounts,
+  managedPosition,
   pnl,
   positionToken,
   rangeFigures,
@@ -11,7 +12,7 @@ import {
   unsignedText,
   usdOrNullText,
 } from '../../../finance/liquidity/schema.ts'
-import { chainId, evmAddress, withFull } from '../../../finance/schema.ts'
+import { evmAddress, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { HOOK_PERMISSIONS } from '../math/hooks.ts'
 
@@ -66,26 +67,8 @@ const figures = {
 }
 
 function position<const Pool extends v.ObjectEntries>(pool: Pool) {
-  return v.strictObject({
-    token_id: unsignedText,
-    chain_id: chainId,
-    manager_address: evmAddress,
-    wallet: evmAddress,
-    is_active: v.boolean(),
-    position_state: v.strictObject({
-      id: unsignedText,
-      owner: evmAddress,
-      liquidity: unsignedText,
-      tickLower: integerText,
-      tickUpper: integerText,
-      token0: v.pipe(positionToken, v.description('The native token is the zero address')),
-      token1: positionToken,
-      pool: v.strictObject(pool),
-      chain: v.strictObject({ id: chainId }),
-      protocol: v.strictObject({ code: v.literal('uniswap_v4') }),
-    }),
-    ...figures,
-  })
+  const token0 = v.pipe(positionToken, v.description('The native token is the zero address'))
+  return managedPosition({ pool, token0, code: v.literal('uniswap_v4'), figures })
 }
 
 /** Success body of the list, without `request_id`. */

@@ -3,15 +3,8 @@ import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { keepRecords } from '../../../chain/call/kept_records.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
-import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
-import type { UsdAnswers } from '../../../finance/price/price.ts'
-import {
-  encodePriceSources,
-  PRICE_SOURCES_ARGUMENT,
-  type PriceSources,
-  readUsdAnswers,
-} from '../../../finance/price/price_sources.ts'
-import { type RawToken, readToken } from '../../../finance/token/token.ts'
+import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
+import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
@@ -70,11 +63,6 @@ export interface RawV4Listed extends RawV4Brief {
   whole(): RawV4Position
 }
 
-/** A token with what the sources of its price answer. */
-export interface RawV4Token extends RawToken {
-  readonly usd: UsdAnswers
-}
-
 /** A position that exists but could not be read in full. */
 interface BrokenPosition {
   readonly tokenId: bigint
@@ -89,7 +77,7 @@ export interface RawRead<Position extends RawV4Brief = RawV4Position> {
   readonly manager: (typeof MANAGER_STATES)[number]
   /** How many positions the manager says that the wallet owns; 0 if only one id was asked about. */
   readonly balance: bigint
-  readonly tokens: readonly RawV4Token[]
+  readonly tokens: readonly RawPricedToken[]
   readonly pools: readonly RawV4Pool[]
   readonly positions: readonly Position[]
   readonly broken: readonly BrokenPosition[]
@@ -137,7 +125,7 @@ function* decode<Position extends RawV4Brief>(
   const manager = MANAGER_STATES[from.number(1)]
   if (manager === undefined) throw new UpstreamError('Cannot decode the lens: unknown state of the manager')
   const balance = from.uint(32)
-  const tokens: RawV4Token[] = []
+  const tokens: RawPricedToken[] = []
   const pools: RawV4Pool[] = []
   const positions: Position[] = []
   const broken: BrokenPosition[] = []
@@ -151,7 +139,7 @@ function* decode<Position extends RawV4Brief>(
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
     if (tag === 0) isOver = true
-    else if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
+    else if (tag === 1) tokens.push(readPricedToken(from))
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from, idAt))
     else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, idAt }))
@@ -170,10 +158,10 @@ function readPool(from: LensCursor) {
     token1: from.number(2),
     /** Of the key, hundredths of a bip; 0x800000 says that the hook sets it. */
     keyFee: from.number(3),
-    tickSpacing: tickOf(from),
+    tickSpacing: readTick(from),
     hooks: from.address(),
     sqrtPriceX96: from.uint(20),
-    tick: tickOf(from),
+    tick: readTick(from),
     /** Two times 12 bits: hundredths of a bip for swaps of token1, and of token0 (the lower bits). */
     protocolFee: from.number(3),
     /** In force, hundredths of a bip. */
@@ -193,8 +181,8 @@ function readPosition(from: LensCursor, { isOpen, idAt }: PositionRecord) {
   return {
     tokenId: idAt(from.number(2)),
     pool: from.number(2),
-    tickLower: tickOf(from),
-    tickUpper: tickOf(from),
+    tickLower: readTick(from),
+    tickUpper: readTick(from),
     liquidity: isOpen ? from.uint(16) : 0n,
     growth: isOpen ? readGrowths(from) : undefined,
   }
@@ -217,12 +205,4 @@ function readGrowths(from: LensCursor) {
     lower: readGrowth(from),
     upper: readGrowth(from),
   }
-}
-
-function readGrowth(from: LensCursor): FeeGrowth {
-  return { growth0: from.uint(32), growth1: from.uint(32) }
-}
-
-function tickOf(from: LensCursor): number {
-  return (from.number(3) << 8) >> 8
 }

@@ -31,44 +31,39 @@ interface AskedWallet extends WalletPlace {
 }
 
 /** How a wallet is read: which of some ids it owns, at the block given or else at the newest. */
-export interface WalletReading {
+interface WalletReading {
   readonly block: PinnedBlock | undefined
   readonly read: (ids: readonly bigint[], block: PinnedBlock | undefined) => Promise<OwnedRead>
   /** The newest block, for readings that must see one. */
   readonly pin: () => Promise<PinnedBlock>
 }
 
-/** Reads all positions of wallets, and remembers which they are. */
-export interface OwnershipReader {
-  /**
-   * All positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if they
-   * are as remembered. They are proved by their number, which the manager says in the same call. Throws
-   * `UnavailableError` naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
-   */
-  readAll(asked: AskedWallet, reading: WalletReading, signal: AbortSignal): Promise<OwnedRead>
-}
+/**
+ * Reads all positions of a wallet, or the reading that shows that they are more than `positionsMax`: in one reading if
+ * they are as remembered. They are proved by their number, which the manager says in the same call. Throws
+ * `UnavailableError` naming the check `ownership` if fewer are found, else as `FindOwnedIds` and as the reading.
+ */
+export type ReadAllOwned = (asked: AskedWallet, reading: WalletReading, signal: AbortSignal) => Promise<OwnedRead>
 
-/** Makes it with an empty memory. */
-export function createOwnershipReader(find: FindOwnedIds): OwnershipReader {
+/** Makes a reader that remembers which positions wallets have. */
+export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
   const remembered = createRecent<readonly bigint[]>({
     entriesMax: WALLETS_MAX,
     weightMax: IDS_MAX,
     weightOf: ({ length }) => length,
   })
 
-  return {
-    async readAll(asked, { block, read, pin }, signal) {
-      const { wallet, client, deployment, positionsMax } = asked
-      const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
-      const known = await read(remembered.get(key) ?? [], block)
-      if (isWhole(known, positionsMax)) return known
-      const pinned = block ?? (await pin())
-      const found = await read(await find(asked, pinned, signal), pinned)
-      if (!isWhole(found, positionsMax)) throw notOwned(asked, found)
-      // What was so in the past says little about now.
-      if (block === undefined && found.balance <= BigInt(positionsMax)) remembered.set(key, found.owned)
-      return found
-    },
+  return async (asked, { block, read, pin }, signal) => {
+    const { wallet, client, deployment, positionsMax } = asked
+    const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
+    const known = await read(remembered.get(key) ?? [], block)
+    if (isWhole(known, positionsMax)) return known
+    const pinned = block ?? (await pin())
+    const found = await read(await find(asked, pinned, signal), pinned)
+    if (!isWhole(found, positionsMax)) throw notOwned(asked, found)
+    // What was so in the past says little about now.
+    if (block === undefined && found.balance <= BigInt(positionsMax)) remembered.set(key, found.owned)
+    return found
   }
 }
 

@@ -101,24 +101,15 @@ function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployment, o
 function* sortAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefPosition>(
   read: RawRead<Raw>,
   { deployment, judge, ...options }: InterpretOptions,
-  make: Parameters<typeof sortOut<Raw, RawV4Pool, Listed>>[2],
+  make: (raw: Raw, parts: Parts<RawV4Pool>) => Listed,
 ): Steps<ChainRead<Listed>> {
   const { chain } = options
-  const manager = deployment.positionManager
   const judgeAny = (raw: RawToken) => (raw.address === zeroAddress ? nativeOf(chain) : judge(raw, chain))
-  const sorted = yield* sortOut(read, { ...options, judge: judgeAny, managerOf: () => manager }, make)
-  const broken = read.broken.map(({ tokenId, part }) => ({
-    chainId: chain.id,
-    manager,
-    tokenId,
-    because: BROKEN_BECAUSE[part],
-  }))
-  return {
-    block: read.block,
-    positions: yield* sortedInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1)),
-    spams: sorted.spams,
-    unreadable: [...broken, ...sorted.unreadable],
-  }
+  const becauseOf = ({ part }: (typeof read.broken)[number]) => BROKEN_BECAUSE[part]
+  const sorting = { ...options, judge: judgeAny, managerOf: () => deployment.positionManager, becauseOf }
+  const sorted = yield* sortOut(read, sorting, make)
+  const positions = yield* sortedInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1))
+  return { ...sorted, block: read.block, positions }
 }
 
 /** No contract says what it is. */

@@ -1,4 +1,3 @@
-import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, IncapableError, RpcRefusedError } from '../../../chain/rpc/client.ts'
@@ -6,25 +5,20 @@ import type { Clock } from '../../../lib/clock.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
-import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { Position } from './position.ts'
-import { readWithdrawals, WITHDRAWAL_LENS, type Withdrawals } from './withdrawal/withdrawal.ts'
+import {
+  readWithdrawals,
+  UNSUPPORTED,
+  WITHDRAWAL_LENS,
+  type WithdrawalQuestion,
+  type Withdrawals,
+} from './withdrawal/withdrawal.ts'
 
 /** Where nothing is, no hook is called. */
 const NOTHING: Withdrawal = { paid: { amount0: 0n, amount1: 0n } }
-const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
-
-/** Whose withdrawals are executed. */
-interface WithdrawalsOf {
-  readonly owner: Address
-  readonly ids: readonly bigint[]
-  readonly deployment: UniswapV4Deployment
-  /** Absent: the newest. */
-  readonly block?: Block | undefined
-}
 
 /** Where withdrawals are executed. */
-export interface WithdrawalPlace {
+interface WithdrawalPlace {
   readonly endpoint: Endpoint
   readonly chainId: number
   readonly clock: Clock
@@ -36,7 +30,7 @@ export interface WithdrawalPlace {
  */
 export async function executeWithdrawals(
   { endpoint, chainId, clock }: WithdrawalPlace,
-  asked: WithdrawalsOf,
+  asked: WithdrawalQuestion,
   signal: AbortSignal,
 ): Promise<Withdrawals> {
   const read = (lens: LensAccess) => readWithdrawals(lens, asked)

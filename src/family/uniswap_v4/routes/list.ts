@@ -4,13 +4,11 @@ import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { CodedError } from '../../../lib/error.ts'
+import { listRefused, POSITION_CHARGES } from '../../managed_places.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
-import { WalletTooLargeError } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
 import { placesToAsk, type V4RoutesOptions } from './places.ts'
 
 const FAILED = { status: 'failed' } as const
@@ -40,13 +38,13 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     input,
     output: listOutput,
     errors: [503],
-    charge: CHARGES.list,
+    charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
-          throw refused(error, places.length)
+          throw listRefused(error, places)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         return {
@@ -73,10 +71,4 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
       asOf: asOf(reads),
     }),
   })
-}
-
-function refused(error: unknown, places: number): unknown {
-  if (!(error instanceof WalletTooLargeError)) return error
-  const advice = places > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
-  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }

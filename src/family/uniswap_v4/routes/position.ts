@@ -1,17 +1,16 @@
 import * as v from 'valibot'
 import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
-import { outcomeOf } from '../../../finance/liquidity/lives/profit.ts'
-import { profitIfPriced } from '../../../finance/liquidity/lives/told_life.ts'
+import { outcomeOf } from '../../../finance/liquidity/lives/told_life.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { POSITION_CHARGES } from '../../managed_places.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { isFull, managerAddress } from '../../position_parameters.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { uncoveredOf } from '../present/uncovered.ts'
-import { CHARGES } from './credits.ts'
 import { managerOf, placesToAsk, type V4RoutesOptions } from './places.ts'
 import { lifeIfTold } from './position_life.ts'
 
@@ -38,7 +37,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
     input,
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
-    charge: CHARGES.position,
+    charge: POSITION_CHARGES.position,
     async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
       const from = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
@@ -54,7 +53,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
       const now = life?.position ?? position
       const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
-      const pnl = life === undefined ? FAILED : outcomeOf(await profitIfPriced(life))
+      const pnl = life === undefined ? FAILED : await outcomeOf(life)
       return {
         reads: found.reads,
         position: now,

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
+import type { FinanceChain } from '../../chain.ts'
 import type { SortedOut } from './sort_out.ts'
 
 /** Most places that one error message names; enough for all managers on the default chains. */
@@ -22,6 +23,15 @@ interface FoundPlace {
 interface ManagedPosition<Deployment> {
   readonly chainId: number
   readonly deployment: Deployment
+}
+
+/** A wallet has more positions on one chain than a list may hold. */
+export class ListTooLongError extends Error {
+  override readonly name = 'ListTooLongError'
+
+  constructor(count: number | bigint, { id, name }: FinanceChain, most: number) {
+    super(`Cannot list ${count} positions on chain ${id} (${name}): at most ${most} can be listed`)
+  }
 }
 
 /** Positions of all chains by chain, and of each as they were read. */

@@ -2,13 +2,6 @@ import { onceEach } from '../../../lib/once_each.ts'
 import { type KnownToken, type PricedToken, UNPRICED } from '../priced_token.ts'
 import type { Parts } from './sort_out.ts'
 
-/** What all positions of a pool have in common. */
-export interface PricedParts<Pool> {
-  readonly pool: Pool
-  readonly token0: PricedToken
-  readonly token1: PricedToken
-}
-
 /**
  * Prices the pools and tokens of a reading, each once: a wallet's positions are in few pools. `prices` are those of its
  * tokens, in their order; `poolOf` makes of a pool what a position tells of it.
@@ -16,7 +9,7 @@ export interface PricedParts<Pool> {
 export function pricedParts<RawPool extends { readonly token0: number; readonly token1: number }, Pool>(
   prices: readonly (typeof UNPRICED)[],
   poolOf: (raw: RawPool) => Pool,
-): (parts: Parts<RawPool>) => PricedParts<Pool> {
+) {
   const pricedBy = onceEach((price: typeof UNPRICED) =>
     onceEach((token: KnownToken): PricedToken => ({ ...token, ...price })),
   )

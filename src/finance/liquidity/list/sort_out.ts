@@ -23,7 +23,7 @@ export interface UnreadablePosition {
   readonly because: string
 }
 
-/** Positions of a reading. Every entry of its list is in exactly one of the three, in the order of the list. */
+/** Positions of a reading. Every entry of its list is in exactly one of the three. */
 export interface SortedOut<Listed> {
   readonly positions: readonly Listed[]
   readonly spams: readonly SpamPosition[]
@@ -40,12 +40,14 @@ export interface Parts<Pool> {
 }
 
 /** How positions are sorted out. */
-interface SortOptions<Raw> {
+interface SortOptions<Raw, Broken> {
   readonly chain: FinanceChain
   readonly judge: (raw: RawToken, chain: FinanceChain) => JudgedToken
   /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
-  readonly managerOf: (raw: Raw) => Address
+  readonly managerOf: (raw: Raw | Broken) => Address
+  /** Why one could not be read, in words that follow "because". */
+  readonly becauseOf: (broken: Broken) => string
 }
 
 /** Tokens or positions that are interpreted in one step. */
@@ -58,11 +60,17 @@ const STEP_POSITIONS = 500
  */
 export function* sortOut<
   Raw extends { readonly pool: number; readonly tokenId: bigint },
+  Broken extends { readonly tokenId: bigint },
   Pool extends { readonly token0: number; readonly token1: number },
   Listed,
 >(
-  read: { readonly tokens: readonly RawToken[]; readonly pools: readonly Pool[]; readonly positions: readonly Raw[] },
-  { chain, judge, spam, managerOf }: SortOptions<Raw>,
+  read: {
+    readonly tokens: readonly RawToken[]
+    readonly pools: readonly Pool[]
+    readonly positions: readonly Raw[]
+    readonly broken: readonly Broken[]
+  },
+  { chain, judge, spam, managerOf, becauseOf }: SortOptions<Raw, Broken>,
   make: (raw: Raw, parts: Parts<Pool>) => Listed,
 ): Steps<SortedOut<Listed>> {
   const tokens: JudgedToken[] = []
@@ -72,7 +80,8 @@ export function* sortOut<
   }
   const positions: Listed[] = []
   const spams: SpamPosition[] = []
-  const unreadable: UnreadablePosition[] = []
+  const placeOf = (raw: Raw | Broken) => ({ chainId: chain.id, manager: managerOf(raw), tokenId: raw.tokenId })
+  const unreadable: UnreadablePosition[] = read.broken.map((raw) => ({ ...placeOf(raw), because: becauseOf(raw) }))
   // A wallet's positions are in few pools.
   const fates: Fate<Pool>[] = []
   for (const [index, raw] of read.positions.entries()) {
@@ -86,9 +95,8 @@ export function* sortOut<
       positions.push(make(raw, fate.parts))
       continue
     }
-    const place = { chainId: chain.id, manager: managerOf(raw), tokenId: raw.tokenId }
-    if (fate.kind === 'spam') spams.push({ ...place, reason: fate.reason })
-    else unreadable.push({ ...place, because: fate.because })
+    if (fate.kind === 'spam') spams.push({ ...placeOf(raw), reason: fate.reason })
+    else unreadable.push({ ...placeOf(raw), because: fate.because })
   }
   return { positions, spams, unreadable }
 }
@@ -102,7 +110,7 @@ type Fate<Pool> =
 function fateOf<Pool extends { readonly token0: number; readonly token1: number }>(
   pool: Pool,
   tokens: readonly JudgedToken[],
-  spam: SortOptions<never>['spam'],
+  spam: 'apart' | 'included',
 ): Fate<Pool> {
   const [first, second] = [sent(tokens, pool.token0), sent(tokens, pool.token1)]
   const [token0, token1] = [first.token, second.token]

@@ -1,6 +1,8 @@
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import { lifeMsOf } from '../../../chain/past/quorum.ts'
+import { LateError } from '../../../chain/rpc/client.ts'
 import { createCache } from '../../../lib/async/cache.ts'
+import { whenLate } from '../../../lib/async/late.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { grouped } from '../../../lib/grouped.ts'
@@ -12,7 +14,7 @@ import { type OwnPrice, type PnlToken, pricedToken } from './flow_price.ts'
 import { type BlockFacts, pricedBlocks } from './life.ts'
 import { tellsPoolPrice } from './pool_price.ts'
 import type { PositionFlow } from './position_flow.ts'
-import { createWaves } from './waves.ts'
+import { blocksMissing, createWaves } from './waves.ts'
 
 /** The square-root price of a pool in Q96 at the end of a block; undefined if no endpoint keeps that state. */
 export type ReadPoolPrice = (block: PriceBlock, signal: AbortSignal) => Promise<bigint | undefined>
@@ -20,24 +22,21 @@ export type ReadPoolPrice = (block: PriceBlock, signal: AbortSignal) => Promise<
 /** The blocks of a position's flows. */
 interface FactsQuestion {
   readonly client: FinanceClient
+  readonly tokenId: bigint
   /** Absent if the flows themselves say it. */
   readonly poolPrice?: ReadPoolPrice | undefined
   readonly tokens: Both<PnlToken>
   readonly rows: readonly PositionFlow[]
   /** The last block that can never be replaced, so far as is known. */
   readonly finalTo: number
-  /** Told how many of the blocks are read. */
-  readonly onRead: (blocks: number, of: number) => void
 }
 
 /** A question with its flows by block, as it is asked block by block. */
-interface SortedQuestion extends FactsQuestion {
-  readonly byBlock: ReadonlyMap<number, readonly PositionFlow[]>
-}
+type SortedQuestion = FactsQuestion & { readonly byBlock: ReadonlyMap<number, readonly PositionFlow[]> }
 
 /**
  * What is known about each block of the flows. What was read is kept, so that whoever asks again goes on from there. Throws
- * `UnavailableError` if the chain cannot be read, `LateError` if its endpoints are too slow for a single block.
+ * `UnavailableError` if the chain cannot be read; with the progress if its endpoints are too slow for a single block.
  */
 type ReadFacts = (question: FactsQuestion, signal: AbortSignal) => Promise<ReadonlyMap<number, BlockFacts>>
 
@@ -98,15 +97,20 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
 
   return async (asked, signal) => {
     const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
-    const { client, onRead } = question
+    const { client } = question
     const numbers = [...question.byBlock.keys()]
     const wanted = pricedBlocks(question.rows)
     const facts = new Map<number, BlockFacts>()
-    await inWaves({ chainId: client.chain.id, items: numbers }, async (next) => {
-      onRead(facts.size, numbers.length)
+    const missing = () =>
+      blocksMissing(question, { what: 'the prices of its flows are', done: facts.size, of: numbers.length })
+    whenLate(signal, missing)
+    const reading = inWaves({ chainId: client.chain.id, items: numbers }, async (next) => {
       const asked = next.map((number) => (shared: AbortSignal) => blockOf(question, number, shared))
       const some = await together(asked, signal)
       for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
+    })
+    await reading.catch((error: unknown) => {
+      throw error instanceof LateError ? missing() : error
     })
     return facts
   }

@@ -1,10 +1,13 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
+import { uintIn } from '../../../chain/call/words.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import { significant } from '../../math/liquidity.ts'
 import type { Both, Prices } from '../../math/pnl/flow.ts'
 import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../../price/price.ts'
+import { DECIMALS_MAX } from '../../token/token.ts'
 
 /** Where a price of its own can be from: a source of the token itself, or, for the native token, one of its wrapper. */
 const OWN_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'wrapper'] as const
@@ -23,6 +26,13 @@ export interface PnlToken {
   readonly decimals: number
   /** The token whose price it has: what wraps the native token. Absent: itself. */
   readonly pricedAs?: Address
+}
+
+/** A token by what it answers to `decimals`. Throws `UpstreamError` if that is none. */
+export function tokenWith(answer: Hex | undefined, address: Address): PnlToken {
+  const count = uintIn(answer)
+  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
+  return { address, decimals: Number(count) }
 }
 
 /** The token whose price it has. */

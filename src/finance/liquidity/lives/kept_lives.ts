@@ -1,7 +1,7 @@
 import { inTurns, turnBefore } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createRecent } from '../../../lib/recent.ts'
-import { type Count, createCount } from './count.ts'
+import { type CountedLife, countLife } from './count.ts'
 import { type BlockFacts, type LifeFlow, lifeInSteps, type PnlSubject, pricedBlocks } from './life.ts'
 import type { PositionFlow } from './position_flow.ts'
 
@@ -13,20 +13,7 @@ export interface Kept {
   /** See `Ensured`. */
   readonly version: string
   readonly facts: ReadonlyMap<number, BlockFacts>
-  readonly counted: Counted
-}
-
-/** Flows with what they add up to, and whose they are. */
-interface Counted {
-  readonly flows: readonly LifeFlow[]
-  readonly count: Count
-  readonly subject: PnlSubject
-}
-
-/** Lives that were read lately, so that one that is asked for again is neither read nor replayed again. */
-export interface KeptLives {
-  find(key: string): Kept | undefined
-  keep(key: string, life: Kept): void
+  readonly counted: CountedLife
 }
 
 /** A life is kept so long, milliseconds, however often it is asked for. */
@@ -35,8 +22,8 @@ const LIVES_MAX = 2_000
 /** Flows of all lives that are kept, about a kilobyte each. */
 const FLOWS_MAX = 25_000
 
-/** Starts with none. */
-export function createKeptLives(clock: Clock): KeptLives {
+/** Keeps lives that were read lately, so that one that is asked for again is neither read nor replayed again. */
+export function createKeptLives(clock: Clock) {
   const lives = createRecent<Kept & { readonly untilMs: number }>({
     entriesMax: LIVES_MAX,
     weightMax: FLOWS_MAX,
@@ -52,7 +39,7 @@ export function createKeptLives(clock: Clock): KeptLives {
 
   return {
     find,
-    keep(key, life) {
+    keep(key: string, life: Kept): void {
       // A price that is missing now may be there when it is asked for again.
       const isMissing = ({ prices }: LifeFlow) => prices !== undefined && 'because' in prices
       if (life.counted.flows.some(isMissing)) return
@@ -75,9 +62,9 @@ export function unknownRows(
 
 /** Counts rows, in turns with other work; what was counted of the oldest of them is not counted again. */
 export async function countedFrom(
-  kept: Counted | undefined,
+  kept: CountedLife | undefined,
   { rows, ...known }: Pick<Kept, 'rows' | 'facts'> & { readonly subject: PnlSubject },
-): Promise<Counted> {
+): Promise<CountedLife> {
   const { subject } = known
   const before = kept !== undefined && isSame(kept.subject, subject) ? kept : undefined
   const first = before?.flows.length ?? 0
@@ -85,11 +72,7 @@ export async function countedFrom(
   if (isNext && rows.length === first) return before
   const flows = await inTurns(lifeInSteps(rows, known))
   await turnBefore(flows)
-  const count = createCount(flows, {
-    tokens: subject.tokens,
-    before: isNext ? { count: before.count, flows: first } : undefined,
-  })
-  return { flows, count, subject }
+  return countLife(flows, { subject, before: isNext ? before : undefined })
 }
 
 function isSame(a: PnlSubject, b: PnlSubject): boolean {

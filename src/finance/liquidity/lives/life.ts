@@ -1,8 +1,9 @@
 import type { Steps } from '../../../lib/async/turns.ts'
 import { grouped } from '../../../lib/grouped.ts'
+import type { TickRange } from '../../math/liquidity.ts'
 import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../math/pnl/flow.ts'
 import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
-import { poolPriceAt, poolPriceOf, type TickRange } from './pool_price.ts'
+import { poolPriceAt, poolPriceOf } from './pool_price.ts'
 import type { PositionFlow } from './position_flow.ts'
 
 /** What is known about a block of flows. */

@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { History, Stream, StreamPlace } from '../../../history/stream.ts'
 import type { BegunTip } from '../../../history/tip.ts'
@@ -14,11 +14,12 @@ import type { Both } from '../../math/pnl/flow.ts'
 import type { PricesAhead } from '../../price/past/ahead.ts'
 import { createPriceReader } from '../../price/past/price_reader.ts'
 import { createFactsReader, type ReadPoolPrice } from './block_facts.ts'
+import type { CountedLife } from './count.ts'
 import { type PnlToken, pricedToken } from './flow_price.ts'
 import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
 import type { BlockFacts, PnlSubject } from './life.ts'
 import type { PositionFlow } from './position_flow.ts'
-import type { CountedLife } from './profit.ts'
+import { titleOf } from './waves.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {
@@ -56,8 +57,15 @@ export interface LifeSource<Question extends LifeQuestion, Row, Place extends St
   locate(question: Question, toBlock: bigint, signal: AbortSignal): Promise<LifePlace<Place> | undefined>
   /** All flows of a part of a life; undefined if not all of them are stored. Throws as `LifeReader.read`. */
   flows(question: Question, part: LifePart<Row, Place>, signal: AbortSignal): Promise<LifeFlows | undefined>
-  /** What the position was made in. Throws as `LifeReader.read`. */
-  born(question: Question, first: FirstFlow, signal: AbortSignal): Promise<Born>
+  /**
+   * What the position was made in, by its first flow and the last block that can never be replaced; `poolPrice` is absent
+   * if the flows themselves say the price of their pool. Throws as `LifeReader.read`.
+   */
+  born(
+    question: Question,
+    by: { readonly first: PositionFlow; readonly finalTo: number },
+    signal: AbortSignal,
+  ): Promise<{ readonly subject: PnlSubject; readonly poolPrice?: ReadPoolPrice }>
 }
 
 /** Where a life is told. */
@@ -90,18 +98,6 @@ interface LifeFlows {
   readonly young: readonly PositionFlow[]
   /** True if stored flows after the block of the question were left out. */
   readonly isCut?: boolean
-}
-
-/** The first flow of a life, and the last block that can never be replaced. */
-interface FirstFlow {
-  readonly first: PositionFlow
-  readonly finalTo: number
-}
-
-export interface Born {
-  readonly subject: PnlSubject
-  /** Absent if the flows themselves say the price of their pool. */
-  readonly poolPrice?: ReadPoolPrice
 }
 
 /** More flows than any known position has; each needs up to two prices. */
@@ -140,24 +136,6 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
     return { rows, stored, end, storedTo, before, version, isCut: flows.isCut === true }
   }
 
-  /** Facts of blocks; who has no more time for them is told how far they are. */
-  async function factsOf(
-    question: Question,
-    asked: Omit<Parameters<typeof readFacts>[0], 'client' | 'onRead'>,
-    signal: AbortSignal,
-  ) {
-    let missing = pricesMissing(question, 0, 1)
-    const onRead = (blocks: number, of: number) => {
-      missing = pricesMissing(question, blocks, of)
-    }
-    whenLate(signal, () => missing)
-    try {
-      return await readFacts({ ...asked, client: question.client, onRead }, signal)
-    } catch (error) {
-      throw error instanceof LateError ? missing : error
-    }
-  }
-
   return {
     prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
     async read(question, signal) {
@@ -169,8 +147,9 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
       const { subject, poolPrice } = await source.born(question, { first, finalTo: storedTo }, signal)
       const known = before?.facts ?? new Map<number, BlockFacts>()
       await turnBefore(rows)
+      const { client, tokenId } = question
       const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
-      const read = await factsOf(question, { poolPrice, tokens: subject.tokens, ...unknown }, signal)
+      const read = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknown }, signal)
       await turnBefore(rows)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
@@ -184,15 +163,8 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
   }
 }
 
-/** A position by its names. */
-interface NamedPosition {
-  readonly client: ChainClient
-  readonly manager: Address
-  readonly tokenId: bigint
-}
-
 /** Tells positions apart. */
-export function keyOf({ client, manager, tokenId }: NamedPosition): string {
+export function keyOf({ client, manager, tokenId }: LifeQuestion): string {
   return `${client.chain.id}:${manager}:${tokenId}`
 }
 
@@ -203,19 +175,10 @@ function finalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): R
 }
 
 /** Said if the request's time ends while the mint is looked for; what the search has seen is kept. */
-function mintMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError {
-  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
-  return new PendingError(`The history of ${where} is being read: the block of its mint is being looked for`)
-}
-
-/** Said if there is no time left when all flows are known; what was priced is kept. */
-function pricesMissing({ client: { chain }, tokenId }: LifeQuestion, blocks: number, of: number): PendingError {
-  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
-  const [percent, count] = [Math.floor((100 * blocks) / of), of - blocks]
-  const done = `${percent} % done, ${count.toLocaleString('en')} blocks left`
-  return new PendingError(`The history of ${where} is read; the prices of its flows are being read: ${done}`, {
-    progress: { percent, left: { count, unit: 'blocks' } },
-  })
+function mintMissing(question: LifeQuestion): PendingError {
+  return new PendingError(
+    `The history of ${titleOf(question)} is being read: the block of its mint is being looked for`,
+  )
 }
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {

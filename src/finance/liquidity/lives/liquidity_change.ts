@@ -5,6 +5,7 @@ import updateSql from '../../../../sql/queries/liquidity_change_update_amounts.s
 import type { Database } from '../../../db/database.ts'
 import { query } from '../../../db/query.ts'
 import {
+  coveredRows,
   fromBytes,
   inPieces,
   nameParams,
@@ -14,7 +15,7 @@ import {
   toDigits,
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
-import type { FeeGrowth, TokenAmounts } from '../../math/liquidity.ts'
+import type { FeeGrowth, TickRange, TokenAmounts } from '../../math/liquidity.ts'
 
 const list = query(listSql, 'copy')
 const update = query(updateSql, 'read')
@@ -23,14 +24,12 @@ const update = query(updateSql, 'read')
  * One change of a position's liquidity, as the manager of its pool logged it: without amounts. Every change also pays all
  * fees.
  */
-export interface LiquidityChange {
+export interface LiquidityChange extends TickRange {
   /** The position's pool, 32 bytes. */
   readonly pool: Hex
   readonly tokenId: bigint
   readonly block: number
   readonly logIndex: number
-  readonly tickLower: number
-  readonly tickUpper: number
   /** Added; removed if it is negative; 0 if fees alone were paid. */
   readonly liquidity: bigint
   readonly transactionHash: Hex
@@ -119,32 +118,21 @@ async function readPage(
   const name = nameParams({ place, stream })
   const page = [...blocks, max, after.block, after.logIndex] as const
   const rows = await list(db, [...name, toDigits(pool), String(tokenId), ...page])
-  if (rows[0]?.covered !== true) return undefined
-  return rows.flatMap((row): StoredChange[] => {
-    const { block, log_index, tick_lower, tick_upper, liquidity, tx_hash, time } = row
-    if (
-      block === null ||
-      log_index === null ||
-      tick_lower === null ||
-      tick_upper === null ||
-      liquidity === null ||
-      tx_hash === null
-    ) {
-      return []
-    }
+  const stored = coveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
+  return stored?.map((row): StoredChange => {
     const change = {
       pool,
       tokenId,
-      block: Number(block),
-      logIndex: log_index,
-      tickLower: tick_lower,
-      tickUpper: tick_upper,
-      liquidity: BigInt(liquidity),
-      transactionHash: fromBytes(tx_hash),
-      timestampSec: time === null ? null : Number(time),
+      block: Number(row.block),
+      logIndex: row.log_index,
+      tickLower: row.tick_lower,
+      tickUpper: row.tick_upper,
+      liquidity: BigInt(row.liquidity),
+      transactionHash: fromBytes(row.tx_hash),
+      timestampSec: row.time === null ? null : Number(row.time),
     }
     const found = foundIn(row)
-    return [found === undefined ? change : { ...change, found }]
+    return found === undefined ? change : { ...change, found }
   })
 }
 

@@ -1,12 +1,7 @@
 import { Q96 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import { sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
+import { sqrtPriceAtTickX96, type TickRange } from '../../math/liquidity.ts'
 import type { PositionFlow } from './position_flow.ts'
-
-export interface TickRange {
-  readonly tickLower: number
-  readonly tickUpper: number
-}
 
 /**
  * Fewest raw units of a token that tell a price: one unit, which rounding can hide, is then a millionth of the way

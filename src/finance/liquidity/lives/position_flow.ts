@@ -4,6 +4,7 @@ import listSql from '../../../../sql/queries/position_flow_list.sql' with { type
 import type { Database } from '../../../db/database.ts'
 import { query } from '../../../db/query.ts'
 import {
+  coveredRows,
   fromBytes,
   inPieces,
   nameParams,
@@ -97,25 +98,16 @@ async function readPage(
   const blocks = [fromBlock, Math.max(fromBlock, toBlock)] as const
   const subject = toDigits(positionSubject(tokenId))
   const rows = await list(db, [...name, subject, String(tokenId), ...blocks, max, after.block, after.logIndex])
-  if (rows[0]?.covered !== true) return undefined
-  return rows.flatMap(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) =>
-    block === null ||
-    log_index === null ||
-    liquidity === null ||
-    amount0 === null ||
-    amount1 === null ||
-    tx_hash === null
-      ? []
-      : {
-          tokenId,
-          block: Number(block),
-          logIndex: log_index,
-          kind: kind as PositionFlowKind,
-          liquidity: BigInt(liquidity),
-          amount0: BigInt(amount0),
-          amount1: BigInt(amount1),
-          transactionHash: fromBytes(tx_hash),
-          timestampSec: time === null ? null : Number(time),
-        },
-  )
+  const found = coveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
+  return found?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
+    tokenId,
+    block: Number(block),
+    logIndex: log_index,
+    kind: kind as PositionFlowKind,
+    liquidity: BigInt(liquidity),
+    amount0: BigInt(amount0),
+    amount1: BigInt(amount1),
+    transactionHash: fromBytes(tx_hash),
+    timestampSec: time === null ? null : Number(time),
+  }))
 }

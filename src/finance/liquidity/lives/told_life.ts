@@ -2,15 +2,7 @@ import type { Block } from '../../../chain/block.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion } from './life_reader.ts'
-import {
-  contradictionOf,
-  type Outcome,
-  outcomeOf,
-  type PnlState,
-  type Profit,
-  profitOf,
-  type Unpriced,
-} from './profit.ts'
+import { type CountedOutcome, contradictionOf, type Outcome, type PnlState, type Profit, profitOf } from './profit.ts'
 import type { Patience, TimedLives } from './timed_lives.ts'
 
 /** The life of a position up to the block of an answer. */
@@ -28,18 +20,18 @@ const RETRY_SEC = { price: 60, contradiction: 5 } as const
 
 /** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
 export async function profitOfLife(told: ToldLife): Promise<Profit> {
-  const profit = await profitIfPriced(told)
-  if (!('missing' in profit)) return profit
-  const { token, because } = profit.missing
+  const outcome = await outcomeOf(told)
+  if (outcome.status === 'ready') return outcome.profit
+  const { token, because } = outcome.missing
   const message = `Cannot price token ${token} of ${nameOf(told)} because ${because}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
 }
 
 /** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
-export async function profitIfPriced(told: ToldLife): Promise<Profit | Unpriced> {
-  const profit = await profitOf(told.life, told.state)
-  if ('contradiction' in profit) throw incomplete(told, profit.contradiction)
-  return profit
+export async function outcomeOf(told: ToldLife): Promise<CountedOutcome> {
+  const outcome = await profitOf(told.life, told.state)
+  if (outcome.status === 'failed') throw incomplete(told, outcome.contradiction)
+  return outcome
 }
 
 /** Throws `UnavailableError` if a flow must be missing: a list with a hole is not a list either. */
@@ -57,16 +49,10 @@ function nameOf({ tokenId, chainId }: ToldLife): string {
   return `position ${tokenId} on chain ${chainId}`
 }
 
-/** A position of a list, and what the chain says about it. */
-interface AskedState<Question> {
-  readonly question: Question
-  readonly state: PnlState
-}
-
 /** Profit and loss of positions of a list, in their order. Waits and throws as `TimedLives`. */
 export async function timedOutcomes<Question extends LifeQuestion>(
   lives: TimedLives<Question>,
-  asked: readonly AskedState<Question>[],
+  asked: readonly { readonly question: Question; readonly state: PnlState }[],
   within: Patience,
 ): Promise<Outcome[]> {
   const lived = await lives.read(
@@ -76,13 +62,8 @@ export async function timedOutcomes<Question extends LifeQuestion>(
   const outcomes: Outcome[] = []
   for (const [index, { state }] of asked.entries()) {
     const life = lived[index] ?? 'failed'
-    outcomes.push(typeof life === 'string' ? { status: life } : await outcomeIn(life, state))
+    outcomes.push(typeof life === 'string' ? { status: life } : await profitOf(life, state))
     await turn()
   }
   return outcomes
-}
-
-async function outcomeIn(life: Life, state: PnlState): Promise<Outcome> {
-  const counted = await profitOf(life, state)
-  return 'contradiction' in counted ? { status: 'failed' } : outcomeOf(counted)
 }

@@ -1,4 +1,11 @@
-import { LateError } from '../../../chain/rpc/client.ts'
+import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
+import { PendingError } from '../../../lib/error.ts'
+
+/** A position as messages name it. */
+interface Titled {
+  readonly client: ChainClient
+  readonly tokenId: bigint
+}
 
 /**
  * Works off items of a chain, at most `most` at the same time, and fewer if endpoints were late: what some of them
@@ -23,4 +30,21 @@ export function createWaves(most: number) {
       }
     }
   }
+}
+
+/** A position in messages. */
+export function titleOf({ client: { chain }, tokenId }: Titled): string {
+  return `position ${tokenId} on chain ${chain.id} (${chain.name})`
+}
+
+/** Said if there is no time left when all flows are known but not yet `what`; what was read of that is kept. */
+export function blocksMissing(
+  question: Titled,
+  { what, done, of }: { readonly what: string; readonly done: number; readonly of: number },
+): PendingError {
+  const [percent, count] = [Math.floor((100 * done) / Math.max(1, of)), of - done]
+  const share = `${percent} % done, ${count.toLocaleString('en')} blocks left`
+  return new PendingError(`The history of ${titleOf(question)} is read; ${what} being read: ${share}`, {
+    progress: { percent, left: { count, unit: 'blocks' } },
+  })
 }

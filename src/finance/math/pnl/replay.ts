@@ -85,14 +85,10 @@ export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Le
   let ledger = before
   let replayed = 0
   for (const flow of flows) {
-    ledger = apply(ledger ?? emptyAt(flow), flow)
+    ledger = apply(ledger ?? { ...EMPTY, timeSec: flow.timeSec }, flow)
     if (++replayed % STEP_FLOWS === 0) yield
   }
   return ledger ?? EMPTY
-}
-
-function emptyAt(first: Flow | undefined): Ledger {
-  return first === undefined ? EMPTY : { ...EMPTY, timeSec: first.timeSec }
 }
 
 /** The ledger as time passes without flows. Throws `RangeError` for an earlier time. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Address, numberToHex } from 'viem'
-import { createCount } from '../../../../src/finance/liquidity/lives/count.ts'
+import { countLife } from '../../../../src/finance/liquidity/lives/count.ts'
 import { type BlockFacts, countedFlows, lifeInSteps } from '../../../../src/finance/liquidity/lives/life.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
 import type { Steps } from '../../../../src/lib/async/turns.ts'
@@ -76,15 +76,15 @@ test('a life of 4,800 flows is priced and replayed in turns with other work, onc
   expect(steps).toBeGreaterThanOrEqual(FLOWS / 256)
 
   const truth = replay([...countedFlows(life, TOKENS)])
-  const whole = createCount(life, { tokens: TOKENS })
+  const whole = countLife(life, { subject: SUBJECT })
   expect(await turnsOf(() => whole.ledger())).toBeGreaterThanOrEqual(FLOWS / 16)
   expect(await whole.ledger()).toEqual(truth)
   expect(await turnsOf(() => whole.ledger())).toBeLessThanOrEqual(1)
 
   const first = 4_700
-  const count = createCount(life.slice(0, first), { tokens: TOKENS })
-  await count.ledger()
-  const extended = createCount(life, { tokens: TOKENS, before: { count, flows: first } })
+  const before = countLife(life.slice(0, first), { subject: SUBJECT })
+  await before.ledger()
+  const extended = countLife(life, { subject: SUBJECT, before })
   expect(await turnsOf(() => extended.ledger())).toBeLessThanOrEqual(2 + (FLOWS - first) / 16)
   expect(await extended.ledger()).toEqual(truth)
   expect([extended.liquidity, extended.withdrawn]).toEqual([whole.liquidity, whole.withdrawn])

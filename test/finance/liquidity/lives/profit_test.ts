@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createCount } from '../../../../src/finance/liquidity/lives/count.ts'
+import { countLife } from '../../../../src/finance/liquidity/lives/count.ts'
 import {
   bothPrices,
   type FlowPrice,
@@ -45,7 +45,12 @@ function flow(kind: PositionFlow['kind'], block: number, rest: Partial<PositionF
 function lifeOf(rows: readonly PositionFlow[], facts: (block: number) => Partial<BlockFacts> = () => ({ own: OWN })) {
   const known = rows.map(({ block }) => [block, { timestampSec: BigInt(block), ...facts(block) }] as const)
   const flows = atOnce(lifeInSteps(rows, { subject: SUBJECT, facts: new Map(known) }))
-  return { flows, subject: SUBJECT, count: createCount(flows, SUBJECT) }
+  return countLife(flows, { subject: SUBJECT })
+}
+
+function ready(outcome: Awaited<ReturnType<typeof profitOf>>) {
+  if (outcome.status !== 'ready') throw new Error('Expected figures')
+  return outcome
 }
 
 function state(over: Partial<PnlState> = {}): PnlState {
@@ -107,7 +112,7 @@ describe('profit and loss', () => {
     const again = flow('collect', 9)
     const life = lifeOf([MINT, close, paid, again])
     const then = await profitOf(life, state())
-    expect(then).toMatchObject({ isClosed: true, withdrawn: [0n, 0n] })
+    expect(then).toMatchObject({ profit: { isClosed: true }, withdrawn: [0n, 0n] })
     // Later prices and times change nothing.
     const own: Both<OwnPrice> = [{ ...DOLLAR, units: 9n }, THREE_THOUSAND]
     expect(await profitOf(life, state({ own, timestampSec: 9_999n }))).toEqual(then)
@@ -117,8 +122,7 @@ describe('profit and loss', () => {
   test('of a closed life goes on while either token is owed', async () => {
     const life = lifeOf([MINT, close, paid])
     const values = async (owed: Both<bigint>) => {
-      const profit = await profitOf(life, state({ owed }))
-      if (!('figures' in profit)) throw new Error('Expected figures')
+      const { profit } = ready(await profitOf(life, state({ owed })))
       return { isClosed: profit.isClosed, unrealized: profit.figures.unrealizedE6 }
     }
     expect(await values([7_000_000n, 0n])).toEqual({ isClosed: true, unrealized: 7_000_000n })
@@ -128,9 +132,8 @@ describe('profit and loss', () => {
 
   test('tells uncollected fees from principal that waits', async () => {
     const owed = [2_500_000n + 3_000_000n, 2_000_000n] as const
-    const profit = await profitOf(lifeOf([MINT, HALF]), state({ liquidity: 50n, owed }))
-    if (!('figures' in profit)) throw new Error('Expected figures')
-    expect(profit).toMatchObject({ isClosed: false, withdrawn: [2_500_000n, 2_000_000n] })
+    const { profit, withdrawn } = ready(await profitOf(lifeOf([MINT, HALF]), state({ liquidity: 50n, owed })))
+    expect([profit.isClosed, withdrawn] as unknown).toEqual([false, [2_500_000n, 2_000_000n]])
     // Three dollars of fees are all that it gained or lost, but for dust and what was given up: nothing is held here.
     const { netImpermanentLossE6, pureImpermanentLossE6 } = profit.figures
     expect(netImpermanentLossE6 - pureImpermanentLossE6).toBe(3_000_000n)
@@ -141,41 +144,41 @@ describe('profit and loss', () => {
     const without = (block: number) => (each: number) => ({
       own: each === block ? ([NO_PRICE, NO_PRICE] as const) : OWN,
     })
+    const unpriced = { status: 'unpriced', missing, withdrawn: [0n, 1n] } as const
     const dust = { amount0: 1n, amount1: 1n }
     const rows = [{ ...MINT, ...dust }, { ...HALF, ...dust }, flow('collect', 3, { amount0: 1n })]
     const now = state({ liquidity: 50n, owed: [0n, 1n] })
     for (const block of [1, 3]) {
-      expect(await profitOf(lifeOf(rows, without(block)), now)).toEqual({ missing, withdrawn: [0n, 1n] })
+      expect(await profitOf(lifeOf(rows, without(block)), now)).toEqual(unpriced)
     }
-    expect(await profitOf(lifeOf(rows, without(2)), now)).toMatchObject({ isClosed: false })
-    const unpriced = { ...now, own: [NO_PRICE, NO_PRICE] as const }
-    expect(await profitOf(lifeOf(rows), unpriced)).toEqual({ missing, withdrawn: [0n, 1n] })
+    expect(await profitOf(lifeOf(rows, without(2)), now)).toMatchObject({ profit: { isClosed: false } })
+    expect(await profitOf(lifeOf(rows), { ...now, own: [NO_PRICE, NO_PRICE] })).toEqual(unpriced)
   })
 
   test('of an open position is of now, also if nothing is owed', async () => {
     const life = lifeOf([MINT])
     const open = { liquidity: 100n, principal: [5_000_000n, 4_000_000n] as const }
-    const profit = await profitOf(life, state({ ...open, own: [{ ...DOLLAR, units: 3n }, THREE_THOUSAND] }))
+    const { profit } = ready(await profitOf(life, state({ ...open, own: [{ ...DOLLAR, units: 3n }, THREE_THOUSAND] })))
     // Five dollars that are fifteen now.
     expect(profit).toMatchObject({ isClosed: false, figures: { pnlE6: 10_000_000n, realizedE6: 0n } })
   })
 
   test('is not counted of no flows', async () => {
-    expect(await profitOf(lifeOf([]), undefined)).toEqual({ contradiction: 'it has no flows' })
+    expect(await profitOf(lifeOf([]), undefined)).toEqual({ status: 'failed', contradiction: 'it has no flows' })
   })
 
   test('is counted on from what was counted before, as if all were counted at once', async () => {
     const rows = [MINT, HALF, flow('collect', 3, { amount0: 2_500_000n, amount1: 2_000_000n }), paid, close]
-    const { flows, count } = lifeOf(rows.slice(0, 4))
-    const before = createCount(flows.slice(0, 2), SUBJECT)
-    const on = createCount(flows, { tokens: SUBJECT.tokens, before: { count: before, flows: 2 } })
-    expect(await on.ledger()).toEqual(await count.ledger())
-    expect([on.liquidity, on.withdrawn]).toEqual([count.liquidity, count.withdrawn])
+    const life = lifeOf(rows.slice(0, 4))
+    const before = countLife(life.flows.slice(0, 2), { subject: SUBJECT })
+    const on = countLife(life.flows, { subject: SUBJECT, before })
+    expect(await on.ledger()).toEqual(await life.ledger())
+    expect([on.liquidity, on.withdrawn]).toEqual([life.liquidity, life.withdrawn])
     // What was counted is not counted again.
     const twice = lifeOf([MINT, MINT, ...rows.slice(1, 4)])
-    const doubled = createCount(twice.flows.slice(0, 3), SUBJECT)
-    const onDoubled = createCount(flows, { tokens: SUBJECT.tokens, before: { count: doubled, flows: 2 } })
-    expect(await onDoubled.ledger()).toEqual(await twice.count.ledger())
+    const doubled = { ...countLife(twice.flows.slice(0, 3), { subject: SUBJECT }), flows: life.flows.slice(0, 2) }
+    const onDoubled = countLife(life.flows, { subject: SUBJECT, before: doubled })
+    expect(await onDoubled.ledger()).toEqual(await twice.ledger())
   })
 })
 

@@ -1,12 +1,12 @@
-import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
+import { type Address, type Hex, isAddressEqual, toEventSelector, toFunctionSelector } from 'viem'
 import { type ContractCall, type ReturnData, readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { addressIn, uintIn, wordOf } from '../../../../chain/call/words.ts'
+import { addressIn, encodeCall, uintIn, wordOf } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import { tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
 import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
 import type { PositionFlow } from '../../../../finance/liquidity/lives/position_flow.ts'
-import { DECIMALS_MAX } from '../../../../finance/token/token.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -14,7 +14,7 @@ import { UpstreamError } from '../../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
 /** A position that was burned: only its birth tells what it was. */
-export interface BirthQuestion {
+interface BirthQuestion {
   readonly client: ChainClient
   readonly deployment: UniswapV3Deployment
   /** Its first flow. */
@@ -27,13 +27,9 @@ export interface Birth extends PnlSubject {
   readonly pool: Address
 }
 
-const ABI = parseAbi([
-  'function token0() view returns (address)',
-  'function token1() view returns (address)',
-  'function fee() view returns (uint24)',
-  'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
-  'function decimals() view returns (uint8)',
-])
+const POOL_QUESTIONS = ['token0()', 'token1()', 'fee()'].map((each) => toFunctionSelector(each))
+const GET_POOL = toFunctionSelector('getPool(address,address,uint24)')
+const DECIMALS = toFunctionSelector('decimals()')
 /** Largest `uint24`. */
 const FEE_MAX = 2n ** 24n - 1n
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
@@ -72,28 +68,17 @@ async function readPool(
   pool: Address,
   { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
 ): Promise<Pick<Birth, 'pool' | 'tokens'> | undefined> {
-  const names = ['token0', 'token1', 'fee'] as const
-  const words = await ask(
-    names.map((functionName) => ({ to: pool, data: encodeFunctionData({ abi: ABI, functionName }) })),
-  )
+  const words = await ask(POOL_QUESTIONS.map((data) => ({ to: pool, data })))
   const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), uintIn(words[2])]
   if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
-  const args = [token0, token1, Number(fee)] as const
-  const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
   const [known, decimals0, decimals1] = await ask([
-    { to: deployment.factory, data: encodeFunctionData({ abi: ABI, functionName: 'getPool', args }) },
-    { to: token0, data: decimals },
-    { to: token1, data: decimals },
+    { to: deployment.factory, data: encodeCall(GET_POOL, token0, token1, fee) },
+    { to: token0, data: DECIMALS },
+    { to: token1, data: DECIMALS },
   ])
   const real = addressIn(known)
   if (real === undefined || !isAddressEqual(real, pool)) return undefined
-  return { pool: real, tokens: [tokenOf(token0, decimals0), tokenOf(token1, decimals1)] }
-}
-
-function tokenOf(address: Address, decimals: ReturnData) {
-  const count = uintIn(decimals)
-  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
-  return { address, decimals: Number(count) }
+  return { pool: real, tokens: [tokenWith(decimals0, token0), tokenWith(decimals1, token1)] }
 }
 
 /** The pool says sender and three numbers; owner and range are topics. */

@@ -1,8 +1,10 @@
-import type { Address } from 'viem'
+import { lower } from '../../../../chain/call/words.ts'
 import { lifeMsOf } from '../../../../chain/past/quorum.ts'
+import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint/mint_block.ts'
+import { isUnminted } from '../../../../finance/liquidity/lives/mint/unminted.ts'
 import {
   type PositionFlow,
   positionSubject,
@@ -14,10 +16,10 @@ import type { Clock } from '../../../../lib/clock.ts'
 import type { ManagedLifeQuestion } from '../../../position_life.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import { type Birth, type BirthQuestion, readBirth } from './birth.ts'
+import { type Birth, readBirth } from './birth.ts'
+import { readNextId } from './next_id.ts'
 import { createPoolPrices } from './pool_price.ts'
 import { createFlowStream } from './stream.ts'
-import { isUnminted } from './unminted.ts'
 
 /** Whose life is read. */
 export type UniswapV3LifeQuestion = ManagedLifeQuestion<UniswapV3Deployment, Position>
@@ -40,26 +42,31 @@ export function createUniswapV3LifeReader(services: {
   const poolPrices = createPoolPrices(clock)
 
   /** What a burned position was never changes, once the block of its mint is final. */
-  function birthOf(question: BirthQuestion, finalTo: number, signal: AbortSignal): Promise<Birth> {
-    const { client, deployment, first } = question
+  function birthOf(
+    question: UniswapV3LifeQuestion,
+    { first, finalTo }: { readonly first: PositionFlow; readonly finalTo: number },
+    signal: AbortSignal,
+  ): Promise<Birth> {
+    const { client, deployment } = question
     const read = async (shared: AbortSignal) => {
-      const { value, endpoints } = await readBirth(question, shared)
+      const { value, endpoints } = await readBirth({ client, deployment, first, clock }, shared)
       const lifeMs = lifeMsOf(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
-    return births.get({ key: keyOf({ client, manager: deployment.manager, tokenId: first.tokenId }), read }, signal)
+    return births.get({ key: keyOf(question), read }, signal)
   }
 
   return createLifeReader<UniswapV3LifeQuestion, PositionFlow, StreamPlace>(services, {
     stream,
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
-      const isKnown = position !== undefined || !(await isUnminted({ client, deployment, tokenId, clock }, signal))
-      if (!isKnown) return undefined
       const { manager, startBlock: firstBlock } = deployment
+      const chainId = client.chain.id
+      const next = (endpoint: Endpoint, within: AbortSignal) =>
+        readNextId(endpoint, { manager, chainId, clock }, within)
+      if (position === undefined && (await isUnminted({ client, tokenId }, next, signal))) return undefined
       const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
       if (startBlock === undefined) return undefined
-      const contract = manager.toLowerCase() as Address
-      const place = { chainId: client.chain.id, contract, startBlock: firstBlock }
+      const place = { chainId, contract: lower(manager), startBlock: firstBlock }
       return { place, subject: positionSubject(tokenId), startBlock }
     },
     async flows({ tokenId }, { at: { place }, fromBlock, storedTo, tail, max }) {
@@ -67,12 +74,9 @@ export function createUniswapV3LifeReader(services: {
       const stored = storedTo < fromBlock ? [] : await readPositionFlows(db, asked)
       return stored && { stored, young: tail }
     },
-    async born({ client, deployment, position }, { first, finalTo }, signal) {
-      const birth =
-        position === undefined
-          ? await birthOf({ client, deployment, first, clock }, finalTo, signal)
-          : birthIn(position)
-      const { pool, ...subject } = birth
+    async born(question, by, signal) {
+      const { client, position } = question
+      const { pool, ...subject } = position === undefined ? await birthOf(question, by, signal) : birthIn(position)
       return { subject, poolPrice: (block, within) => poolPrices({ client, pool }, block, within) }
     },
   })

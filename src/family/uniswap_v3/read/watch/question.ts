@@ -15,20 +15,19 @@ export interface PickedRead {
 }
 
 /** Some positions, whoever has them, at a block. */
-export function pickedQuestion(
+export async function readNamed(
+  lens: LensAccess,
   { picks, block }: { readonly picks: Picks; readonly block: PinnedBlock },
   asked: Asked,
-): (lens: LensAccess) => Promise<PickedRead> {
+): Promise<PickedRead> {
   const { deployments } = asked.place
-  return async (lens) => {
-    const raw = await readPicked(lens, { owner: zeroAddress, picks, block }, asked)
-    const { positions } = await inTurns(interpret(raw, optionsOf(asked, 'included')))
-    const gone = raw.broken.filter(
-      ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,
-    )
-    return {
-      positions: new Map(positions.map((each) => [nameOf(each.deployment.manager, each.tokenId), each])),
-      gone: new Set(gone.map(({ manager, tokenId }) => nameOf(deployments[manager]?.manager ?? '', tokenId))),
-    }
+  const raw = await readPicked(lens, { owner: zeroAddress, picks, block }, asked)
+  const { positions } = await inTurns(interpret(raw, optionsOf(asked, 'included')))
+  const gone = raw.broken.filter(
+    ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,
+  )
+  return {
+    positions: new Map(positions.map((each) => [nameOf(each.deployment.manager, each.tokenId), each])),
+    gone: new Set(gone.map(({ manager, tokenId }) => nameOf(deployments[manager]?.manager ?? '', tokenId))),
   }
 }

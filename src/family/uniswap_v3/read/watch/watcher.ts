@@ -1,9 +1,9 @@
-import { readByLens } from '../../../../chain/call/lens.ts'
+import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import { createTokenJudge } from '../../../../finance/token/judge.ts'
 import { inPieces } from '../../../../lib/async/pieces.ts'
 import type { FamilyServices } from '../../../family.ts'
-import { readingOf } from '../../../place.ts'
+import { askByLens } from '../../../managed_places.ts'
 import type { Confirmed, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
 import { changesOf, loggedFlows, nameOf } from '../../event/watch.ts'
 import { WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
@@ -12,14 +12,12 @@ import { createUniswapV3LifeReader } from '../life/lives.ts'
 import type { Position } from '../position.ts'
 import { LENS } from '../questions.ts'
 import { createPositionReader } from '../read.ts'
-import { type PickedRead, pickedQuestion } from './question.ts'
+import { type PickedRead, readNamed } from './question.ts'
 import { createScreen } from './screen.ts'
-import { createWithdrawalsKnown } from './withdrawn.ts'
+import { createWithdrawnOf } from './withdrawn.ts'
 
 /** Positions of one reading, as many as one call holds, and readings at the same time. */
 const PIECES = { size: 500, running: 3 } as const
-/** Time for one reading over all its pages and tries. */
-const BUDGET_MS = 4_500
 
 /** Reads positions for triggers. */
 export function createWatcher(
@@ -31,7 +29,7 @@ export function createWatcher(
   const reader = createPositionReader(options)
   const { judge } = createTokenJudge()
   const timedLives = createTimedLives({ lives: createUniswapV3LifeReader(options), clock })
-  const withdrawals = createWithdrawalsKnown({ timedLives, clock })
+  const withdrawnOf = createWithdrawnOf({ timedLives, clock })
   const here = (chainId: number) => deployments.get(chainId) ?? []
 
   const placeOf = ({ client, block }: WatchPlace) => ({
@@ -49,14 +47,10 @@ export function createWatcher(
   ): Promise<PickedRead> {
     const place = placeOf(at)
     const picks = named.map(({ deployment, tokenId }) => ({ manager: place.deployments.indexOf(deployment), tokenId }))
-    const question = pickedQuestion({ picks, block: at.block }, { place, judge, isPriced: true })
-    const lens = { ...LENS, chainId: at.client.chain.id, at: at.block, clock, read: question }
+    const asked = { place, judge, isPriced: true }
     if (picks.length === 0) return { positions: new Map(), gone: new Set() }
-    return await at.client.read((endpoint, within) => readByLens(endpoint, lens, within), {
-      signal,
-      budgetMs: BUDGET_MS,
-      ...readingOf(place),
-    })
+    const read = (lens: LensAccess) => readNamed(lens, { picks, block: at.block }, asked)
+    return await askByLens(place, { ...LENS, clock, read }, signal)
   }
 
   /** The same with all that their figures need. */
@@ -69,7 +63,7 @@ export function createWatcher(
     const found = [...positions.values()]
     const [priced, withdrawn] = await Promise.all([
       reader.priceByPools(found, { places: [placeOf(at)], reads: [at], signal }),
-      withdrawals.of(found, { client: at.client, block: at.block.number }, signal),
+      withdrawnOf(found, { client: at.client, block: at.block.number }, signal),
     ])
     const confirmed = new Map(
       [...positions.keys()].map((name, index) => {

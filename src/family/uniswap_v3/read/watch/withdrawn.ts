@@ -14,42 +14,40 @@ const ASKED_MAX = 64
 /** How long a reading waits for histories; what takes longer goes on in the background. The timing adds its own spare. */
 const WAIT_MS = 500
 
-/** Knows principal that was withdrawn and not collected: the manager keeps one sum of it and of fees. */
-export interface WithdrawalsKnown {
-  /** In the order of the positions; undefined if it is not known yet. Throws `AbortedError`. */
-  of(
-    positions: readonly Position[],
-    at: { readonly client: FinanceClient; readonly block: bigint },
-    signal: AbortSignal,
-  ): Promise<readonly (Both<bigint> | undefined)[]>
-}
+/**
+ * Tells principal that was withdrawn and not collected: the manager keeps one sum of it and of fees. In the order of the
+ * positions; undefined if it is not known yet. Throws `AbortedError`.
+ */
+type WithdrawnOf = (
+  positions: readonly Position[],
+  at: { readonly client: FinanceClient; readonly block: bigint },
+  signal: AbortSignal,
+) => Promise<readonly (Both<bigint> | undefined)[]>
 
 /** Makes it over lives. A position is looked up once for each change of it. */
-export function createWithdrawalsKnown(options: {
+export function createWithdrawnOf(options: {
   readonly timedLives: TimedLives<UniswapV3LifeQuestion>
   readonly clock: Clock
-}): WithdrawalsKnown {
+}): WithdrawnOf {
   const { timedLives, clock } = options
   const known = createRecent<Both<bigint>>({ entriesMax: KNOWN_MAX })
-  return {
-    async of(positions, { client, block }, signal) {
-      const asked = positions.filter((each) => isOwed(each) && known.get(keyOf(each)) === undefined).slice(0, ASKED_MAX)
-      if (asked.length > 0) {
-        const questions = asked.map((position) => {
-          const { deployment, tokenId } = position
-          return { client, manager: deployment.manager, deployment, tokenId, position, block }
-        })
-        const lives = await timedLives.read(questions, { signal, untilMs: clock.monotonicMs() + WAIT_MS })
-        for (const [index, position] of asked.entries()) {
-          const life = lives[index]
-          if (life === undefined || typeof life === 'string') continue
-          const { amount0, amount1 } = heldIn(position).owed
-          const state = { liquidity: position.liquidity, owed: [amount0, amount1] as const }
-          if (contradictionOf(life, state) === undefined) known.set(keyOf(position), life.count.withdrawn)
-        }
+  return async (positions, { client, block }, signal) => {
+    const asked = positions.filter((each) => isOwed(each) && known.get(keyOf(each)) === undefined).slice(0, ASKED_MAX)
+    if (asked.length > 0) {
+      const questions = asked.map((position) => {
+        const { deployment, tokenId } = position
+        return { client, manager: deployment.manager, deployment, tokenId, position, block }
+      })
+      const lives = await timedLives.read(questions, { signal, untilMs: clock.monotonicMs() + WAIT_MS })
+      for (const [index, position] of asked.entries()) {
+        const life = lives[index]
+        if (life === undefined || typeof life === 'string') continue
+        const { amount0, amount1 } = heldIn(position).owed
+        const state = { liquidity: position.liquidity, owed: [amount0, amount1] as const }
+        if (contradictionOf(life, state) === undefined) known.set(keyOf(position), life.withdrawn)
       }
-      return positions.map((each) => (isOwed(each) ? known.get(keyOf(each)) : [0n, 0n]))
-    },
+    }
+    return positions.map((each) => (isOwed(each) ? known.get(keyOf(each)) : [0n, 0n]))
   }
 }
 

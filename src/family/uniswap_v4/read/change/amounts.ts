@@ -6,12 +6,12 @@ import {
   keepAmounts,
   type StoredChange,
 } from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
+import { blocksMissing, createWaves } from '../../../../finance/liquidity/lives/waves.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
 import { whenLate } from '../../../../lib/async/late.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { PendingError, UnavailableError } from '../../../../lib/error.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
 import {
   type AmountsQuestion,
   contradicted,
@@ -19,7 +19,6 @@ import {
   type FoundGroup,
   type Group,
   groupsOf,
-  nameOf,
 } from './changed_blocks.ts'
 
 /**
@@ -59,7 +58,8 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
     }
 
     let done = 0
-    whenLate(signal, () => amountsMissing(question, done, missing.length))
+    const what = 'what its changes paid is'
+    whenLate(signal, () => blocksMissing({ client, tokenId }, { what, done, of: missing.length }))
     await inWaves({ chainId: client.chain.id, items: missing }, async (some) => {
       await keep(await readGroups(question, some, signal))
       done += some.length
@@ -123,13 +123,4 @@ function isSame(a: FeeGrowth | undefined, b: FeeGrowth): boolean {
 
 function keyOf({ block, logIndex }: StoredChange): string {
   return `${block}:${logIndex}`
-}
-
-/** Said if there is no time left when all changes are known; what was found is kept. */
-function amountsMissing(question: AmountsQuestion, done: number, of: number): PendingError {
-  const [percent, count] = [Math.floor((100 * done) / Math.max(1, of)), of - done]
-  const share = `${percent} % done, ${count.toLocaleString('en')} blocks left`
-  return new PendingError(`The history of ${nameOf(question)} is read; what its changes paid is being read: ${share}`, {
-    progress: { percent, left: { count, unit: 'blocks' } },
-  })
 }

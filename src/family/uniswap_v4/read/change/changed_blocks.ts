@@ -2,6 +2,7 @@ import { createBlockFinder } from '../../../../chain/past/block_at.ts'
 import { QUORUM } from '../../../../chain/past/quorum.ts'
 import { type ChainClient, DepthError } from '../../../../chain/rpc/client.ts'
 import type { FoundChange, StoredChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { PricesAhead } from '../../../../finance/price/past/ahead.ts'
 import { together } from '../../../../lib/async/together.ts'
@@ -31,6 +32,7 @@ export class MovedError extends UnavailableError {}
 export interface Group {
   readonly number: number
   readonly changes: readonly StoredChange[]
+  readonly first: StoredChange
   /** Of the position, before its first change here and after its last. */
   readonly liquidity: { readonly before: bigint; readonly after: bigint }
   /** The position came into being here. */
@@ -47,7 +49,7 @@ export interface FoundGroup {
 }
 
 const UNBORN = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
-const NO_MOVES: SeenMoves = { moves: [], witnesses: 1 }
+const NO_MOVES: SeenMoves = { rows: [], witnesses: 1 }
 /** What nobody can tell today, nobody can tell tomorrow; a change that is missing may be there soon. */
 const RETRY_SEC = { moved: 3_600, contradicted: 5 } as const
 
@@ -60,7 +62,7 @@ type ReadGroups = (
 
 /** Makes a reader of such blocks. */
 export function createGroupReader(clock: Clock): ReadGroups {
-  const blocks = createBlockFinder(clock)
+  const finder = createBlockFinder(clock)
 
   /** A block that may be replaced is asked for by its hash. */
   async function blockOf(
@@ -69,12 +71,11 @@ export function createGroupReader(clock: Clock): ReadGroups {
     signal: AbortSignal,
   ): Promise<AskedBlock> {
     if (number <= finalTo) return { number }
-    const { hash } = await blocks.byNumber(client, BigInt(number), signal)
+    const { hash } = await finder.byNumber(client, BigInt(number), signal)
     return { number, hash }
   }
 
-  async function stateAt(question: AmountsQuestion, { changes: [change] }: Group, number: number, signal: AbortSignal) {
-    if (change === undefined) throw new Error('Cannot read the state of no change')
+  async function stateAt(question: AmountsQuestion, { first: change }: Group, number: number, signal: AbortSignal) {
     const block = await blockOf(question, number, signal)
     return await readState({ ...question, clock }, { change, block }, signal)
   }
@@ -99,9 +100,8 @@ export function createGroupReader(clock: Clock): ReadGroups {
     try {
       return await stateAt(question, group, group.number - 1, signal)
     } catch (error) {
-      const [first] = group.changes
-      if (!(error instanceof DepthError) || first === undefined) throw error
-      const told = await readPriceBefore(poolOf(question, first), group.number, signal)
+      if (!(error instanceof DepthError)) throw error
+      const told = await readPriceBefore(poolOf(question, group.first), group.number, signal)
       if (told === undefined) throw error
       return told
     }
@@ -112,23 +112,21 @@ export function createGroupReader(clock: Clock): ReadGroups {
     { group, moves }: { readonly group: Group; readonly moves: Promise<SeenMoves> },
     signal: AbortSignal,
   ): Promise<FoundGroup> {
-    const { changes, isBirth, liquidity } = group
-    const [first] = changes
-    if (first === undefined) return { changes: [], before: undefined }
+    const { changes, first, isBirth, liquidity } = group
     const [seen, before, after] = await Promise.all([
       moves,
       isBirth ? undefined : stateAt(question, group, group.number - 1, signal),
       stateAfter(question, group, signal),
     ])
-    const isTold = priceFrom(seen.moves, first) !== undefined
-    const isStill = seen.moves.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
+    const isTold = priceFrom(seen.rows, first) !== undefined
+    const isStill = seen.rows.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
     const price =
       before ?? (isStill ? after : undefined) ?? (isTold ? undefined : await birthPrice(question, group, signal))
     if (after !== undefined && after.liquidity !== liquidity.after) throw contradicted(question, first)
     if (before !== undefined && before.liquidity !== liquidity.before) throw contradicted(question, first)
     const amounts = amountsOfChanges({
       changes,
-      moves: seen.moves,
+      moves: seen.rows,
       sqrtPriceBeforeX96: price?.sqrtPriceX96,
       before: before ?? UNBORN,
       after: after?.inside,
@@ -144,17 +142,15 @@ export function createGroupReader(clock: Clock): ReadGroups {
   }
 
   return async (question, groups, signal) => {
-    const [first] = groups.flatMap(({ changes }) => changes)
-    if (first === undefined) return []
-    const asked = await together(
-      groups.map(
-        ({ number }) =>
-          (within: AbortSignal) =>
-            blockOf(question, number, within),
-      ),
-      signal,
+    const [group] = groups
+    if (group === undefined) return []
+    const asked = groups.map(
+      ({ number }) =>
+        (within: AbortSignal) =>
+          blockOf(question, number, within),
     )
-    const all = readMoves(poolOf(question, first), asked, signal)
+    const blocks = await together(asked, signal)
+    const all = readMoves(poolOf(question, group.first), blocks, signal)
     all.catch(() => {})
     const tasks = groups.map((group) => (within: AbortSignal) => {
       const moves = all.then((seen) => seen.get(group.number) ?? NO_MOVES)
@@ -168,13 +164,16 @@ export function createGroupReader(clock: Clock): ReadGroups {
 export function groupsOf(changes: readonly StoredChange[]): readonly Group[] {
   let liquidity = 0n
   const byBlock = [...grouped(changes, ({ block }) => block)]
-  return byBlock.map(([number, here], index) => {
+  return byBlock.flatMap(([number, here], index) => {
     const before = liquidity
+    const [first] = here
+    if (first === undefined) return []
     for (const change of here) liquidity += change.liquidity
     const isBirth = index === 0
     return {
       number,
       changes: here,
+      first,
       liquidity: { before, after: liquidity },
       isBirth,
       isAlone: isBirth && byBlock.length === 1,
@@ -186,20 +185,16 @@ function poolOf({ client, place: { poolManager } }: AmountsQuestion, { pool }: S
   return { client, poolManager, pool }
 }
 
-/** For messages. */
-export function nameOf({ client: { chain }, changes: [first] }: AmountsQuestion): string {
-  return `position ${first?.tokenId} on chain ${chain.id} (${chain.name})`
-}
-
-function moved(question: AmountsQuestion, { block }: StoredChange): MovedError {
+function moved({ client }: AmountsQuestion, { tokenId, block }: StoredChange): MovedError {
   const message =
-    `Cannot tell what ${nameOf(question)} was paid in block ${block}: it changed more than once there, with a swap or a ` +
+    `Cannot tell what ${titleOf({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
   return new MovedError(message, { retryAfterSec: RETRY_SEC.moved })
 }
 
 /** The changes cannot be all. */
-export function contradicted(question: AmountsQuestion, { block }: StoredChange): UnavailableError {
-  const message = `The history of ${nameOf(question)} is not complete: the state at block ${block} does not follow from it`
+export function contradicted({ client }: AmountsQuestion, { tokenId, block }: StoredChange): UnavailableError {
+  const title = titleOf({ client, tokenId })
+  const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
   return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradicted })
 }

@@ -1,9 +1,7 @@
 import type { Hex } from 'viem'
-import { DisputeError, readByQuorum } from '../../../../chain/past/quorum.ts'
-import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { ChainClient } from '../../../../chain/rpc/client.ts'
+import { lookAtLogs, type SeenLogs } from '../../../../finance/liquidity/lives/mint/seen_logs.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
-import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
-import { createLogSource } from '../../../../history/logs/source.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
 import { together } from '../../../../lib/async/together.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
@@ -18,10 +16,7 @@ export interface NamedPool {
 }
 
 /** Moves of a pool, and how many different endpoints gave them. */
-export interface SeenMoves {
-  readonly moves: readonly PoolMove[]
-  readonly witnesses: number
-}
+export type SeenMoves = SeenLogs<PoolMove>
 
 /** A block, by its hash if it may still be replaced. */
 export interface AskedBlock {
@@ -44,28 +39,20 @@ export async function readMoves(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, SeenMoves>> {
   const found = new Map<number, SeenMoves>()
+  const add = ({ number }: AskedBlock, { rows, witnesses }: SeenMoves) =>
+    found.set(number, { rows: rows.filter(({ block }) => block === number), witnesses })
+  const readOne = (block: AskedBlock) => async (within: AbortSignal) => {
+    const { number, hash } = block
+    const range = hash === undefined ? { fromBlock: number, toBlock: number } : { number, blockHash: hash }
+    const seen = await look(of, moveFilter(of), range, within)
+    if ('blocks' in seen) throw new UnavailableError(seen.message)
+    add(block, seen)
+  }
   const tasks = groupsOf(blocks).map((group) => async (within: AbortSignal) => {
     const [first, last] = [group[0]?.number ?? 0, group.at(-1)?.number ?? 0]
-    const alone = () =>
-      together(
-        group.map((block) => (shared: AbortSignal) => readOne(block, shared)),
-        within,
-      )
-    const add = (block: AskedBlock, { moves, witnesses }: SeenMoves) =>
-      found.set(block.number, { moves: moves.filter((move) => move.block === block.number), witnesses })
-    const readOne = async (block: AskedBlock, shared: AbortSignal) => {
-      const { number, hash } = block
-      const range = hash === undefined ? { fromBlock: number, toBlock: number } : { number, blockHash: hash }
-      add(block, await look(of, moveFilter(of), range, shared))
-    }
-    try {
-      if (group.length === 1) return void (await alone())
-      const seen = await look(of, moveFilter(of), { fromBlock: first, toBlock: last }, within)
-      for (const block of group) add(block, seen)
-    } catch (error) {
-      if (!(error instanceof WideError)) throw error
-      await alone()
-    }
+    const seen = group.length > 1 && (await look(of, moveFilter(of), { fromBlock: first, toBlock: last }, within))
+    if (seen === false || 'blocks' in seen) await together(group.map(readOne), within)
+    else for (const block of group) add(block, seen)
   })
   await together(tasks, signal)
   return found
@@ -85,16 +72,14 @@ export async function readPriceBefore(
   let cap = BACK_MAX
   for (let looks = 0; looks < BACKS_MAX && toBlock >= 0; looks++) {
     const range = { fromBlock: Math.max(0, toBlock - blocks + 1), toBlock }
-    const seen = await look(of, priceFilter(of), range, signal).catch((error: unknown) => {
-      if (!(error instanceof WideError) || blocks === 1) throw error
-      return error
-    })
-    if (seen instanceof WideError) {
+    const seen = await look(of, priceFilter(of), range, signal)
+    if ('blocks' in seen) {
+      if (blocks === 1) throw new UnavailableError(seen.message)
       blocks = cap = seen.blocks
       continue
     }
     witnesses = Math.min(witnesses, seen.witnesses)
-    const sqrtPriceX96 = seen.moves.findLast((move) => move.sqrtPriceX96 !== undefined)?.sqrtPriceX96
+    const sqrtPriceX96 = seen.rows.findLast((move) => move.sqrtPriceX96 !== undefined)?.sqrtPriceX96
     if (sqrtPriceX96 !== undefined) return { sqrtPriceX96, witnesses }
     toBlock = range.fromBlock - 1
     blocks = Math.min(cap, blocks * 4)
@@ -102,39 +87,9 @@ export async function readPriceBefore(
   return undefined
 }
 
-/** No endpoint takes so many blocks at once. */
-class WideError extends UnavailableError {
-  /** How many it may be. */
-  readonly blocks: number
-
-  constructor({ message }: UnavailableError, blocks: number) {
-    super(message)
-    this.blocks = blocks
-  }
-}
-
-async function look(of: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal): Promise<SeenMoves> {
-  const { client, pool } = of
-  let taken: number | undefined
-  const attempt = async (endpoint: Endpoint, within: AbortSignal) => {
-    try {
-      return movesOf(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
-    } catch (error) {
-      const half = 'blockHash' in range ? 1 : Math.ceil((range.toBlock - range.fromBlock + 1) / 2)
-      const { reaction } = error instanceof LogsRefusedError ? error : {}
-      if (reaction?.kind === 'late') taken ??= half
-      if (reaction?.kind === 'range' || reaction?.kind === 'results') taken = Math.min(half, reaction.blocks ?? half)
-      throw error
-    }
-  }
-  try {
-    const options = { signal, what: `the moves of pool ${pool}`, textOf: textOfMoves }
-    const { value, endpoints } = await readByQuorum(client, attempt, options)
-    return { moves: value, witnesses: endpoints.length }
-  } catch (error) {
-    const isWide = taken !== undefined && error instanceof UnavailableError && !(error instanceof DisputeError)
-    throw isWide ? new WideError(error, Math.max(1, taken ?? 1)) : error
-  }
+function look({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
+  const what = `the moves of pool ${pool}`
+  return lookAtLogs({ client, filter, range, what, rowsOf: movesOf, textOf: textOfMove }, signal)
 }
 
 /** Neighbouring blocks together; what may be replaced is alone. */
@@ -156,6 +111,6 @@ function groupsOf(blocks: readonly AskedBlock[]): readonly (readonly AskedBlock[
   return groups
 }
 
-function textOfMoves(moves: readonly PoolMove[]): string {
-  return moves.map(({ block, logIndex, sqrtPriceX96 }) => `${block} ${logIndex} ${sqrtPriceX96}`).join()
+function textOfMove({ block, logIndex, sqrtPriceX96 }: PoolMove): string {
+  return `${block} ${logIndex} ${sqrtPriceX96}`
 }

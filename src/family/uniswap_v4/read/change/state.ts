@@ -1,4 +1,4 @@
-import { encodePacked, type Hex, keccak256, padHex, toFunctionSelector, toHex } from 'viem'
+import { concat, encodePacked, type Hex, keccak256, toFunctionSelector, toHex } from 'viem'
 import { readCalls } from '../../../../chain/call/many/read_calls.ts'
 import { encodeArray, encodeCall, wordOf } from '../../../../chain/call/words.ts'
 import { readByQuorum } from '../../../../chain/past/quorum.ts'
@@ -11,14 +11,9 @@ import type { AskedBlock } from './moves.ts'
 import type { ChangePlace } from './stream.ts'
 
 /** A pool, and what the pool manager keeps about a position in it, at the end of a block. */
-export interface PoolState extends Counters {
+interface PoolState extends Counters {
   /** 0 before the pool is initialized. */
   readonly sqrtPriceX96: bigint
-}
-
-/** A state, and how many different endpoints gave it. */
-export interface SeenState extends PoolState {
-  readonly witnesses: number
 }
 
 /** Where the pool manager keeps pools (v4-core `StateLibrary.POOLS_SLOT`), and where a pool keeps positions. */
@@ -29,14 +24,14 @@ const EXTSLOAD = toFunctionSelector('extsload(bytes32[])')
 const WORDS = 4
 
 /**
- * The state of a position and its pool at the end of a block, of two endpoints. Leaves in one request with what is begun
- * about the block in the same turn of the event loop. Throws as `readByQuorum`: `DepthError` if none keeps it.
+ * The state of a position and its pool at the end of a block, of two endpoints, and how many different ones gave it. Leaves
+ * in one request with what is begun about the block in the same turn of the event loop. Throws as `readByQuorum`: `DepthError` if none keeps it.
  */
 export async function readState(
   { client, place, clock }: { readonly client: ChainClient; readonly place: ChangePlace; readonly clock: Clock },
   { change, block }: { readonly change: LiquidityChange; readonly block: AskedBlock },
   signal: AbortSignal,
-): Promise<SeenState> {
+): Promise<PoolState & { readonly witnesses: number }> {
   const calls = [{ to: place.poolManager, data: encodeStateQuestion(change, place.contract) }]
   const { number, hash } = block
   const at = { chainId: place.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
@@ -56,14 +51,11 @@ export async function readState(
 
 /** Call data that asks the pool manager for the state of a position's pool, and of the position. */
 function encodeStateQuestion({ pool, tokenId, tickLower, tickUpper }: LiquidityChange, positionManager: Hex): Hex {
-  const state = BigInt(keccak256(`${pool}${word(POOLS_SLOT)}`))
+  const state = BigInt(keccak256(concat([pool, toHex(POOLS_SLOT, { size: 32 })])))
   const key = keccak256(
-    encodePacked(
-      ['address', 'int24', 'int24', 'bytes32'],
-      [positionManager, tickLower, tickUpper, padHex(toHex(tokenId), { size: 32 })],
-    ),
+    encodePacked(['address', 'int24', 'int24', 'uint256'], [positionManager, tickLower, tickUpper, tokenId]),
   )
-  const position = BigInt(keccak256(`${key}${word(state + POSITIONS_OFFSET)}`))
+  const position = BigInt(keccak256(concat([key, toHex(state + POSITIONS_OFFSET, { size: 32 })])))
   return encodeCall(EXTSLOAD, encodeArray([state, position, position + 1n, position + 2n]))
 }
 
@@ -78,8 +70,4 @@ function stateIn(answer: Hex | undefined): PoolState {
     liquidity: BigInt.asUintN(128, liquidity ?? 0n),
     inside: { growth0: growth0 ?? 0n, growth1: growth1 ?? 0n },
   }
-}
-
-function word(value: bigint): string {
-  return BigInt.asUintN(256, value).toString(16).padStart(64, '0')
 }

@@ -1,12 +1,12 @@
 import { type Address, encodeAbiParameters, type Hex, keccak256, padHex, toFunctionSelector, zeroAddress } from 'viem'
 import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { addressOf, encodeCall, uintIn, wordOf } from '../../../../chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import { type PnlToken, tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
 import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
 import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { DECIMALS_MAX } from '../../../../finance/token/token.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
@@ -72,7 +72,10 @@ async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: Abor
   const [key] = await ask([{ to: contract, data: encodeCall(POOL_KEYS, shortId) }])
   const { tokens, hooks } = keyIn(key, first)
   const decimals = await ask(tokens.map((to) => ({ to, data: DECIMALS })))
-  const tokenAt = (index: 0 | 1) => ({ address: tokens[index], decimals: decimalsOf(tokens[index], decimals[index]) })
+  const tokenAt = (index: 0 | 1): PnlToken => {
+    const address = tokens[index]
+    return address === zeroAddress ? { address, decimals: NATIVE_DECIMALS } : tokenWith(decimals[index], address)
+  }
   const { pool, tickLower, tickUpper } = first
   return { pool, hooks, subject: { tokens: [tokenAt(0), tokenAt(1)], tickLower, tickUpper } }
 }
@@ -86,11 +89,4 @@ function keyIn(answer: Hex | undefined, { pool, tokenId }: LiquidityChange) {
     if (id === pool) return { tokens: [token0, token1] as const, hooks }
   }
   throw new UpstreamError(`The position manager does not know the pool of position ${tokenId}`)
-}
-
-function decimalsOf(token: Address, answer: Hex | undefined): number {
-  if (token === zeroAddress) return NATIVE_DECIMALS
-  const count = uintIn(answer)
-  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${token} has no usable decimals`)
-  return Number(count)
 }

@@ -1,16 +1,20 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { lifeMsOf } from '../../../../chain/past/quorum.ts'
-import { DepthError } from '../../../../chain/rpc/client.ts'
+import { DepthError, type Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { PnlToken } from '../../../../finance/liquidity/lives/flow_price.ts'
 import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
 import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
-import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { type FoundChange, readChanges } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import {
+  type FoundChange,
+  type LiquidityChange,
+  readChanges,
+} from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { createMintFinder } from '../../../../finance/liquidity/lives/mint/mint_block.ts'
-import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
-import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
+import { isUnminted } from '../../../../finance/liquidity/lives/mint/unminted.ts'
+import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
+import type { FeeGrowth, TickRange } from '../../../../finance/math/liquidity.ts'
 import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -23,15 +27,13 @@ import { createAmountsFinder } from '../change/amounts.ts'
 import { MovedError } from '../change/changed_blocks.ts'
 import { CHANGE_STREAM, type ChangePlace, changePlaceOf } from '../change/stream.ts'
 import { type BornPosition, readBirth } from './birth.ts'
-import { isUnminted } from './unminted.ts'
+import { readNextId } from './next_id.ts'
 
 /** Whose life is read. */
 export type UniswapV4LifeQuestion = ManagedLifeQuestion<UniswapV4Deployment, LivingPosition>
 
 /** What a life needs to know about a position that is there. */
-interface LivingPosition {
-  readonly tickLower: number
-  readonly tickUpper: number
+interface LivingPosition extends TickRange {
   readonly token0: PnlToken
   readonly token1: PnlToken
   readonly pool: { readonly id: Hex; readonly hooks: Address }
@@ -77,7 +79,9 @@ export function createUniswapV4LifeReader(services: {
   /** When it was minted; undefined if it never was, or later. */
   async function mintOf(question: UniswapV4LifeQuestion, toBlock: bigint, signal: AbortSignal) {
     const { client, manager, deployment, tokenId, position } = question
-    if (position === undefined && (await isUnminted({ client, manager, tokenId, clock }, signal))) return undefined
+    const chainId = client.chain.id
+    const next = (endpoint: Endpoint, within: AbortSignal) => readNextId(endpoint, { manager, chainId, clock }, within)
+    if (position === undefined && (await isUnminted({ client, tokenId }, next, signal))) return undefined
     const { startBlock } = deployment
     return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, signal)
   }
@@ -144,12 +148,6 @@ export function isUntellable(error: unknown): boolean {
   )
 }
 
-/** The same reader, and one over it for answers that wait only a little. */
-export function createUniswapV4LifeReaders(services: Parameters<typeof createUniswapV4LifeReader>[0]) {
-  const lives = createUniswapV4LifeReader(services)
-  return { lives, timedLives: createTimedLives({ lives, clock: services.clock }) }
-}
-
 function birthIn({ pool, token0, token1, tickLower, tickUpper }: LivingPosition): BornPosition {
   return { pool: pool.id, hooks: pool.hooks, subject: { tokens: [token0, token1], tickLower, tickUpper } }
 }
@@ -166,8 +164,7 @@ function checkLast({ client, position, tokenId, block }: UniswapV4LifeQuestion, 
   const [then, now] = [last?.found.inside, position?.growth?.insideLast]
   if (then === undefined || now === undefined) return
   if (then.growth0 === now.growth0 && then.growth1 === now.growth1) return
-  const { id, name } = client.chain
-  const message = `The history of position ${tokenId} on chain ${id} (${name}) is not complete: it lacks its last change`
+  const message = `The history of ${titleOf({ client, tokenId })} is not complete: it lacks its last change`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC })
 }
 

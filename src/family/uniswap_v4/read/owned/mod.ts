@@ -1,8 +1,8 @@
-import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import { lower } from '../../../../chain/call/words.ts'
 import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
+import { positionSubject } from '../../../../finance/liquidity/lives/position_flow.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
 import type { History, StreamPlace } from '../../../../history/stream.ts'
 import { timeLimit, untilAborted } from '../../../../lib/async/abort.ts'
@@ -137,7 +137,7 @@ export function createOwnedFinder(options: {
       const state = await step(scanOf(asked, block, known), { priority: 'background' }, limit)
       const at = Number(block.number)
       const part = { place: placeOf(asked), stream: SCAN_STREAM, subjects: [lower(wallet)], fromBlock: at, toBlock: at }
-      const rows = state.owned.map((id) => ({ wallet: lower(wallet), entry: wordOf(id), block: at }))
+      const rows = state.owned.map((id) => ({ wallet: lower(wallet), entry: positionSubject(id), block: at }))
       if (isFound(state)) await WALLET_ENTRIES.store(db, { ...part, rows, witnesses: 1, epoch })
     }
     // What is not stored is scanned again.
@@ -227,8 +227,4 @@ function callsByLogs({ deployment }: WalletPlace, { number }: PinnedBlock): numb
 function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deployment'>): StreamPlace {
   const { positionManager, startBlock } = deployment
   return { chainId: client.chain.id, contract: lower(positionManager), startBlock }
-}
-
-function wordOf(id: bigint): Hex {
-  return `0x${id.toString(16).padStart(64, '0')}`
 }

@@ -47,7 +47,7 @@ export interface ScanState {
 }
 
 /** One answer of the scanner. */
-interface ScanPage extends Pick<ScanState, 'balance' | 'nextId' | 'owned' | 'rest'> {}
+type ScanPage = Omit<ScanState, 'perCall'>
 
 /** The manager's storage is not as the scanner reads it, so that it finds nothing that could be believed. */
 export class UnlikeStorageError extends Error {
@@ -110,7 +110,7 @@ export async function continueScan(
         return readRange(endpoint, scan, { from, end, foundMax: missing + BigInt(before.length), known: here }, signal)
       }),
   )
-  const owned = [...new Set([...state.owned, ...parts.flatMap((part) => part.owned)])]
+  const owned = [...new Set([...state.owned, ...parts.flat()])]
   const last = starts.findLast((from) => from > 0n) ?? 0n
   return checked({ balance, nextId, owned, perCall, rest: last > perCall ? last - perCall : 0n })
 }
@@ -121,7 +121,7 @@ async function readRange(
   scan: Scan,
   range: { readonly from: bigint; readonly end: bigint; readonly foundMax: bigint; readonly known: readonly bigint[] },
   signal: AbortSignal,
-): Promise<Pick<ScanState, 'owned'>> {
+): Promise<readonly bigint[]> {
   const { end, foundMax } = range
   const owned = new Set<bigint>()
   for (let { from } = range; from > end; ) {
@@ -132,7 +132,7 @@ async function readRange(
     if (page.rest >= from) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one id', 'size')
     from = page.rest
   }
-  return { owned: [...owned] }
+  return [...owned]
 }
 
 async function readPage(

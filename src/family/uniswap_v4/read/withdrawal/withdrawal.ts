@@ -11,7 +11,8 @@ import type { UniswapV4Deployment } from '../../table/deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 const WITHDRAWALS = toFunctionSelector('withdrawals(address owner, uint256[] ids, address manager)')
-const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
+/** Of a position whose withdrawal no endpoint executes. */
+export const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
 /** Withdrawals in one call: they take 6 million gas with ordinary hooks, and seven times as much with the worst. */
 const PAGE_SIZE = 25
 
@@ -23,7 +24,7 @@ export const WITHDRAWAL_LENS = {
 } as const
 
 /** Positions of one owner, and the block to withdraw at; absent: the newest. */
-interface WithdrawalQuestion {
+export interface WithdrawalQuestion {
   readonly owner: Address
   readonly ids: readonly bigint[]
   readonly deployment: UniswapV4Deployment
@@ -35,11 +36,6 @@ export interface Withdrawals {
   /** Undefined if nothing had to be asked. */
   readonly block: Block | undefined
   readonly byId: ReadonlyMap<bigint, Withdrawal>
-}
-
-/** One answer of the lens. */
-interface WithdrawalPage extends LensPage {
-  readonly outcomes: readonly (Withdrawal | undefined)[]
 }
 
 /**
@@ -56,13 +52,16 @@ export async function readWithdrawals(
   if ([positionManager, poolManager].some((each) => each.toLowerCase() === owner.toLowerCase())) {
     return { block: undefined, byId: new Map(ids.map((id) => [id, UNSUPPORTED])) }
   }
-  const code: Hex = LENS_RUNTIME
   const byId = new Map<bigint, Withdrawal>()
   let at = block
   for (let start = 0; start < ids.length; ) {
     const asked = ids.slice(start, start + PAGE_SIZE)
     const data = encodeCall(WITHDRAWALS, owner, encodeArray(asked), positionManager)
-    const question = { data, block: at === undefined ? 'latest' : tagOf(at), others: { [owner]: code } } as const
+    const question = {
+      data,
+      block: at === undefined ? 'latest' : tagOf(at),
+      others: { [owner]: LENS_RUNTIME },
+    } as const
     const page = decodePage(await call({ ...question, isLight: start === 0 }))
     if (at === undefined) observeBlock(page.block)
     at ??= page.block
@@ -81,7 +80,7 @@ function tagOf({ hash, number }: Block): BlockAt {
   return hash === undefined ? number : { hash }
 }
 
-function decodePage(answer: Hex): WithdrawalPage {
+function decodePage(answer: Hex): LensPage & { readonly outcomes: readonly (Withdrawal | undefined)[] } {
   const { from, block, taken } = openLensPage(answer)
   const outcomes = Array.from({ length: taken }, (): Withdrawal | undefined => {
     const outcome = from.number(1)

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import { DisputeError, isLasting, readByQuorum } from '../../../../chain/past/quorum.ts'
-import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
-import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
-import { createLogSource } from '../../../../history/logs/source.ts'
+import { lower } from '../../../../chain/call/words.ts'
+import { DisputeError, isLasting } from '../../../../chain/past/quorum.ts'
+import type { ChainClient } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from './mint_search.ts'
+import { lookAtLogs } from './seen_logs.ts'
 
 /** Where a position may be looked for. */
 interface MintQuestion {
@@ -31,52 +31,21 @@ const PROBES_MAX = 60
 /** Mints that are remembered of one manager. */
 const KNOWN_MAX = 4_096
 
-interface Seen {
-  readonly mints: readonly Mint[]
-  /** How many different endpoints gave them. */
-  readonly witnesses: number
-}
-
 /** Makes a finder of mints, which remembers those that it saw on the way. */
 export function createMintFinder(): FindMint {
   const memory = new Map<string, Mint[]>()
 
-  /** The mints of a window, and how many endpoints gave them; or how long a window may be, if none gives them. */
-  async function look(
-    { client, deployment }: MintQuestion,
-    window: Range,
-    signal: AbortSignal,
-  ): Promise<Seen | { readonly blocks: number }> {
-    const filter = mintFilter(deployment.manager.toLowerCase() as Address)
-    const half = Math.ceil((window.toBlock - window.fromBlock + 1) / 2)
-    let blocks: number | undefined
-    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly Mint[]> => {
-      try {
-        return mintsOf(await createLogSource(endpoint, client.chain.id).logs(filter, window, within))
-      } catch (error) {
-        const reaction = error instanceof LogsRefusedError ? error.reaction : undefined
-        if (reaction?.kind === 'late') blocks ??= half
-        if (reaction?.kind === 'range' || reaction?.kind === 'results') {
-          blocks = Math.min(blocks ?? half, reaction.blocks ?? half)
-        }
-        throw error
-      }
-    }
-    const what = `the mints from block ${window.fromBlock} to ${window.toBlock}`
-    try {
-      const { value, endpoints } = await readByQuorum(client, attempt, { signal, what, textOf: textOfMints })
-      return { mints: value, witnesses: endpoints.length }
-    } catch (error) {
-      if (blocks === undefined || error instanceof DisputeError) throw error
-      return { blocks }
-    }
+  function look({ client, deployment }: MintQuestion, range: Range, signal: AbortSignal) {
+    const filter = mintFilter(lower(deployment.manager))
+    const what = `the mints from block ${range.fromBlock} to ${range.toBlock}`
+    return lookAtLogs({ client, filter, range, what, rowsOf: mintsOf, textOf: textOfMint }, signal)
   }
 
   /** An endpoint that takes short windows only may still say whether the mint is in its block. */
   async function confirmed(question: MintQuestion, block: number, signal: AbortSignal): Promise<number> {
     const { client, tokenId } = question
     const seen = await look(question, { fromBlock: block, toBlock: block }, signal)
-    if ('blocks' in seen || seen.mints.some((mint) => mint.tokenId === tokenId)) return block
+    if ('blocks' in seen || seen.rows.some((mint) => mint.tokenId === tokenId)) return block
     const { id, name } = client.chain
     throw new DisputeError(
       `Cannot believe that position ${tokenId} of chain ${id} (${name}) was minted in block ${block}: one endpoint says ` +
@@ -102,10 +71,10 @@ export function createMintFinder(): FindMint {
       const seen = await look(question, window, signal)
       if ('blocks' in seen) {
         if (blocks === 1) break
-        blocks = cap = Math.max(1, seen.blocks)
+        blocks = cap = seen.blocks
         continue
       }
-      const { mints, witnesses } = seen
+      const { rows: mints, witnesses } = seen
       // What one endpoint alone says must not lead the searches to come.
       if (isLasting(client, witnesses)) remember(known, mints)
       else isAgreed = false
@@ -133,6 +102,6 @@ function remember(known: Mint[], seen: readonly Mint[]): void {
   if (known.length > KNOWN_MAX) known.splice(Math.floor(known.length / 2), known.length - KNOWN_MAX)
 }
 
-function textOfMints(mints: readonly Mint[]): string {
-  return mints.map(({ tokenId, block }) => `${tokenId} ${block}`).join()
+function textOfMint({ tokenId, block }: Mint): string {
+  return `${tokenId} ${block}`
 }

@@ -1,0 +1,33 @@
+import { type Address, toFunctionSelector, toHex } from 'viem'
+import { readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { uintIn } from '../../../../chain/call/words.ts'
+import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
+import type { Endpoint } from '../../../../chain/rpc/client.ts'
+import { parseQuantity } from '../../../../chain/rpc/value.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+
+/** Where a manager keeps its counters: `uint176 _nextId`, then `uint80 _nextPoolId`, both from 1 on. */
+const COUNTERS_SLOT = toHex(13, { size: 32 })
+const NEXT_ID_BITS = 176
+const TOTAL_SUPPLY = toFunctionSelector('totalSupply()')
+
+/**
+ * The next id that a manager gives out. Undefined if what stands there cannot be its counters: each pool came with a first
+ * position, and none has two ids. Source: `NonfungiblePositionManager`.
+ */
+export async function readNextId(
+  endpoint: Endpoint,
+  { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const block = await readLatestBlock(endpoint, chainId, signal)
+  const params = [manager, COUNTERS_SLOT, { blockHash: block.hash }]
+  const [counters, { results }] = await Promise.all([
+    endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal),
+    readCalls(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
+  ])
+  const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
+  const held = uintIn(results[0])
+  const areCounters = nextPoolId > 0n && nextPoolId <= nextId && held !== undefined && held < nextId
+  return areCounters ? nextId : undefined
+}

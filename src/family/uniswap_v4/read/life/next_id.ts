@@ -1,0 +1,19 @@
+import { type Address, toFunctionSelector } from 'viem'
+import { readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { uintIn } from '../../../../chain/call/words.ts'
+import type { Endpoint } from '../../../../chain/rpc/client.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+
+const NEXT_ID = toFunctionSelector('nextTokenId()')
+
+/** The next id that the manager gives out; undefined if it does not say. Source: v4-periphery `PositionManager.nextTokenId`. */
+export async function readNextId(
+  endpoint: Endpoint,
+  { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const calls = [{ to: manager, data: NEXT_ID }]
+  const { results } = await readCalls(endpoint, { calls, block: { chainId }, clock }, signal)
+  const next = uintIn(results[0])
+  return next === 0n ? undefined : next
+}
