@@ -55,6 +55,10 @@ const HOUR_MS = 3_600_000
 /** What a busy machine is given to come to enough answers of each kind. */
 const EXTRA_MS = 20_000
 const EACH_MIN = 10
+/** Charges between two faults, or so long. */
+const BETWEEN_FAULTS = 5
+const WAITS_MAX = 100
+const WAIT_MS = 20
 const WORKERS = 18
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/"quoted", {braces} \\ \u00e9\u{1f600}', `/v1/${'long'.repeat(60)}`]
 const LIMITS: readonly [credits: number, rateLimit: number][] = [
@@ -181,6 +185,9 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   async function strike(): Promise<void> {
     while (goesOn()) {
       await Bun.sleep(100 + random() * 200)
+      // A slow machine is still getting up again from the last one.
+      const until = answers.settled + BETWEEN_FAULTS
+      for (let waits = 0; answers.settled < until && waits < WAITS_MAX && goesOn(); waits++) await Bun.sleep(WAIT_MS)
       await fault(random()).catch(ignoreUnavailable)
     }
   }
