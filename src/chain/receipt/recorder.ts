@@ -60,11 +60,11 @@ interface Draft {
 }
 
 /**
- * Makes a client that notes what is read through it, for one answer, over the client of a chain. All that asks for the newest block sees one, pinned by its
- * hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and each is asked a second time beside
- * the first with other gas, base fee and hashes of blocks: what then differs would differ elsewhere. A failed attempt
- * leaves no trace. What is not a call, header or code is passed on and not noted. With `headNumber` the block of that height
- * is taken for the newest.
+ * Makes a client that notes what is read through it, for one answer, over the client of a chain. All that asks for the
+ * newest block sees one, pinned by its hash, in place of `latest`. Calls of lenses go alone, with a gas that is named, and
+ * each is asked a second time beside the first with other gas, base fee and hashes of blocks: what then differs would
+ * differ elsewhere. A failed attempt leaves no trace. What is not a call, header or code is passed on and not noted. With
+ * `headNumber` the block of that height is taken for the newest.
  */
 export function createRecorder<Row extends Chain>(client: ChainClient<Row>, headNumber?: bigint) {
   const { chain, agreed = 1 } = client
