@@ -204,7 +204,9 @@ test(`${ANSWERS} answers, while every account changes with each request, are eac
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   for (const stage of stages) stage.solana?.close()
   expect(failed).toBeLessThan(FAILED_MAX)
-  expect(Math.min(sold, mixed * 2)).toBeGreaterThan(ANSWERS / 20)
+  expect(sold).toBeGreaterThan(ANSWERS / 20)
+  // Of ten answers one is about the big wallet, and chance decides whether its requests are of two slots.
+  expect(mixed).toBeGreaterThan(ANSWERS / 100)
   expect(slots.size).toBeGreaterThan(ANSWERS / 10)
 }, 240_000)
 
