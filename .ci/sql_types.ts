@@ -1,6 +1,6 @@
 /**
  * Writes what is generated of `sql`, or with `--check` tells whether it is current: `sql/files.ts`, `sql/functions.ts`
- * and `sql/queries.d.ts`.
+ * and `sql/queries.ts`.
  */
 import { connect } from './sql/catalogue.ts'
 import { FILES_FILE, generateFiles } from './sql/files.ts'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { camelCase } from '../.ci/sql/call.ts'
 import { sqlNames, sqlText } from '../.ci/sql/files.ts'
 import { generateAll } from '../.ci/sql_types.ts'
 import { FUNCTIONS, MIGRATIONS } from '../sql/files.ts'
@@ -17,6 +18,12 @@ afterAll(() => database.close(), 60_000)
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => ({ name, text: readFileSync(join(ROOT, 'src', name), 'utf8') }))
+
+/** True if a file of `src` imports the typed call of a `.sql` file. */
+function isImported(name: string, folder: 'functions' | 'queries'): boolean {
+  const call = new RegExp(`\\b${camelCase(name)}\\b[^}]*} from '[./]+/sql/${folder}.ts'`)
+  return sources.some(({ text }) => call.test(text))
+}
 
 test('the migrations are numbered from 1 without a gap', () => {
   expect(MIGRATIONS.map(({ name }) => name)).toEqual([...sqlNames('migrations')])
@@ -46,11 +53,7 @@ test('every function is called: by a query, another function, a trigger, or by i
   const callers = sql.map((text) => text.replace(/^\s*--.*$/gm, '').replace(/^create or replace function/gm, ''))
   for (const { name, text } of FUNCTIONS) {
     if (/^-- lane /m.test(text)) {
-      const generated = name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
-      const imports = sources.filter((source) =>
-        new RegExp(`\\b${generated}\\b[^}]*} from '[./]+/sql/functions.ts'`).test(source.text),
-      )
-      expect([name, imports.length > 0]).toEqual([name, true])
+      expect([name, isImported(name, 'functions')]).toEqual([name, true])
       continue
     }
     const calls = callers.flatMap((caller) => [...caller.matchAll(new RegExp(`\\b${name}\\(`, 'g'))])
@@ -89,18 +92,12 @@ test.each(sqlNames('queries'))('%s is one statement that selects named columns',
   expect(name).toMatch(/^[a-z0-9]+(_[a-z0-9]+)*$/)
 })
 
-test.each(sqlNames('queries'))('%s is imported by src, as text', (name) => {
-  const imports = sources.filter(({ text }) => text.includes(`sql/queries/${name}.sql'`))
-  expect(imports.map((source) => source.name)).not.toEqual([])
-  for (const { text } of imports) expect(text).toContain(`sql/queries/${name}.sql' with { type: 'text' }`)
+test.each(sqlNames('queries'))('%s is called by its generated name in src', (name) => {
+  expect(isImported(name, 'queries')).toBe(true)
 })
 
-test('every .sql file that src imports is imported as text', () => {
-  for (const { name, text } of sources) {
-    for (const [line] of text.matchAll(/^.*\.sql'.*$/gm)) {
-      expect(`${name}: ${line}`).toEndWith("with { type: 'text' }")
-    }
-  }
+test('src imports no .sql file, which has a generated name', () => {
+  expect(sources.filter(({ text }) => text.includes(".sql'")).map(({ name }) => name)).toEqual([])
 })
 
 test('src never calls what the driver does wrongly over a connection that drops', () => {

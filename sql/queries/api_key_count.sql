@@ -1,4 +1,5 @@
 -- How many keys an organization ever had.
+-- lane read
 -- $1 organization_id text
 -- not null total
 select count(*)::integer as total from api_key where organization_id = $1

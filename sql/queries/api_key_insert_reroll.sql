@@ -1,5 +1,6 @@
 -- Replaces a working key, which works on for the grace time, but never longer than it would have. The new one has the
 -- same limits.
+-- lane read
 -- $1 organization_id text
 -- $2 id text, of the old key
 -- $3 grace_sec integer

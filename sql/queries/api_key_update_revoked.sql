@@ -1,4 +1,5 @@
 -- Revokes a key from its next request on; a second time keeps the first moment.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 -- $3 actor text

@@ -1,5 +1,6 @@
--- Gives credits, or takes them back if $2 is below zero; no row if the balance would fall below zero, or the
+-- Gives credits, or takes them back if they are below zero; no row if the balance would fall below zero, or the
 -- organization is absent or deleted.
+-- lane read
 -- $1 organization_id text
 -- $2 credits bigint
 -- $3 grant_id text

@@ -1,4 +1,5 @@
 -- What the server is and how it is set, for the operator.
+-- lane read
 -- not null version, version_no, is_standby, fsync, full_page_writes, synchronous_commit, connections_max, gives_up
 -- not null now_ms, bytes
 select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no,

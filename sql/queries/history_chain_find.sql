@@ -1,4 +1,5 @@
 -- The newest block that a chain's history was built on, the one before it, and whether the history stopped there.
+-- lane read
 -- $1 chain_id bigint
 -- not null stopped
 select

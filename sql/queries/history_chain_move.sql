@@ -1,5 +1,6 @@
 -- Moves a chain's anchor to a newer final block, and keeps the one before it, unless its history is stopped or was taken
 -- back meanwhile.
+-- lane read
 -- $1 chain_id bigint
 -- $2 number bigint
 -- $3 hash text, hexadecimal without prefix

@@ -1,4 +1,5 @@
 -- Resumes a chain's history: its endpoints have the anchor after all.
+-- lane read
 -- $1 chain_id bigint
 -- $2 epoch bigint
 update history_chain c

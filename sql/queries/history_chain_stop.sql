@@ -1,4 +1,5 @@
 -- Stops a chain's history at an anchor that its endpoints do not have any more; nothing if the anchor moved meanwhile.
+-- lane read
 -- $1 chain_id bigint
 -- $2 number bigint
 -- $3 hash text, hexadecimal without prefix

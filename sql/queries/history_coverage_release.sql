@@ -1,4 +1,5 @@
 -- Leaves the work on some subjects to others.
+-- lane background
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text

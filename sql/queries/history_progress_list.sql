@@ -1,4 +1,5 @@
 -- What is stored of every history that is followed, for the operator.
+-- lane background
 -- not null contract, subjects, first_blocks, last_blocks, stopped
 select
   p.chain_id,

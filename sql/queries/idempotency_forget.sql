@@ -1,4 +1,5 @@
 -- Forgets idempotency keys a day after their first use, and counts what the others take up.
+-- lane background
 with gone as (
   delete from idempotency_record where begun_at <= now() - interval '24 hours'
 ),

@@ -1,5 +1,6 @@
 -- Makes a key the one that signs: if none does, or in place of the one that does. Of many who do so at the same time one
 -- wins, and nobody else's is kept.
+-- lane read
 -- $1 id text
 -- $2 public_key text, hexadecimal digits
 -- $3 private_key text | null, hexadecimal digits; null if it is in a file

@@ -1,5 +1,6 @@
 -- The secret that all secrets of webhooks are derived from; this one if there is none yet. No row if another process has
 -- just made one: ask again.
+-- lane read
 -- $1 secret text, hexadecimal digits
 -- not null secret
 with made as (

@@ -1,4 +1,5 @@
 -- Deletes leases that dead processes left and nobody took up for some days.
+-- lane background
 -- $1 days integer
 delete from lease l
 using (

@@ -1,4 +1,5 @@
 -- One page of a wallet's lending events, newest first, with how many there are and whether all of them are here.
+-- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text

@@ -1,4 +1,5 @@
 -- Keeps what changes of a liquidity position were worth. What more endpoints gave takes the place of what fewer did.
+-- lane read
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix
 -- $3 token_id numeric

@@ -1,4 +1,5 @@
 -- The number of a message of an organization, the id of the oldest that is kept, and how many there ever were.
+-- lane read
 -- $1 organization_id text
 -- $2 id uuid | null
 -- not null count

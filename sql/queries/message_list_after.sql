@@ -1,4 +1,5 @@
 -- Messages of an organization after the one of this number, in order.
+-- lane read
 -- $1 organization_id text
 -- $2 no bigint
 -- $3 max bigint

@@ -1,4 +1,5 @@
 -- Messages of an organization whose tries are over without success, newest first, with their tries.
+-- lane read
 -- $1 organization_id text
 -- $2 max bigint
 -- $3 skip bigint

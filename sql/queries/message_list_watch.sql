@@ -1,4 +1,5 @@
 -- Messages about a trigger, newest first, with their tries.
+-- lane read
 -- $1 organization_id text
 -- $2 watch_id text
 -- $3 max bigint

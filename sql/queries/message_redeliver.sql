@@ -1,6 +1,7 @@
 -- Lets messages of a webhook be due again whose tries are over: those with these ids, or of this time, oldest first. They
 -- are found by their ids, which begin with the time at which they were made, so that no others are read. `last` is the
 -- last of them; those of a time can be asked for after it.
+-- lane read
 -- $1 organization_id text
 -- $2 webhook_id text
 -- $3 ids text[] | null

@@ -1,4 +1,5 @@
 -- Gives back messages that were taken and not tried.
+-- lane background
 -- $1 organizations text[]
 -- $2 nos bigint[]
 update message m set lease_until = null

@@ -1,4 +1,5 @@
 -- Midnights of a chain whose block is not final yet, oldest first.
+-- lane background
 -- $1 chain_id bigint
 -- $2 max bigint
 select m.day, m.block

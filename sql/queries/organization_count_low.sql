@@ -1,4 +1,5 @@
 -- How many organizations have less left than they spent since a day began.
+-- lane background
 -- $1 from_day integer, whole days since the epoch
 -- not null total
 select count(*)::integer as total

@@ -1,4 +1,5 @@
 -- One organization that is not deleted, with its balance and grants.
+-- lane read
 -- $1 id text
 -- not null balance, granted
 select o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at, b.most - b.spent as balance,

@@ -1,4 +1,5 @@
 -- A new organization with an empty balance.
+-- lane read
 -- $1 id text
 -- $2 name text
 -- $3 rate_limit integer

@@ -1,4 +1,5 @@
 -- A wallet's snapshots of all that a portfolio asks for on a chain, oldest first.
+-- lane copy
 -- $1 chain_id bigint
 -- $2 name text, hexadecimal without prefix as the wallet
 -- $3 wallet text

@@ -1,4 +1,5 @@
 -- Keeps prices of tokens at final blocks. One that is there already stays as it is, unless more endpoints gave this one.
+-- lane read
 -- $1 chain_id bigint
 -- $2 asker text
 -- $3 tokens text[], hexadecimal without prefix, with $4 to $9 once for each price

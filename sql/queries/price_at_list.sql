@@ -1,4 +1,5 @@
 -- Prices of tokens at blocks that were found before.
+-- lane read
 -- $1 chain_id bigint
 -- $2 asker text
 -- $3 tokens text[], hexadecimal without prefix, with $4 once for each price

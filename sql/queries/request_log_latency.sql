@@ -1,4 +1,5 @@
--- How long an organization's latest requests took, by endpoint: the newest $4 of a range.
+-- How long an organization's latest requests took, by endpoint: the newest of a range, `max` at most.
+-- lane copy
 -- $1 organization_id text
 -- $2 from_ms bigint
 -- $3 to_ms bigint, exclusive

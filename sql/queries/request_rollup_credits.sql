@@ -1,4 +1,5 @@
 -- Credits that an organization was charged by day, newest first; as of the last time that the log was counted.
+-- lane copy
 -- $1 organization_id text
 -- $2 from_day integer, whole days since the epoch
 -- $3 max bigint

@@ -1,4 +1,5 @@
 -- Ends a session.
+-- lane read
 -- $1 id text
 -- $2 actor text
 with ended as (

@@ -1,4 +1,5 @@
 -- Ends sessions and login links: those of one organization, or all of them.
+-- lane read
 -- $1 organization_id text | null, null for all
 -- $2 actor text
 -- $3 session_id text | null

@@ -1,4 +1,5 @@
 -- A session that has not ended, by its cookie; none of a deleted organization. Its other secret is still to be compared.
+-- lane read
 -- $1 hash text, hexadecimal digits
 -- not null page_hash
 select s.id, s.organization_id, s.expires_at, encode(s.page_hash, 'hex') as page_hash

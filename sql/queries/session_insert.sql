@@ -1,4 +1,5 @@
 -- Opens the session of a login link and removes the link, so that of many who use it one gets a session.
+-- lane read
 -- $1 link_hash text, hexadecimal digits
 -- $2 id text
 -- $3 hash text, hexadecimal digits

@@ -1,4 +1,5 @@
 -- Takes wallets of a place whose next midnight nobody takes yet, for a while, unless snapshots are switched off.
+-- lane background
 -- $1 chain_id bigint
 -- $2 name text, hexadecimal without prefix
 -- $3 day integer

@@ -1,4 +1,5 @@
 -- Notes that a midnight was taken for wallets of a place that are still leased, bytes in hexadecimal without prefix.
+-- lane background
 -- $1 chain_id bigint
 -- $2 name text
 -- $3 wallets text[]

@@ -1,4 +1,5 @@
 -- A wallet that is followed in a place, bytes in hexadecimal without prefix; no row if nobody asked about it.
+-- lane copy
 -- $1 chain_id bigint
 -- $2 name text
 -- $3 wallet text

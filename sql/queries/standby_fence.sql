@@ -1,5 +1,6 @@
 -- How far this primary has written what is durable, on which timeline of which cluster: a standby that has replayed as
 -- much shows all that anybody was shown here before.
+-- lane read
 -- not null lsn, timeline, cluster
 select
   pg_current_wal_flush_lsn()::text as lsn,

@@ -1,4 +1,5 @@
 -- Endpoints and features that are switched off, and since when.
+-- lane read
 -- $1 max bigint
 -- not null kind, name, off_at
 select s.kind, s.name, s.off_at

@@ -1,4 +1,5 @@
 -- Switches an endpoint or a feature off or on from the next request of every process on; records it if it changed.
+-- lane read
 -- $1 kind text, endpoint or feature
 -- $2 name text
 -- $3 is_on boolean

@@ -1,5 +1,6 @@
 -- Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences;
 -- no rows for an absent table, and for one that others inherit those of the others.
+-- lane background
 -- $1 tables text[]
 -- not null table_name, name, type
 select c.relname::text as table_name, a.attname::text as name,

@@ -1,12 +1,13 @@
 -- What wallets entered of a place up to a block, such as markets, with whether all of it is here, or any of their history.
+-- `no` says whose a row is: the place of the wallet among those asked about, from 1.
+-- lane copy
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text
 -- $4 wallets text[]
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_blocks bigint[], the last one for each wallet
--- no not null, which wallet, from 1
--- not null covered, begun
+-- not null no, covered, begun
 -- null entry
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')

@@ -1,4 +1,5 @@
 -- The newest blocks that a line was evaluated at.
+-- lane background
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint

@@ -1,5 +1,6 @@
 -- Deletes a trigger. What was said about it stays in the feed. Its state is locked first, as by whoever commits a block: a
 -- commit that has it refers to the trigger later.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 with locked as (

@@ -1,5 +1,6 @@
 -- Lines that have triggers to evaluate: which process evaluates them, how far they are, and since when somebody knows
 -- that they are not evaluated.
+-- lane read
 -- not null chain_id, finality
 select l.chain_id, l.finality, case when c.lease_until > now() then c.holder end as holder, c.block,
   (

@@ -1,4 +1,5 @@
 -- Triggers of an organization, newest first.
+-- lane read
 -- $1 organization_id text
 -- $2 id text | null
 -- $3 chain_id bigint | null

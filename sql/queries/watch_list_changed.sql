@@ -1,6 +1,7 @@
 -- Triggers of a line that transactions changed that may not have been seen at an earlier look, one page in the order of
 -- their ids; and from which transaction on the next look must look. Rows beyond the newest transaction came with a dump.
 -- Those of other finality are listed, too, but not active: one may have been moved there from this line.
+-- lane background
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint

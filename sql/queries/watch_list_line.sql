@@ -1,5 +1,6 @@
 -- All triggers of a line, one page in the order of their ids; and from which transaction on a later look for what changed
 -- must look.
+-- lane background
 -- $1 chain_id bigint
 -- $2 finality text
 -- $3 shard smallint

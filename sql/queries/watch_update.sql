@@ -2,6 +2,7 @@
 -- that goes on, or is moved to another line, is to be evaluated from now on: it is not blind at once if nothing was
 -- evaluated there for long, and what happened meanwhile does not concern it. Its state is locked first, as by whoever
 -- commits a block and may then pause the trigger.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 -- $3 clause jsonb | null

@@ -1,4 +1,5 @@
 -- Deletes a webhook that no trigger uses; `triggers` of a row that is not deleted says how many do.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 -- not null triggers

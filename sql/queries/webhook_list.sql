@@ -1,4 +1,5 @@
 -- Webhooks of an organization, or one of them, oldest first.
+-- lane read
 -- $1 organization_id text
 -- $2 id text | null
 select w.id, w.url, w.name, w.status, w.generation, w.overlap_until, w.failing_since, w.created_at

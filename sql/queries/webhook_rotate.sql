@@ -1,4 +1,5 @@
 -- Gives a webhook its next secret; the one before stays valid for some seconds.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 -- $3 overlap_sec double precision

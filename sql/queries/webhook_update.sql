@@ -1,4 +1,5 @@
 -- Changes a webhook. One that is started again begins without failures.
+-- lane read
 -- $1 organization_id text
 -- $2 id text
 -- $3 url text | null

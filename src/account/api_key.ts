@@ -1,10 +1,5 @@
-import countSql from '../../sql/queries/api_key_count.sql' with { type: 'text' }
-import insertSql from '../../sql/queries/api_key_insert.sql' with { type: 'text' }
-import insertRerollSql from '../../sql/queries/api_key_insert_reroll.sql' with { type: 'text' }
-import listSql from '../../sql/queries/api_key_list.sql' with { type: 'text' }
-import updateRevokedSql from '../../sql/queries/api_key_update_revoked.sql' with { type: 'text' }
+import { apiKeyCount, apiKeyInsert, apiKeyInsertReroll, apiKeyList, apiKeyUpdateRevoked } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import { parseNetwork } from '../lib/text/network.ts'
 import type { Actor } from './audit.ts'
@@ -13,14 +8,8 @@ import { mintKey } from './key.ts'
 import { readOrganization } from './organization.ts'
 import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
-const count = query(countSql, 'read')
-const insert = query(insertSql, 'read')
-const insertReroll = query(insertRerollSql, 'read')
-const list = query(listSql, 'read')
-const updateRevoked = query(updateRevokedSql, 'read')
-
 /** A key as it may be shown, without the secret. A list of null limits nothing, nor does null for credits a day. */
-export type ApiKey = Awaited<ReturnType<typeof list>>[number]
+export type ApiKey = Awaited<ReturnType<typeof apiKeyList>>[number]
 
 /** What a key may do; it keeps that for its life, and a key that replaces it has the same. */
 export interface KeyLimits {
@@ -63,10 +52,19 @@ export async function createKey(
   const name = checkedLabel(options.name, 'name')
   const limits = checkedLimits(options.limits)
   const { key, hash, last4 } = mintKey()
-  const [row] = await insert(db, [
-    ...([organizationId, newId('key'), name, hash, last4, expiresAt] as const),
-    ...([limits.networks, limits.endpoints, limits.creditsPerDay, by.kind, by.sessionId] as const),
-  ])
+  const [row] = await apiKeyInsert(db, {
+    organizationId,
+    id: newId('key'),
+    name,
+    hash,
+    last4,
+    expiresAt,
+    allowedNetworks: limits.networks,
+    allowedEndpoints: limits.endpoints,
+    creditsPerDay: limits.creditsPerDay,
+    actor: by.kind,
+    sessionId: by.sessionId,
+  })
   if (row !== undefined) return { ...row, key }
   await readOrganization(db, organizationId)
   throw suspended()
@@ -82,8 +80,8 @@ export async function listKeys(
 ): Promise<Listed<ApiKey>> {
   const [, [counted], items] = await Promise.all([
     readOrganization(db, organizationId),
-    count(db, [organizationId]),
-    list(db, [organizationId, (page - 1) * limit, limit]),
+    apiKeyCount(db, { organizationId }),
+    apiKeyList(db, { organizationId, offset: (page - 1) * limit, limit }),
   ])
   return { items, total: counted?.total ?? 0 }
 }
@@ -93,9 +91,10 @@ export async function revokeKey(
   db: Database,
   options: { readonly organizationId: string; readonly keyId: string; readonly by: Actor },
 ): Promise<ApiKey> {
-  const { kind, sessionId } = options.by
-  const [row] = await updateRevoked(db, [options.organizationId, options.keyId, kind, sessionId])
-  if (row === undefined) throw keyNotFound(options.keyId)
+  const { organizationId, keyId } = options
+  const { kind: actor, sessionId } = options.by
+  const [row] = await apiKeyUpdateRevoked(db, { organizationId, id: keyId, actor, sessionId })
+  if (row === undefined) throw keyNotFound(keyId)
   return row
 }
 
@@ -113,10 +112,19 @@ export async function rerollKey(
   },
 ): Promise<NewApiKey> {
   const { organizationId, keyId } = options
-  const { kind, sessionId } = options.by
+  const { kind: actor, sessionId } = options.by
   const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
-  const [row] = await insertReroll(db, [organizationId, keyId, graceSec, newId('key'), hash, last4, kind, sessionId])
+  const [row] = await apiKeyInsertReroll(db, {
+    organizationId,
+    id: keyId,
+    graceSec,
+    newId: newId('key'),
+    hash,
+    last4,
+    actor,
+    sessionId,
+  })
   if (row !== undefined) return { ...row, key }
   const organization = await readOrganization(db, organizationId)
   throw organization.suspended_at === null ? keyNotFound(keyId) : suspended()

@@ -1,17 +1,10 @@
-import countSql from '../../sql/queries/credit_grant_count.sql' with { type: 'text' }
-import insertSql from '../../sql/queries/credit_grant_insert.sql' with { type: 'text' }
-import listSql from '../../sql/queries/credit_grant_list.sql' with { type: 'text' }
+import { creditGrantCount, creditGrantInsert, creditGrantList } from '../../sql/queries.ts'
 import { type Database, SqlError } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { readOrganization } from './organization.ts'
 import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
-
-const count = query(countSql, 'read')
-const insert = query(insertSql, 'read')
-const list = query(listSql, 'read')
 
 /** An organization's balance and the sum of its grants, in digits; the difference is what its log charged. */
 interface Credits {
@@ -21,7 +14,7 @@ interface Credits {
 }
 
 /** Credits given by an operator, in digits; below zero if they were taken back. */
-type CreditGrant = Awaited<ReturnType<typeof list>>[number]
+type CreditGrant = Awaited<ReturnType<typeof creditGrantList>>[number]
 
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
@@ -38,12 +31,12 @@ export async function grantCredits(
   options: { readonly organizationId: string; readonly credits: number; readonly reason: string; readonly by: Actor },
 ): Promise<Credits & { readonly grant: CreditGrant }> {
   const { organizationId } = options
-  const { kind, sessionId } = options.by
+  const { kind: actor, sessionId } = options.by
   const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
   const grantId = newId('grant')
-  const inserted = insert(db, [organizationId, String(credits), grantId, reason, kind, sessionId])
+  const inserted = creditGrantInsert(db, { organizationId, credits, grantId, reason, actor, sessionId })
   const [row] = await inserted.catch((error: unknown) => {
     if (!(error instanceof SqlError) || error.code !== OUT_OF_RANGE) throw error
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
@@ -72,8 +65,8 @@ export async function listGrants(
 ): Promise<Listed<CreditGrant>> {
   const [, [counted], items] = await Promise.all([
     readOrganization(db, organizationId),
-    count(db, [organizationId]),
-    list(db, [organizationId, (page - 1) * limit, limit]),
+    creditGrantCount(db, { organizationId }),
+    creditGrantList(db, { organizationId, offset: (page - 1) * limit, limit }),
   ])
   return { items, total: counted?.total ?? 0 }
 }

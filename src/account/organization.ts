@@ -1,26 +1,19 @@
 import { organizationCreateFirst } from '../../sql/functions.ts'
-import countSql from '../../sql/queries/organization_count.sql' with { type: 'text' }
-import findSql from '../../sql/queries/organization_find.sql' with { type: 'text' }
-import findNamedSql from '../../sql/queries/organization_find_named.sql' with { type: 'text' }
-import insertSql from '../../sql/queries/organization_insert.sql' with { type: 'text' }
-import listSql from '../../sql/queries/organization_list.sql' with { type: 'text' }
-import updateSql from '../../sql/queries/organization_update.sql' with { type: 'text' }
-import updateStateSql from '../../sql/queries/organization_update_state.sql' with { type: 'text' }
+import {
+  organizationCount,
+  organizationFind,
+  organizationFindNamed,
+  organizationInsert,
+  organizationList,
+  organizationUpdate,
+  organizationUpdateState,
+} from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
-
-const count = query(countSql, 'read')
-const find = query(findSql, 'read')
-const findNamed = query(findNamedSql, 'read')
-const insert = query(insertSql, 'read')
-const list = query(listSql, 'read')
-const update = query(updateSql, 'read')
-const updateState = query(updateStateSql, 'read')
 
 export const RATE_LIMIT_DEFAULT = 5
 export const RATE_LIMIT_MAX = 100_000
@@ -34,7 +27,7 @@ const FIRST_DEADLINE_MS = 60_000
  * The account that pays: keys, credits, the rate limit (requests admitted in any one second, over all keys and processes)
  * and suspension belong to it.
  */
-export type Organization = Awaited<ReturnType<typeof insert>>[number]
+export type Organization = Awaited<ReturnType<typeof organizationInsert>>[number]
 
 interface Limits {
   /** Requests admitted in any one second. */
@@ -44,7 +37,7 @@ interface Limits {
 }
 
 /** An organization with its balance and the sum of its grants. */
-type FundedOrganization = Awaited<ReturnType<typeof list>>[number]
+type FundedOrganization = Awaited<ReturnType<typeof organizationList>>[number]
 
 /** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or a limit is bad. */
 export async function createOrganization(
@@ -54,21 +47,24 @@ export async function createOrganization(
   const name = checkedLabel(options.name, 'name')
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
   const triggerLimit = checkedTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
-  const { kind, sessionId } = options.by
-  const [row] = await insert(db, [newId('org'), name, rateLimit, triggerLimit, kind, sessionId])
+  const { kind: actor, sessionId } = options.by
+  const [row] = await organizationInsert(db, { id: newId('org'), name, rateLimit, triggerLimit, actor, sessionId })
   if (row === undefined) throw new Error('Cannot create an organization: the database answered no row')
   return row
 }
 
 /** One page of the organizations that are not deleted, oldest first, and how many there are. */
 export async function listOrganizations(db: Database, { page, limit }: PageAsked): Promise<Listed<FundedOrganization>> {
-  const [[counted], items] = await Promise.all([count(db, []), list(db, [(page - 1) * limit, limit])])
+  const [[counted], items] = await Promise.all([
+    organizationCount(db, {}),
+    organizationList(db, { offset: (page - 1) * limit, limit }),
+  ])
   return { items, total: counted?.total ?? 0 }
 }
 
 /** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readOrganization(db: Database, id: string): Promise<FundedOrganization> {
-  const [row] = await find(db, [id])
+  const [row] = await organizationFind(db, { id })
   if (row === undefined) throw organizationNotFound(id)
   return row
 }
@@ -82,7 +78,7 @@ const ORGANIZATION_ID = /^org_[0-9A-Za-z]+$/
  */
 export async function organizationIdOf(db: Database, text: string): Promise<string> {
   if (ORGANIZATION_ID.test(text)) return text
-  const [only, ...others] = await findNamed(db, [text, NAMESAKES_MAX])
+  const [only, ...others] = await organizationFindNamed(db, { name: text, max: NAMESAKES_MAX })
   if (only === undefined) throw organizationNotFound(text)
   if (others.length === 0) return only.id
   const ids = [only, ...others].map(({ id }) => id).join(', ')
@@ -99,7 +95,7 @@ export async function changeOrganization(
   to: 'suspend' | 'restore' | 'delete',
   { id, by }: { readonly id: string; readonly by: Actor },
 ): Promise<Organization> {
-  const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
+  const [row] = await organizationUpdateState(db, { id, change: to, actor: by.kind, sessionId: by.sessionId })
   if (row === undefined) throw organizationNotFound(id)
   return row
 }
@@ -109,11 +105,12 @@ export async function updateOrganization(
   db: Database,
   options: Limits & { readonly id: string; readonly by: Actor; readonly name?: string | undefined },
 ): Promise<Organization> {
-  const { id, by } = options
+  const { id } = options
+  const { kind: actor, sessionId } = options.by
   const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
   const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
   const triggerLimit = options.triggerLimit === undefined ? null : checkedTriggerLimit(options.triggerLimit)
-  const [row] = await update(db, [id, name, rateLimit, triggerLimit, by.kind, by.sessionId])
+  const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, actor, sessionId })
   if (row === undefined) throw organizationNotFound(id)
   return row
 }

@@ -1,15 +1,8 @@
 import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
-import forgetKeysSql from '../../sql/queries/idempotency_forget.sql' with { type: 'text' }
-import deleteLeasesSql from '../../sql/queries/lease_delete_expired.sql' with { type: 'text' }
-import forgetSql from '../../sql/queries/spending_limit_forget.sql' with { type: 'text' }
+import { idempotencyForget, leaseDeleteExpired, spendingLimitForget } from '../../sql/queries.ts'
 import { type Database, SqlError } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import type { Job } from '../job/job.ts'
 import type { Log } from '../lib/log.ts'
-
-const forget = query(forgetSql, 'background')
-const forgetKeys = query(forgetKeysSql, 'background')
-const deleteLeases = query(deleteLeasesSql, 'background')
 
 /** The log is kept at least this long. */
 export const RETENTION_DAYS_MIN = 90
@@ -37,9 +30,9 @@ export function retentionJob(options: { readonly db: Database; readonly log: Log
     retryMs: { least: AGAIN_MS, most: AGAIN_MS },
     async round() {
       await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
-      await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
-      await forgetKeys(db, [], { deadlineMs: DEADLINE_MS })
-      await deleteLeases(db, [LEASE_DAYS], { deadlineMs: DEADLINE_MS })
+      await spendingLimitForget(db, { days: SPENDING_DAYS }, { deadlineMs: DEADLINE_MS })
+      await idempotencyForget(db, {}, { deadlineMs: DEADLINE_MS })
+      await leaseDeleteExpired(db, { days: LEASE_DAYS }, { deadlineMs: DEADLINE_MS })
       while (days > 0) {
         const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })
         if (row === undefined) break

@@ -1,22 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
-import linkInsertSql from '../../sql/queries/login_link_insert.sql' with { type: 'text' }
-import deleteSql from '../../sql/queries/session_delete.sql' with { type: 'text' }
-import deleteAllSql from '../../sql/queries/session_delete_all.sql' with { type: 'text' }
-import findSql from '../../sql/queries/session_find.sql' with { type: 'text' }
-import insertSql from '../../sql/queries/session_insert.sql' with { type: 'text' }
+import { loginLinkInsert, sessionDelete, sessionDeleteAll, sessionFind, sessionInsert } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { hashKey } from './key.ts'
 import { organizationNotFound } from './organization.ts'
-
-const linkInsert = query(linkInsertSql, 'read')
-const insert = query(insertSql, 'read')
-const find = query(findSql, 'read')
-const deleteOne = query(deleteSql, 'read')
-const deleteAll = query(deleteAllSql, 'read')
 
 /** How long a link waits to be used, and how long a session lasts. */
 export const LINK_SEC = 900
@@ -53,7 +42,13 @@ export async function createLoginLink(
   { organizationId, by }: { readonly organizationId: string | null; readonly by: Actor },
 ): Promise<{ readonly secret: string; readonly expiresAt: Date }> {
   const secret = `ws_login_${randomBase62(SECRET_LENGTH)}`
-  const [row] = await linkInsert(db, [hashKey(secret), organizationId, LINK_SEC, by.kind, by.sessionId])
+  const [row] = await loginLinkInsert(db, {
+    hash: hashKey(secret),
+    organizationId,
+    lifetimeSec: LINK_SEC,
+    actor: by.kind,
+    sessionId: by.sessionId,
+  })
   if (row === undefined) throw organizationNotFound(organizationId ?? '')
   return { secret, expiresAt: row.expires_at }
 }
@@ -67,22 +62,28 @@ export async function openSession(db: Database, secret: string): Promise<(Sessio
   const cookie = `ws_session_${randomBase62(SECRET_LENGTH)}`
   const page = `ws_page_${randomBase62(SECRET_LENGTH)}`
   const id = newId('ses')
-  const lifetimes = [OPERATOR_SESSION_SEC, ORGANIZATION_SESSION_SEC] as const
-  const [row] = await insert(db, [hashKey(secret), id, hashKey(cookie), hashKey(page), ...lifetimes])
+  const [row] = await sessionInsert(db, {
+    linkHash: hashKey(secret),
+    id,
+    hash: hashKey(cookie),
+    pageHash: hashKey(page),
+    operatorSec: OPERATOR_SESSION_SEC,
+    organizationSec: ORGANIZATION_SESSION_SEC,
+  })
   return row && { id, cookie, page, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
 /** The session of both secrets, undefined if it has ended; a deleted organization has none. */
 export async function findSession(db: Database, { cookie, page }: SessionSecrets): Promise<Session | undefined> {
   if (!COOKIE.test(cookie) || !PAGE.test(page)) return undefined
-  const [row] = await find(db, [hashKey(cookie)])
+  const [row] = await sessionFind(db, { hash: hashKey(cookie) })
   if (row === undefined || !timingSafeEqual(Buffer.from(row.page_hash), Buffer.from(hashKey(page)))) return undefined
   return { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
 /** Ends a session: its next request answers 401. Idempotent. */
 export async function endSession(db: Database, { id, by }: { readonly id: string; readonly by: Actor }): Promise<void> {
-  await deleteOne(db, [id, by.kind])
+  await sessionDelete(db, { id, actor: by.kind })
 }
 
 /** Ends the sessions and unused links of an organization, or all for null; returns how many sessions ended. */
@@ -90,6 +91,6 @@ export async function endSessions(
   db: Database,
   { organizationId, by }: { readonly organizationId: string | null; readonly by: Actor },
 ): Promise<number> {
-  const [row] = await deleteAll(db, [organizationId, by.kind, by.sessionId])
+  const [row] = await sessionDeleteAll(db, { organizationId, actor: by.kind, sessionId: by.sessionId })
   return row?.ended ?? 0
 }

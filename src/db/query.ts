@@ -1,24 +1,27 @@
 import type { Database, LaneName, Param } from './database.ts'
 
-/** Text of a `.sql` file with the types of its parameters and rows, from `sql/queries.d.ts`. */
-export type SqlText<Params extends readonly Param[], Row extends object> = string & {
-  readonly __params?: Params
-  readonly __row?: Row
-}
-
-/** Asks the database: a wrong number or type of parameters, or an unknown column of the result, does not compile. */
+/** Asks the database: a missing or wrong parameter, or an unknown column of the result, does not compile. */
 type Call<Params extends object, Result> = (
   db: Database,
   params: Params,
   options?: { readonly deadlineMs?: number },
 ) => Promise<Result>
 
-/** Binds the text of a `.sql` file to its types and its lane. */
-export function query<Params extends readonly Param[], Row extends object>(
-  text: SqlText<Params, Row>,
+/** A query of `sql/queries`: its text, and its parameters in their order. */
+interface Query<Params extends object> {
+  readonly text: string
+  readonly params: readonly (keyof Params)[]
+}
+
+/** Binds a query, with its parameters by name; `sql/queries.ts` has all of them. */
+export function callQuery<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
+  { text, params: names }: Query<Params>,
 ): Call<Params, readonly Row[]> {
-  return (db, params, options) => db.run<Row>(text, params, { ...options, lane })
+  return (db, params, options) => {
+    const values = names.map((each) => params[each])
+    return db.run<Row>(text, values, { ...options, lane })
+  }
 }
 
 /** What the catalogue says about a function besides its types: its parameters and its columns, in their order. */
@@ -29,17 +32,14 @@ interface Signature<Params extends object> {
   readonly columns?: readonly string[]
 }
 
-/** Binds a function that returns a table, with its parameters by name; `sql/functions.ts` has all that the program calls. */
+/** Binds a function that returns a table; `sql/functions.ts` has all that the program calls. */
 export function callRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
-  { name, params: names, columns }: Signature<Params>,
+  { name, params, columns }: Signature<Params>,
 ): Call<Params, readonly Row[]> {
-  const call = `${name}(${names.map((_, index) => `$${index + 1}`)})`
+  const call = `${name}(${params.map((_, index) => `$${index + 1}`)})`
   const text = columns === undefined ? `select ${call} as value` : `select ${columns} from ${call}`
-  return (db, params, options) => {
-    const values = names.map((each) => params[each])
-    return db.run<Row>(text, values, { ...options, lane })
-  }
+  return callQuery<Params, Row>(lane, { text, params })
 }
 
 /** The same for a function that gives one value, or nothing. */

@@ -1,15 +1,12 @@
 import type { Hex } from 'viem'
 import { walletEntryStore } from '../../sql/functions.ts'
-import listSql from '../../sql/queries/wallet_entry_list.sql' with { type: 'text' }
+import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../history/part.ts'
 import type { StreamPlace, StreamTable } from '../history/stream.ts'
 import { gathered } from '../lib/async/gather.ts'
 import { grouped } from '../lib/grouped.ts'
 import { onceEach } from '../lib/once_each.ts'
-
-const list = query(listSql, 'copy')
 
 /**
  * A wallet entered something of a place at this block or before: a market, or a position that it was sent, by its id. It
@@ -83,10 +80,11 @@ async function readAll(db: Database, questions: readonly EntriesQuestion[]): Pro
   if (first === undefined) return []
   const { startBlock } = first.place
   const wallets = questions.map(({ wallet }) => toDigits(wallet))
-  const ends = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
-  const rows = grouped(await list(db, [...nameParams(first), wallets, startBlock, ends]), ({ no }) => no)
+  const toBlocks = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
+  const rows = await walletEntryList(db, { ...nameParams(first), wallets, fromBlock: startBlock, toBlocks })
+  const byQuestion = grouped(rows, ({ no }) => no)
   return questions.map((_, index) => {
-    const its = rows.get(index + 1) ?? []
+    const its = byQuestion.get(index + 1) ?? []
     return {
       isWhole: its[0]?.covered === true,
       isBegun: its[0]?.begun === true,

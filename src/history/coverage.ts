@@ -1,29 +1,20 @@
 import type { Hex } from 'viem'
 import { historyFallBack, historyForget } from '../../sql/functions.ts'
-import findSql from '../../sql/queries/history_chain_find.sql' with { type: 'text' }
-import moveSql from '../../sql/queries/history_chain_move.sql' with { type: 'text' }
-import resumeSql from '../../sql/queries/history_chain_resume.sql' with { type: 'text' }
-import stopSql from '../../sql/queries/history_chain_stop.sql' with { type: 'text' }
-import leaseSql from '../../sql/queries/history_coverage_lease.sql' with { type: 'text' }
-import listSql from '../../sql/queries/history_coverage_list.sql' with { type: 'text' }
-import releaseSql from '../../sql/queries/history_coverage_release.sql' with { type: 'text' }
-import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' with { type: 'text' }
-import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
+import {
+  historyChainFind,
+  historyChainMove,
+  historyChainResume,
+  historyChainStop,
+  historyCoverageLease,
+  historyCoverageList,
+  historyCoverageRelease,
+  historyCoverageUpdateChecked,
+  historyProgressList,
+} from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { gathered } from '../lib/async/gather.ts'
 import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 import type { Range } from './range.ts'
-
-const find = query(findSql, 'read')
-const move = query(moveSql, 'read')
-const stop = query(stopSql, 'read')
-const resume = query(resumeSql, 'read')
-const lease = query(leaseSql, 'background')
-const list = query(listSql, 'read')
-const release = query(releaseSql, 'background')
-const checked = query(checkedSql, 'background')
-const progress = query(progressSql, 'background')
 
 /** What is stored of one subject. */
 export interface Covered {
@@ -114,7 +105,7 @@ export function createCoverage(db: Database, holder: string) {
 
   async function findAll(name: HistoryName, subjects: Iterable<Hex | null>) {
     const names = [...subjects].map((subject) => (subject === null ? '' : toDigits(subject)))
-    const rows = await list(db, [...nameParams(name), names, holder])
+    const rows = await historyCoverageList(db, { ...nameParams(name), subjects: names, holder })
     return new Map(
       rows.map((row) => [
         subjectOf(row.subject),
@@ -137,18 +128,18 @@ export function createCoverage(db: Database, holder: string) {
       subjects: readonly Hex[] | null,
       { fromBlock, toBlock }: Range,
     ): Promise<readonly (Hex | null)[]> {
-      const what = [...nameParams(name), subjectParam(subjects)] as const
-      const rows = await lease(db, [...what, holder, LEASE_SEC, fromBlock, toBlock])
+      const what = { ...nameParams(name), subjects: subjectParam(subjects), fromBlock, toBlock }
+      const rows = await historyCoverageLease(db, { ...what, holder, sec: LEASE_SEC })
       return rows.map(({ subject }) => subjectOf(subject))
     },
     async release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void> {
-      await release(db, [...nameParams(name), subjectParam(subjects), holder])
+      await historyCoverageRelease(db, { ...nameParams(name), subjects: subjectParam(subjects), holder })
     },
     async checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void> {
-      await checked(db, [...nameParams(name), toDigits(subject), toBlock])
+      await historyCoverageUpdateChecked(db, { ...nameParams(name), subject: toDigits(subject), checkedTo: toBlock })
     },
     async ground(chainId: number): Promise<Ground> {
-      const [row] = await find(db, [chainId])
+      const [row] = await historyChainFind(db, { chainId })
       if (row === undefined) return { anchor: undefined, epoch: 0 }
       const anchor = markOf(row.anchor_number, row.anchor_hash)
       const previous = markOf(row.previous_number, row.previous_hash)
@@ -159,7 +150,7 @@ export function createCoverage(db: Database, holder: string) {
     },
     /** Moves the anchor forward, and keeps it as the previous one. */
     async moveAnchor(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<void> {
-      await move(db, [chainId, number, toDigits(hash), witnesses, epoch])
+      await historyChainMove(db, { chainId, number, hash: toDigits(hash), witnesses, epoch })
     },
     /** Takes the anchor back to an older block and forgets what was stored after it; false if that was done meanwhile. */
     async fallBack(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<boolean> {
@@ -168,14 +159,14 @@ export function createCoverage(db: Database, holder: string) {
     },
     /** Ends the stop. */
     async resume(chainId: number, epoch: number): Promise<void> {
-      await resume(db, [chainId, epoch])
+      await historyChainResume(db, { chainId, epoch })
     },
     /** Stops a chain's history, if its anchor is still this one. */
     async stop(chainId: number, { number, hash }: FinalMark): Promise<void> {
-      await stop(db, [chainId, number, toDigits(hash)])
+      await historyChainStop(db, { chainId, number, hash: toDigits(hash) })
     },
     async progress(): Promise<readonly StoredProgress[]> {
-      const rows = await progress(db, [])
+      const rows = await historyProgressList(db, {})
       return rows.map((row) => ({
         place: { chainId: Number(row.chain_id), contract: `0x${row.contract}` as const },
         stream: row.stream,

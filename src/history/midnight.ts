@@ -1,21 +1,16 @@
 import { midnightStore } from '../../sql/functions.ts'
-import listSql from '../../sql/queries/midnight_list.sql' with { type: 'text' }
-import listOpenSql from '../../sql/queries/midnight_list_open.sql' with { type: 'text' }
+import { midnightList, midnightListOpen } from '../../sql/queries.ts'
 import { readHeader } from '../chain/evm/read_block.ts'
 import { createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
 import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { createCache } from '../lib/async/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createRecent } from '../lib/recent.ts'
 import { createMidnightGroups } from './midnight_groups.ts'
 import { createRecheck } from './recheck.ts'
-
-const list = query(listSql, 'read')
-const listOpen = query(listOpenSql, 'background')
 
 /** Seconds of a UTC day, which begins at midnight. */
 export const DAY_SEC = 86_400
@@ -55,7 +50,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
 
   async function stored(client: ChainClient, { from, to }: { readonly from: number; readonly to: number }) {
     const { id: chainId } = client.chain
-    const rows = await list(db, [chainId, from, to])
+    const rows = await midnightList(db, { chainId, fromDay: from, toDay: to })
     return rows.map(({ day, block, hash, parent_hash, time, is_final, witnesses }) => {
       const pinned: FoundBlock = {
         chainId,
@@ -189,7 +184,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
      * replaced meanwhile go. Returns how many midnights still wait. Throws as `ChainClient.read`.
      */
     async settle(client: ChainClient, signal: AbortSignal): Promise<number> {
-      const open = await listOpen(db, [client.chain.id, OPEN_MAX])
+      const open = await midnightListOpen(db, { chainId: client.chain.id, max: OPEN_MAX })
       if (open.length === 0) return 0
       const final = await readFinalNumber(client, signal)
       let left = 0

@@ -30,9 +30,9 @@ export interface HistoryName {
   readonly stream: string
 }
 
-/** The parameters that statements about one history begin with. */
+/** The parameters of every statement about one history. */
 export function nameParams({ place, stream }: HistoryName) {
-  return [place.chainId, toDigits(place.contract), stream] as const
+  return { chainId: place.chainId, contract: toDigits(place.contract), stream }
 }
 
 /** How statements name subjects; null: everybody. */
@@ -42,18 +42,8 @@ export function subjectParam(subjects: readonly Hex[] | null): readonly string[]
 
 /** The parameters of every function that stores rows, besides the rows. */
 export function partParams(part: StoredPart<unknown>) {
-  const { place, stream, subjects, fromBlock: from, toBlock: to, witnesses, epoch } = part
-  const { chainId } = place
-  return {
-    chainId,
-    contract: toDigits(place.contract),
-    stream,
-    subjects: subjectParam(subjects),
-    from,
-    to,
-    witnesses,
-    epoch,
-  }
+  const { subjects, fromBlock: from, toBlock: to, witnesses, epoch } = part
+  return { ...nameParams(part), subjects: subjectParam(subjects), from, to, witnesses, epoch }
 }
 
 /** Rows of one statement: writing out more of them holds the event loop for long. */

@@ -1,13 +1,8 @@
-import listSql from '../../sql/queries/switch_list.sql' with { type: 'text' }
-import updateSql from '../../sql/queries/switch_update.sql' with { type: 'text' }
+import { switchList, switchUpdate } from '../../sql/queries.ts'
 import type { Actor } from '../account/audit.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { FEATURES, type Feature } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-
-const list = query(listSql, 'read')
-const update = query(updateSql, 'read')
 
 export interface Switch {
   readonly kind: 'endpoint' | 'feature'
@@ -30,7 +25,7 @@ const LIST_MAX = 10_000
 
 /** Every switch; also endpoints of other versions, as long as they are off. */
 export async function listSwitches(db: Database, board: Switchboard): Promise<readonly Switch[]> {
-  const rows = await list(db, [LIST_MAX])
+  const rows = await switchList(db, { max: LIST_MAX })
   const off = new Map(rows.map((row) => [row.name, row.off_at]))
   const endpointsOff = rows.filter(({ kind }) => kind === 'endpoint').map(({ name }) => name)
   const endpoints = [...new Set([...board.endpoints, ...endpointsOff])].sort()
@@ -62,7 +57,7 @@ export async function setSwitch(
         '"GET /v1/lending/aave-v3"',
     )
   }
-  await update(db, [found.kind, name, on, by.kind, by.sessionId])
+  await switchUpdate(db, { kind: found.kind, name, isOn: on, actor: by.kind, sessionId: by.sessionId })
   const after = (await listSwitches(db, board)).find((each) => each.name === name)
   return after ?? { ...found, on: true, off_by: null, off_at: null }
 }

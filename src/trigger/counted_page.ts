@@ -10,9 +10,9 @@ interface Page {
  */
 export async function countedPage<Row extends { readonly total: string }>(
   { page, limit }: Page,
-  read: (most: string, skip: string) => Promise<readonly Row[]>,
+  read: (part: { readonly max: number; readonly skip: number }) => Promise<readonly Row[]>,
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
-  const rows = await read(String(limit), String((page - 1) * limit))
-  const [row] = rows.length > 0 || page === 1 ? rows : await read('1', '0')
+  const rows = await read({ max: limit, skip: (page - 1) * limit })
+  const [row] = rows.length > 0 || page === 1 ? rows : await read({ max: 1, skip: 0 })
   return { rows, total: Number(row?.total ?? 0) }
 }

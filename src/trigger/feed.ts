@@ -1,16 +1,9 @@
-import countsSql from '../../sql/queries/message_count_list.sql' with { type: 'text' }
-import findSql from '../../sql/queries/message_find.sql' with { type: 'text' }
-import listSql from '../../sql/queries/message_list_after.sql' with { type: 'text' }
+import { messageCountList, messageFind, messageListAfter } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { MESSAGE_DAYS } from './deliver/retention.ts'
 import type { MessageBody } from './message.ts'
-
-const find = query(findSql, 'read')
-const listAfter = query(listSql, 'read')
-const listCounts = query(countsSql, 'read')
 
 /** A message with its id, in the order of all messages of its organization. */
 export interface FeedMessage extends MessageBody {
@@ -47,7 +40,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
 
   async function poll(): Promise<void> {
     try {
-      for (const { organization_id, count } of await listCounts(db, [[...waiters.keys()]])) {
+      for (const { organization_id, count } of await messageCountList(db, { organizationIds: [...waiters.keys()] })) {
         for (const waiter of waiters.get(organization_id) ?? []) if (BigInt(count) > waiter.count) waiter.wake()
       }
     } catch (error) {
@@ -94,10 +87,11 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
     async read(question: FeedQuestion, signal: AbortSignal): Promise<readonly FeedMessage[]> {
       const { organizationId, after, limit, waitMs } = question
       // The number comes first: whatever is added after it ends the wait.
-      const [start] = await find(db, [organizationId, after ?? null])
+      const [start] = await messageFind(db, { organizationId, id: after ?? null })
       const { no = null, oldest = null, count = '0' } = start ?? {}
       if (after !== undefined && no === null) throw forgotten(oldest)
-      const read = async () => (await listAfter(db, [organizationId, no ?? '0', String(limit)])).map(messageOf)
+      const rest = { organizationId, no: no ?? '0', max: limit }
+      const read = async () => (await messageListAfter(db, rest)).map(messageOf)
       const found = await read()
       if (found.length > 0 || waitMs === 0) return found
       await more(question, BigInt(count), signal)

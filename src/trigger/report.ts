@@ -1,14 +1,11 @@
-import reportSql from '../../sql/queries/watch_line_report.sql' with { type: 'text' }
+import { watchLineReport } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import type { TriggerLine } from '../http/page/probes.ts'
 import { countDue } from './deliver/queue.ts'
 
-const reportLines = query(reportSql, 'read')
-
 /** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
 export async function readTriggerLines(db: Database): Promise<TriggerLine[]> {
-  const rows = await reportLines(db, [])
+  const rows = await watchLineReport(db, {})
   return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
     chain_id: Number(chain_id),
     finality,

@@ -1,18 +1,11 @@
 import { watchCreate } from '../../sql/functions.ts'
-import deleteSql from '../../sql/queries/watch_delete.sql' with { type: 'text' }
-import listSql from '../../sql/queries/watch_list.sql' with { type: 'text' }
-import updateSql from '../../sql/queries/watch_update.sql' with { type: 'text' }
+import { watchDelete, watchList, watchUpdate } from '../../sql/queries.ts'
 import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import type { WatchSubject } from '../family/watch.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
 import { countedPage } from './counted_page.ts'
 import type { Clause, Trigger } from './trigger.ts'
-
-const list = query(listSql, 'read')
-const update = query(updateSql, 'read')
-const remove = query(deleteSql, 'read')
 
 /** In which state a trigger is, as callers see it. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
@@ -58,15 +51,24 @@ export async function listTriggers(
 ): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
   const { chainId = null, family = null, state = null } = asked
   const subject = asked.subject === undefined ? null : JSON.stringify(asked.subject)
-  const { rows, total } = await countedPage(asked, (...part) =>
-    list(db, [organizationId, null, chainId, family, subject, state, ...part]),
+  const { rows, total } = await countedPage(asked, (part) =>
+    watchList(db, { organizationId, id: null, chainId, family, subject, state, ...part }),
   )
   return { triggers: rows.map(storedOf), total }
 }
 
 /** Throws `CodedError` NOT_FOUND. */
 export async function findTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<StoredTrigger> {
-  const [row] = await list(db, [organizationId, id, null, null, null, null, '1', '0'])
+  const [row] = await watchList(db, {
+    organizationId,
+    id,
+    chainId: null,
+    family: null,
+    subject: null,
+    state: null,
+    max: 1,
+    skip: 0,
+  })
   if (row === undefined) throw unknown(id)
   return storedOf(row)
 }
@@ -114,23 +116,23 @@ export async function updateTrigger(
   const { clause, clear, forBlocks, finality, webhookId, name, expiresAt, pauses } = change
   const arms = [clause, clear, forBlocks, finality, pauses].some((each) => each !== undefined)
   try {
-    const [row] = await update(db, [
+    const [row] = await watchUpdate(db, {
       organizationId,
       id,
-      clause === undefined ? null : JSON.stringify(clause),
-      clear !== undefined,
-      clear ?? null,
-      forBlocks ?? null,
-      finality ?? null,
-      webhookId !== undefined,
-      webhookId ?? null,
-      name !== undefined,
-      name ?? null,
-      expiresAt !== undefined,
-      expiresAt ?? null,
-      pauses ?? null,
+      clause: clause === undefined ? null : JSON.stringify(clause),
+      setsClear: clear !== undefined,
+      clear: clear ?? null,
+      forBlocks: forBlocks ?? null,
+      finality: finality ?? null,
+      setsWebhook: webhookId !== undefined,
+      webhookId: webhookId ?? null,
+      setsName: name !== undefined,
+      name: name ?? null,
+      setsExpiry: expiresAt !== undefined,
+      expiresAt: expiresAt ?? null,
+      pauses: pauses ?? null,
       arms,
-    ])
+    })
     if (row === undefined) throw unknown(id)
   } catch (error) {
     throw error instanceof SqlError && error.code === FOREIGN_KEY_VIOLATION ? noWebhook() : error
@@ -139,7 +141,7 @@ export async function updateTrigger(
 
 /** Throws `CodedError` NOT_FOUND. */
 export async function deleteTrigger(db: Database, { organizationId, id }: TriggerKey): Promise<void> {
-  const [row] = await remove(db, [organizationId, id])
+  const [row] = await watchDelete(db, { organizationId, id })
   if (row === undefined) throw unknown(id)
 }
 
@@ -154,7 +156,7 @@ function noWebhook(): CodedError {
   )
 }
 
-function storedOf(row: Awaited<ReturnType<typeof list>>[number]) {
+function storedOf(row: Awaited<ReturnType<typeof watchList>>[number]) {
   const subject: WatchSubject = JSON.parse(row.subject)
   const clause: Clause = JSON.parse(row.clause)
   return { ...row, subject, clause }

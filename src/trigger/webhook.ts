@@ -1,23 +1,14 @@
 import { webhookCreate } from '../../sql/functions.ts'
-import deleteSql from '../../sql/queries/webhook_delete.sql' with { type: 'text' }
-import listSql from '../../sql/queries/webhook_list.sql' with { type: 'text' }
-import rotateSql from '../../sql/queries/webhook_rotate.sql' with { type: 'text' }
-import updateSql from '../../sql/queries/webhook_update.sql' with { type: 'text' }
+import { webhookDelete, webhookList, webhookRotate, webhookUpdate } from '../../sql/queries.ts'
 import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.ts'
-import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
-
-const list = query(listSql, 'read')
-const update = query(updateSql, 'read')
-const rotate = query(rotateSql, 'read')
-const remove = query(deleteSql, 'read')
 
 /**
  * Where an organization wants messages to be posted. Until `overlap_until` the secret of the generation before is valid,
  * too.
  */
-export type Webhook = Awaited<ReturnType<typeof list>>[number]
+export type Webhook = Awaited<ReturnType<typeof webhookList>>[number]
 
 /** Which webhook of whom. */
 export interface WebhookKey {
@@ -30,12 +21,12 @@ const RANDOM_LENGTH = 20
 
 /** Those of an organization, oldest first. */
 export function listWebhooks(db: Database, organizationId: string): Promise<readonly Webhook[]> {
-  return list(db, [organizationId, null])
+  return webhookList(db, { organizationId, id: null })
 }
 
 /** Throws `CodedError` NOT_FOUND. */
 export async function findWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<Webhook> {
-  const [row] = await list(db, [organizationId, id])
+  const [row] = await webhookList(db, { organizationId, id })
   if (row === undefined) throw unknown(id)
   return row
 }
@@ -57,7 +48,8 @@ export async function updateWebhook(
   { organizationId, id }: WebhookKey,
   change: { readonly url: string | undefined; readonly name: string | undefined; readonly starts: boolean },
 ): Promise<void> {
-  const [row] = await update(db, [organizationId, id, change.url ?? null, change.name ?? null, change.starts])
+  const { url = null, name = null, starts } = change
+  const [row] = await webhookUpdate(db, { organizationId, id, url, name, starts })
   if (row === undefined) throw unknown(id)
 }
 
@@ -66,14 +58,14 @@ export async function rotateWebhook(
   db: Database,
   { organizationId, id, overlapSec }: WebhookKey & { readonly overlapSec: number },
 ): Promise<void> {
-  const [row] = await rotate(db, [organizationId, id, overlapSec])
+  const [row] = await webhookRotate(db, { organizationId, id, overlapSec })
   if (row === undefined) throw unknown(id)
 }
 
 /** Throws `CodedError` NOT_FOUND, or INVALID_REQUEST if triggers post to it: they would fall silent. */
 export async function deleteWebhook(db: Database, { organizationId, id }: WebhookKey): Promise<void> {
   try {
-    const [row] = await remove(db, [organizationId, id])
+    const [row] = await webhookDelete(db, { organizationId, id })
     if (row === undefined) throw unknown(id)
     if (row.triggers > 0) throw inUse(id, row.triggers === 1 ? '1 trigger posts' : `${row.triggers} triggers post`)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
+import { instanceKeyList } from '../../sql/queries.ts'
 import { CLI } from '../../src/account/audit.ts'
-import { listInstanceKeys } from '../../src/account/instance_key.ts'
 import { isSignedBy, seal } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { readConfig } from '../../src/service/config/config.ts'
@@ -56,7 +56,7 @@ test('a retired key stays published without its secret, and is used no longer th
     [keyId, true],
     [before.keyId, false],
   ])
-  const [, old] = await listInstanceKeys(database.db)
+  const [, old] = await instanceKeyList(database.db, {})
   expect(old).toMatchObject({ id: before.keyId, private_key: null })
 })
 
@@ -66,7 +66,7 @@ test('of many who rotate at the same time each retires what signs, and one key i
     Array.from({ length: 6 }, () => rotateKey(database.db, { pem: undefined, by: CLI })),
   )
   expect(made.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
-  const keys = await listInstanceKeys(database.db)
+  const keys = await instanceKeyList(database.db, {})
   expect(keys.filter(({ retired_at }) => retired_at === null)).toHaveLength(1)
   expect((await signing().signer()).keyId).toBe(keys[0]?.id ?? '')
 })
@@ -76,7 +76,7 @@ test('a key in a file replaces the one in the database, whose secret goes; its o
   const pem = newPem()
   const { keyId } = await signing(pem).signer()
   expect(keyId).not.toBe(before.keyId)
-  const keys = await listInstanceKeys(database.db)
+  const keys = await instanceKeyList(database.db, {})
   expect(keys.map(({ id, private_key, retired_at }) => [id, private_key, retired_at === null])).toEqual([
     [keyId, null, true],
     [before.keyId, null, false],

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import redeliverSql from '../../sql/queries/message_redeliver.sql' with { type: 'text' }
+import { messageRedeliver } from '../../sql/queries.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
-import { query } from '../../src/db/query.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { sendTest } from '../../src/trigger/routes/test_message.ts'
@@ -12,7 +11,6 @@ import { addMany, createWebhook } from './deliver/scene.ts'
 
 const MESSAGES = 20_000
 const EACH_MS = 100_000
-const redeliver = query(redeliverSql, 'read')
 
 let database: TestDatabase
 /** With one connection, so that what it read can be counted. */
@@ -72,21 +70,30 @@ test('a test message reads those of the last hour alone', async () => {
 test('messages that are posted again by their ids are all that is read', async () => {
   const [oldest = '', middle = ''] = [ids[0], ids[MESSAGES / 2]]
   const chosen = [oldest, middle, crypto.randomUUID()]
-  const asked = () => redeliver(db, [organizationId, webhookId, chosen, null, null, null, '10000'])
+  const asked = () =>
+    messageRedeliver(db, { organizationId, webhookId, ids: chosen, from: null, to: null, after: null, max: 10_000 })
   const read = readBy(async () => expect(await asked()).toEqual([{ redelivered: 2, last: middle }]))
   expect(await read).toBeLessThan(100)
   expect(await asked()).toEqual([{ redelivered: 0, last: null }])
 })
 
 test('messages that are posted again by their time are read from that time on, to an hour after it', async () => {
-  const again = (fromMs: number, toMs: number, { most = '10000', after = null as string | null } = {}) =>
-    redeliver(db, [organizationId, webhookId, null, new Date(fromMs), new Date(toMs), after, most])
+  const again = (fromMs: number, toMs: number, { max = 10_000, after = null as string | null } = {}) =>
+    messageRedeliver(db, {
+      organizationId,
+      webhookId,
+      ids: null,
+      from: new Date(fromMs),
+      to: new Date(toMs),
+      after,
+      max,
+    })
   const atMs = nowMs - 86_400_000 - 5_000 * EACH_MS
   const three = () => again(atMs, atMs + 3 * EACH_MS)
   const [{ last } = { last: null }] = await three()
   expect(last).toBe(ids[MESSAGES - 5_000 + 1] ?? '')
   expect(await three()).toEqual([{ redelivered: 0, last: null }])
-  const oldest = (after: string | null) => again(0, Date.parse('2999-01-01'), { most: '7', after })
+  const oldest = (after: string | null) => again(0, Date.parse('2999-01-01'), { max: 7, after })
   let seventh: string | null = null
   const read = await readBy(async () => {
     const [row] = await oldest(null)

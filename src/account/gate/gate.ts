@@ -1,6 +1,5 @@
-import ledgerFindSql from '../../../sql/queries/ledger_find.sql' with { type: 'text' }
+import { idempotencyRelease, ledgerFind } from '../../../sql/queries.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Admission, Gate, GateRequest, Settled, Settlement } from '../../http/exchange/gate.ts'
 import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
 import type { Feature } from '../../http/route/route.ts'
@@ -17,7 +16,7 @@ import { hashKey, isWellFormedKey } from '../key.ts'
 import { createLogNumbers } from '../log_numbers.ts'
 import { admitBatch } from './admit.ts'
 import { createKeyFacts } from './facts.ts'
-import { claimKey, releaseKey } from './idempotency.ts'
+import { claimKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLimit } from './refusals.ts'
@@ -25,8 +24,6 @@ import { rollupJob } from './rollup.ts'
 import { isRefused, isSuperseded, type SettleOutcome, settleBatch, settleKept, storable } from './settle.ts'
 import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
-
-const findLedger = query(ledgerFindSql, 'gate')
 
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
@@ -216,10 +213,13 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     settle,
     claim: (claim) => claimKey(db, claim),
-    release: (settlementId) =>
-      releaseKey(db, settlementId).catch((error: unknown) => {
+    async release(settlementId) {
+      try {
+        await idempotencyRelease(db, { settlementId })
+      } catch (error) {
         log.warn({ msg: 'Could not give up an idempotency key', settlementId, error })
-      }),
+      }
+    },
     async close(timeoutMs) {
       const settled = () => Promise.all([settlements.idle(), kept.idle()])
       const drained = Promise.all([admissions.idle(), settled()]).then(() => voider.idle())
@@ -248,7 +248,7 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
 
 /** Id of the ledger that the database holds. Throws `UnavailableError` if it is away. */
 async function ledgerIdOf(db: Database): Promise<string> {
-  const [row] = await findLedger(db, [])
+  const [row] = await ledgerFind(db, {})
   if (row === undefined) throw new Error('Cannot tell which ledger the database holds')
   return row.id
 }

@@ -1,10 +1,6 @@
 import { idempotencyClaim } from '../../../sql/functions.ts'
-import releaseSql from '../../../sql/queries/idempotency_release.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Claimed, IdempotencyClaim, KeptAnswer } from '../../http/exchange/idempotency.ts'
-
-const release = query(releaseSql, 'read')
 
 /** A request that has no answer by then lost it with its process. More than any request may take. */
 const CLAIM_SEC = 60
@@ -40,11 +36,6 @@ export async function claimKey(
     default:
       throw new Error(`Cannot claim an idempotency key: the database answered "${row?.state}"`)
   }
-}
-
-/** Gives up the key that a request has claimed, if it has no answer. Throws `UnavailableError`. */
-export async function releaseKey(db: Database, settlementId: string): Promise<void> {
-  await release(db, [settlementId])
 }
 
 /** Answers as the database takes them. */

@@ -1,12 +1,9 @@
-import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
+import { databaseExamine } from '../../../sql/queries.ts'
 import { CONNECTIONS_MAX } from '../../db/connection/pool.ts'
 import { type Database, SchemaError, SERVER_VERSION_MIN } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { checkServable } from '../../db/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
-
-const examine = query(examineSql, 'read')
 
 const DEADLINE_MS = 5_000
 /** An honest difference of two clocks, milliseconds. */
@@ -21,9 +18,9 @@ const GIVE_UP =
 /** What the database is and how it is set. Throws `UnavailableError` if it is away. */
 export async function examineDatabase(db: Database, clock: Clock): Promise<readonly Finding[]> {
   // The first statement also connects.
-  await examine(db, [], { deadlineMs: DEADLINE_MS })
+  await databaseExamine(db, {}, { deadlineMs: DEADLINE_MS })
   const startedMs = clock.monotonicMs()
-  const [row] = await examine(db, [], { deadlineMs: DEADLINE_MS })
+  const [row] = await databaseExamine(db, {}, { deadlineMs: DEADLINE_MS })
   const tookMs = clock.monotonicMs() - startedMs
   if (row === undefined) throw new Error('Cannot examine the database: it answered no row')
   const skewMs = Number(row.now_ms) - (clock.now() - tookMs / 2)

@@ -1,16 +1,13 @@
-import ledgerSumSql from '../../../sql/queries/ledger_sum.sql' with { type: 'text' }
+import { ledgerSum } from '../../../sql/queries.ts'
 import type { Database } from '../database.ts'
-import { query } from '../query.ts'
 import type { End } from './format.ts'
-
-const sumLedger = query(ledgerSumSql, 'background')
 
 /** The whole log is read. */
 const DEADLINE_MS = 600_000
 
 /** Credits over all organizations. */
 export async function readLedger(db: Database): Promise<End['ledger']> {
-  const [ledger] = await sumLedger(db, [], { deadlineMs: DEADLINE_MS })
+  const [ledger] = await ledgerSum(db, {}, { deadlineMs: DEADLINE_MS })
   if (ledger === undefined) throw new Error('Cannot add up the ledger: the database answered no row')
   return ledger
 }

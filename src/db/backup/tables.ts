@@ -1,9 +1,6 @@
-import tableColumnListSql from '../../../sql/queries/table_column_list.sql' with { type: 'text' }
+import { tableColumnList } from '../../../sql/queries.ts'
 import { grouped } from '../../lib/grouped.ts'
 import type { Database } from '../database.ts'
-import { query } from '../query.ts'
-
-const listColumns = query(tableColumnListSql, 'background')
 
 /**
  * Tables of a backup, each after those that it refers to. Partitions are read and written through their table, and one
@@ -59,12 +56,12 @@ export const REPLACED: readonly string[] = ['ledger', 'request_path']
  */
 export interface Table {
   readonly name: string
-  readonly columns: Awaited<ReturnType<typeof listColumns>>
+  readonly columns: Awaited<ReturnType<typeof tableColumnList>>
 }
 
 /** Those of these tables that exist, in the given order; tables that inherit one of them take its place. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
-  const rows = await listColumns(db, [names])
+  const rows = await tableColumnList(db, { tables: names })
   return [...grouped(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({ name, columns }))
 }
 

@@ -1,14 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import fenceSql from '../../../sql/queries/standby_fence.sql' with { type: 'text' }
-import progressSql from '../../../sql/queries/standby_progress.sql' with { type: 'text' }
+import { standbyFence, standbyProgress } from '../../../sql/queries.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Log, writeRepeated } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
-import { query } from '../query.ts'
 import { type DatabasePool, DEADLINE_DEFAULT_MS } from './pool.ts'
-
-const findFence = query(fenceSql, 'read')
-const findProgress = query(progressSql, 'read')
 
 export type StandbyPool = ReturnType<typeof withStandby>
 
@@ -34,10 +29,10 @@ export function withStandby(
 
   /** How far the standby is behind what the primary has written by now; undefined if it is none of that primary. */
   async function progress() {
-    const [fence] = await findFence(primary, [], { deadlineMs: ASK_MS })
+    const [fence] = await standbyFence(primary, {}, { deadlineMs: ASK_MS })
     if (fence === undefined) return undefined
     const look = async () => {
-      const [row] = await findProgress(standby, [fence.lsn, fence.timeline, fence.cluster], { deadlineMs: ASK_MS })
+      const [row] = await standbyProgress(standby, fence, { deadlineMs: ASK_MS })
       return row?.is_copy ? row : undefined
     }
     return { look, first: await look() }

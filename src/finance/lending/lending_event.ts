@@ -1,12 +1,9 @@
 import type { Hex } from 'viem'
 import { lendingEventStore } from '../../../sql/functions.ts'
-import listSql from '../../../sql/queries/lending_event_list.sql' with { type: 'text' }
+import { lendingEventList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
-
-const list = query(listSql, 'copy')
 
 /** Rows that are read from the database at once, and at most in all: more than any wallet has. */
 const PAGE_ROWS = 5_000
@@ -98,16 +95,16 @@ export async function readLendingEvents(
   },
 ): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
   const { place, stream, wallet, toBlock, kinds, market, skip, max } = options
-  const rows = await list(db, [
-    ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
-    ...([
-      Math.max(place.startBlock, toBlock),
-      kinds,
-      market === undefined ? null : toDigits(market),
-      max,
-      skip,
-    ] as const),
-  ])
+  const rows = await lendingEventList(db, {
+    ...nameParams({ place, stream }),
+    wallet: toDigits(wallet),
+    fromBlock: place.startBlock,
+    toBlock: Math.max(place.startBlock, toBlock),
+    kinds,
+    market: market === undefined ? null : toDigits(market),
+    max,
+    skip,
+  })
   const [first] = rows
   if (first === undefined || !first.covered) return undefined
   const events = rows.flatMap(

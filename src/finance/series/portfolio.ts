@@ -1,8 +1,7 @@
 import type { Address } from 'viem'
 import { portfolioSnapshotStore } from '../../../sql/functions.ts'
-import listSql from '../../../sql/queries/portfolio_snapshot_list.sql' with { type: 'text' }
+import { portfolioSnapshotList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { toDigits } from '../../history/part.ts'
 import { createRecheck } from '../../history/recheck.ts'
@@ -15,8 +14,6 @@ import type { SnapshotPlace } from './place.ts'
 import { createSnapshotSeries } from './series.ts'
 import { createSnapshotStore, type SnapshotTable } from './store.ts'
 import { createSnapshotTaker } from './take.ts'
-
-const list = query(listSql, 'copy')
 
 /**
  * Each takes some milliseconds of the event loop, so they are spread: a fifth of the time at most, and a year in five
@@ -81,7 +78,7 @@ export function createPortfolioSnapshots(services: {
 function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await list(db, [chainId, toDigits(name), toDigits(wallet), max])
+      const rows = await portfolioSnapshotList(db, { chainId, name: toDigits(name), wallet: toDigits(wallet), max })
       return rows.map(({ day, witnesses, unpriced, row_count, ...usd }) => ({
         day,
         witnesses,

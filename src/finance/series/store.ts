@@ -1,16 +1,9 @@
 import type { Address, Hex } from 'viem'
 import { snapshotSeriesStore } from '../../../sql/functions.ts'
-import claimSql from '../../../sql/queries/snapshot_series_claim.sql' with { type: 'text' }
-import doneSql from '../../../sql/queries/snapshot_series_done.sql' with { type: 'text' }
-import findSql from '../../../sql/queries/snapshot_series_find.sql' with { type: 'text' }
+import { snapshotSeriesClaim, snapshotSeriesDone, snapshotSeriesFind } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { toDigits } from '../../history/part.ts'
 import type { Midnight, SeriesName } from './place.ts'
-
-const claim = query(claimSql, 'background')
-const done = query(doneSql, 'background')
-const find = query(findSql, 'copy')
 
 /** Figures of a day; undefined if they could not be told for that midnight. */
 export interface StoredSnapshot<Figures> {
@@ -47,32 +40,31 @@ export function createSnapshotStore<Figures>(
   db: Database,
   { holder, table }: { readonly holder: string; readonly table: SnapshotTable<Figures> },
 ) {
-  const inQuery = ({ chainId, name }: SeriesName) => [chainId, toDigits(name)] as const
+  const seriesParams = ({ chainId, name }: SeriesName) => ({ chainId, name: toDigits(name) })
   return {
     ...table,
     /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
     async series(named: SeriesName, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined> {
-      const [row] = await find(db, [...inQuery(named), toDigits(wallet)])
+      const [row] = await snapshotSeriesFind(db, { ...seriesParams(named), wallet: toDigits(wallet) })
       if (row === undefined) return undefined
       const { first_day: day, witnesses } = row
       return { first: day === null ? undefined : { day, witnesses } }
     },
     /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
-    async follow({ chainId, name }: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
+    async follow(named: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
       const { day: firstDay = null, witnesses = 1 } = first ?? {}
-      const of = { chainId, name: toDigits(name), wallet: toDigits(wallet) }
-      await snapshotSeriesStore(db, { ...of, firstDay, witnesses })
+      await snapshotSeriesStore(db, { ...seriesParams(named), wallet: toDigits(wallet), firstDay, witnesses })
     },
     /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
     async claim(
       named: SeriesName,
       { day, leaseSec, max }: { readonly day: number; readonly leaseSec: number; readonly max: number },
     ): Promise<Address[]> {
-      const rows = await claim(db, [...inQuery(named), day, holder, leaseSec, max])
+      const rows = await snapshotSeriesClaim(db, { ...seriesParams(named), day, holder, sec: leaseSec, max })
       return rows.map(({ wallet }): Hex => `0x${wallet}`)
     },
     async done(named: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
-      await done(db, [...inQuery(named), wallets.map(toDigits), holder, day])
+      await snapshotSeriesDone(db, { ...seriesParams(named), wallets: wallets.map(toDigits), holder, day })
     },
   }
 }

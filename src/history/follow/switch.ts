@@ -1,9 +1,6 @@
-import featureSql from '../../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
+import { featureDisabledFind } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import { gathered } from '../../lib/async/gather.ts'
-
-const findOff = query(featureSql, 'read')
 
 /**
  * Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as
@@ -14,7 +11,7 @@ export function createSwitch(db: Database): () => Promise<boolean> {
     nameOf: () => '',
     itemsMax: Number.POSITIVE_INFINITY,
     async answer(askers) {
-      const [row] = await findOff(db, ['history'])
+      const [row] = await featureDisabledFind(db, { feature: 'history' })
       return askers.map(() => row?.is_off === true)
     },
   })

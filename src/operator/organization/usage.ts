@@ -1,12 +1,5 @@
-import latencySql from '../../../sql/queries/request_log_latency.sql' with { type: 'text' }
-import creditsSql from '../../../sql/queries/request_rollup_credits.sql' with { type: 'text' }
-import listSql from '../../../sql/queries/request_rollup_list.sql' with { type: 'text' }
+import { requestLogLatency, requestRollupCredits, requestRollupList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-
-const latency = query(latencySql, 'copy')
-const credits = query(creditsSql, 'copy')
-const list = query(listSql, 'copy')
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
@@ -42,10 +35,17 @@ export async function readUsage(
   const stepMs = step * HOUR_MS
   const toHour = (Math.floor(nowMs / stepMs) + 1) * step
   const fromHour = toHour - hours
-  const rows = await list(db, [
-    ...([organizationId, fromHour, toHour, step] as const),
-    ...([by === 'path', by === 'key', by === 'status', by === 'organization', ROWS_MAX + 1] as const),
-  ])
+  const rows = await requestRollupList(db, {
+    organizationId,
+    fromHour,
+    toHour,
+    stepHours: step,
+    byPath: by === 'path',
+    byKey: by === 'key',
+    byStatus: by === 'status',
+    byOrganization: by === 'organization',
+    max: ROWS_MAX + 1,
+  })
   return {
     from: new Date(fromHour * HOUR_MS),
     to: new Date(toHour * HOUR_MS),
@@ -66,7 +66,7 @@ export async function readBurn(
   { organizationId, nowMs }: { readonly organizationId: string; readonly nowMs: number },
 ) {
   const today = Math.floor(nowMs / DAY_MS)
-  const rows = await credits(db, [organizationId, today - BURN_DAYS + 1, BURN_DAYS])
+  const rows = await requestRollupCredits(db, { organizationId, fromDay: today - BURN_DAYS + 1, max: BURN_DAYS })
   return rows.map((row) => ({
     day: new Date(row.day * DAY_MS),
     requests: BigInt(row.requests),
@@ -83,5 +83,6 @@ export function readLatency(
   options: { readonly organizationId: string; readonly range: UsageRange; readonly nowMs: number },
 ) {
   const { organizationId, range, nowMs } = options
-  return latency(db, [organizationId, nowMs - RANGE_HOURS[range] * HOUR_MS, nowMs + 1, LATENCIES_MAX])
+  const fromMs = nowMs - RANGE_HOURS[range] * HOUR_MS
+  return requestLogLatency(db, { organizationId, fromMs, toMs: nowMs + 1, max: LATENCIES_MAX })
 }

@@ -1,19 +1,14 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import midnightsSql from '../../../sql/queries/midnight_newest_list.sql' with { type: 'text' }
-import countLowSql from '../../../sql/queries/organization_count_low.sql' with { type: 'text' }
+import { midnightNewestList, organizationCountLow } from '../../../sql/queries.ts'
 import type { EndpointReport } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { DatabasePool } from '../../db/connection/pool.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Job } from '../../job/job.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import type { Clients } from '../clients.ts'
-
-const countLow = query(countLowSql, 'background')
-const listMidnights = query(midnightsSql, 'background')
 
 const FIGURES_MS = 60_000
 const DAY_MS = 86_400_000
@@ -156,9 +151,9 @@ export function figuresJob(
     everyMs: FIGURES_MS,
     retryMs: { least: FIGURES_MS, most: FIGURES_MS },
     async round() {
-      const [counted] = await countLow(db, [Math.floor(clock.now() / DAY_MS) - 1])
+      const [counted] = await organizationCountLow(db, { fromDay: Math.floor(clock.now() / DAY_MS) - 1 })
       low = counted?.total ?? 0
-      midnights = (await listMidnights(db, [])).map(({ chain_id: id, day }) => [[id], day * DAY_SEC] as const)
+      midnights = (await midnightNewestList(db, {})).map(({ chain_id: id, day }) => [[id], day * DAY_SEC] as const)
       return undefined
     },
     failed: (error) => log.error({ msg: 'Could not read figures for the metrics', error }),

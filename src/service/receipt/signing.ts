@@ -6,13 +6,9 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
+import { instanceKeyList } from '../../../sql/queries.ts'
 import { type Actor, FIRST_START } from '../../account/audit.ts'
-import {
-  type InstanceKey,
-  insertInstanceKey,
-  keepInstanceSecret,
-  listInstanceKeys,
-} from '../../account/instance_key.ts'
+import { type InstanceKey, insertInstanceKey, keepInstanceSecret } from '../../account/instance_key.ts'
 import { keyIdOf, type Signer, signerOf } from '../../chain/receipt/envelope.ts'
 import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -36,7 +32,7 @@ export function createSigning({
   let known: { readonly signer: Signer; readonly atMs: number } | undefined
 
   async function readSigner(): Promise<Signer> {
-    const [first] = await listInstanceKeys(db)
+    const [first] = await instanceKeyList(db, {})
     const active = first?.retired_at === null ? first : undefined
     if (pem !== undefined) {
       const signer = signerOf(pem)
@@ -66,7 +62,7 @@ export function createSigning({
     /** Every key that ever signed, and the one that will. */
     async published(): Promise<readonly PublishedKey[]> {
       await signer()
-      const keys = await listInstanceKeys(db)
+      const keys = await instanceKeyList(db, {})
       return keys.map(({ id, public_key, created_at, retired_at }) => ({
         keyId: id,
         key: createPublicKey({
@@ -85,7 +81,7 @@ export async function rotateKey(db: Database, { pem, by }: { readonly pem: strin
   if (pem !== undefined) {
     throw new CodedError('INVALID_REQUEST', 'Cannot rotate the key: it is in INSTANCE_KEY_FILE, put another one there')
   }
-  const [first] = await listInstanceKeys(db)
+  const [first] = await instanceKeyList(db, {})
   const active = first?.retired_at === null ? first : undefined
   const signer = await replace(db, { key: newKey(), isInFile: false, active, by })
   return { keyId: signer.keyId, replaced: active?.id ?? null }
@@ -131,7 +127,7 @@ async function replace(
     replaced: active?.id ?? null,
   }
   if (await insertInstanceKey(db, made, by)) return { key, keyId: made.id }
-  const [now] = await listInstanceKeys(db)
+  const [now] = await instanceKeyList(db, {})
   if (now?.retired_at === null && now.private_key !== null && !isInFile) return signerOf(Buffer.from(now.private_key))
   if (now?.retired_at === null && now.id === made.id) return { key, keyId: made.id }
   throw new UnavailableError('Cannot sign: the key of the instance was retired or is being replaced')

@@ -1,13 +1,8 @@
 import { messageClaim, messageMark } from '../../../sql/functions.ts'
-import dueSql from '../../../sql/queries/message_due_find.sql' with { type: 'text' }
-import releaseSql from '../../../sql/queries/message_release.sql' with { type: 'text' }
+import { messageDueFind, messageRelease } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Posted } from './post.ts'
 import type { SecretName } from './sign.ts'
-
-const release = query(releaseSql, 'background')
-const findDue = query(dueSql, 'background')
 
 /** A message that this process is to try now. */
 export interface DueMessage {
@@ -83,11 +78,14 @@ export async function markMessages(db: Database, tried: readonly Tried[]): Promi
 
 /** Gives back what was taken and not tried, so that another process may begin at once. */
 export async function releaseMessages(db: Database, messages: readonly DueMessage[]): Promise<void> {
-  await release(db, [messages.map(({ organizationId }) => organizationId), messages.map(({ no }) => no)])
+  await messageRelease(db, {
+    organizations: messages.map(({ organizationId }) => organizationId),
+    nos: messages.map(({ no }) => no),
+  })
 }
 
 /** How much waits, for metrics and the operator. */
 export async function countDue(db: Database): Promise<DueReport> {
-  const [row] = await findDue(db, [String(DUE_COUNT_MAX)])
+  const [row] = await messageDueFind(db, { most: DUE_COUNT_MAX })
   return { due: row?.due ?? 0, oldestSec: row?.oldest_sec ?? 0 }
 }

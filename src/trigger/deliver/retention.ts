@@ -1,10 +1,7 @@
-import deleteOldSql from '../../../sql/queries/message_delete_old.sql' with { type: 'text' }
+import { messageDeleteOld } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Job } from '../../job/job.ts'
 import type { Log } from '../../lib/log.ts'
-
-const deleteOld = query(deleteOldSql, 'background')
 
 /** Messages are kept so long, whatever became of them. */
 export const MESSAGE_DAYS = 30
@@ -22,7 +19,7 @@ export function messageRetentionJob({ db, log }: { readonly db: Database; readon
     retryMs: { least: AGAIN_MS, most: AGAIN_MS },
     async round(signal) {
       for (;;) {
-        const [row] = await deleteOld(db, [MESSAGE_DAYS, String(EACH)], { deadlineMs: DEADLINE_MS })
+        const [row] = await messageDeleteOld(db, { days: MESSAGE_DAYS, each: EACH }, { deadlineMs: DEADLINE_MS })
         if (signal.aborted || row === undefined || row.deleted === 0) return undefined
       }
     },

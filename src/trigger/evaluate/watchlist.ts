@@ -1,19 +1,12 @@
 import * as v from 'valibot'
-import blocksSql from '../../../sql/queries/watch_block_list.sql' with { type: 'text' }
-import changedSql from '../../../sql/queries/watch_list_changed.sql' with { type: 'text' }
-import allSql from '../../../sql/queries/watch_list_line.sql' with { type: 'text' }
+import { watchBlockList, watchListChanged, watchListLine } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
 import type { Confirmed, WatchSubject } from '../../family/watch.ts'
 import { createBreaks } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Bounds, lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
 import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
 import type { Line } from './line.ts'
-
-const listAll = query(allSql, 'background')
-const listChanged = query(changedSql, 'background')
-const listBlocks = query(blocksSql, 'background')
 
 /** A trigger in memory. */
 export interface Entry {
@@ -80,7 +73,7 @@ const RELOAD_MS = 900_000
 /** Has no divisor in common with the blocks of the sweep. */
 const PHASE_STEP = 7_919
 
-type Row = Awaited<ReturnType<typeof listChanged>>[number]
+type Row = Awaited<ReturnType<typeof watchListChanged>>[number]
 
 const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string()])))
 const subjectSchema = v.record(v.string(), v.string())
@@ -179,18 +172,19 @@ export function createWatchlist(
       const found = new Set<string>()
       const breaks = createBreaks(clock)
       let next: string | undefined
-      let [organization, id] = ['', '']
+      let after = { afterOrganization: '', afterId: '' }
       for (;;) {
+        const page = { chainId, finality, shard, ...after, max: PAGE }
         const rows = await (isWhole
-          ? listAll(db, [chainId, finality, shard, organization, id, PAGE], { deadlineMs: LIST_MS })
-          : listChanged(db, [chainId, finality, shard, seen, organization, id, PAGE], { deadlineMs: LIST_MS }))
+          ? watchListLine(db, page, { deadlineMs: LIST_MS })
+          : watchListChanged(db, { ...page, seen }, { deadlineMs: LIST_MS }))
         next ??= rows[0]?.seen
         for (const row of rows) {
           if (row.organization_id === null || row.id === null) continue
           if (breaks.isDue()) await breaks.take()
           add(row, at)
-          ;[organization, id] = [row.organization_id, row.id]
-          found.add(keyOf(organization, id))
+          after = { afterOrganization: row.organization_id, afterId: row.id }
+          found.add(keyOf(row.organization_id, row.id))
         }
         if (rows.length < PAGE) break
       }
@@ -219,8 +213,8 @@ export function createWatchlist(
 }
 
 /** Hashes of the newest blocks that the line was evaluated at. Throws as `Database.run`. */
-export async function listKnownBlocks(db: Database, { chainId, finality, shard }: Line): Promise<Map<bigint, string>> {
-  const rows = await listBlocks(db, [chainId, finality, shard])
+export async function listKnownBlocks(db: Database, line: Line): Promise<Map<bigint, string>> {
+  const rows = await watchBlockList(db, line)
   return new Map(rows.map(({ number, hash }) => [BigInt(number), `0x${hash}`]))
 }
 

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import redeliverSql from '../../../sql/queries/message_redeliver.sql' with { type: 'text' }
-import { query } from '../../db/query.ts'
+import { messageRedeliver } from '../../../sql/queries.ts'
 import { instantFrom, instantTo } from '../../http/request/input.ts'
 import { id, label, wholeFrom } from '../../http/request/schema.ts'
 import { type Route, route } from '../../http/route/route.ts'
@@ -20,8 +19,6 @@ import {
 import { AS_READ, CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, idOutput, isoOf, redeliveredOutput, secretOutput, webhookOutput, webhooksOutput } from './schema.ts'
 import { sendTest } from './test_message.ts'
-
-const redeliver = query(redeliverSql, 'read')
 
 const NAME_LENGTH_MAX = 100
 const OVERLAP_SEC = 86_400
@@ -203,9 +200,8 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         const { db } = services()
         await findWebhook(db, { organizationId, id: asked.id })
         const { ids = null, from = null, to = null, after = null } = asked
-        const [row] = await redeliver(db, [organizationId, asked.id, ids, from, to, after, String(REDELIVER_MAX)], {
-          deadlineMs: REDELIVER_MS,
-        })
+        const chosen = { organizationId, webhookId: asked.id, ids, from, to, after, max: REDELIVER_MAX }
+        const [row] = await messageRedeliver(db, chosen, { deadlineMs: REDELIVER_MS })
         const { redelivered = 0, last = null } = row ?? {}
         const more = redelivered === REDELIVER_MAX
         return { data: { redelivered, more, after: more ? last : null } }

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { Glob } from 'bun'
+import { sqlNames, sqlText } from '../../../.ci/sql/files.ts'
 import { readRequestLog } from '../../../src/account/request_log.ts'
 import { type DatabasePool, openDatabase } from '../../../src/db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../../../src/db/connection/standby.ts'
@@ -11,19 +9,10 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../../support/replication.ts'
 import { until } from '../../support/until.ts'
 
-const ROOT = join(import.meta.dir, '../../..')
 const options = { clock: systemClock, log: silentLog }
 
-/** Statements that a standby may answer, by the files of their texts. */
-function copiedTexts(): readonly string[] {
-  return [...new Glob('src/**/*.ts').scanSync(ROOT)].flatMap((file) => {
-    const source = readFileSync(join(ROOT, file), 'utf8')
-    return [...source.matchAll(/query\((\w+), 'copy'\)/g)].map(([, name]) => {
-      const path = new RegExp(`import ${name} from '[^']*/([\\w]+\\.sql)'`).exec(source)?.[1] ?? ''
-      return join(ROOT, 'sql/queries', path)
-    })
-  })
-}
+/** Queries that a standby may answer. */
+const COPIED = sqlNames('queries').filter((name) => /^-- lane copy$/m.test(sqlText('queries', name)))
 
 describe.skipIf(!hasReplication())('a standby by streaming replication (needs PostgreSQL 15 of Debian)', () => {
   let pair: ReplicatedPair
@@ -93,17 +82,15 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
   }, 60_000)
 
   test('can answer all that it may be asked', async () => {
-    const texts = copiedTexts()
-    expect(texts.length).toBeGreaterThan(8)
-    for (const [index, path] of texts.entries()) {
-      const text = readFileSync(path, 'utf8')
+    expect(COPIED.length).toBeGreaterThan(8)
+    for (const name of COPIED) {
+      const text = sqlText('queries', name)
       const params = new Set(text.replaceAll(/^--.*$/gm, '').match(/\$\d+/g)).size
       const nulls = Array.from({ length: params }, () => 'null').join(', ')
-      const name = `copied_${index}`
       const one = openDatabase({ url: pair.urlOf('standby'), ...options, max: 1 })
       await one.run(`prepare ${name} as ${text}`, [])
       const plan = await one.run(`explain execute ${name}${params === 0 ? '' : `(${nulls})`}`, [])
-      expect([basename(path), plan.length > 0]).toEqual([basename(path), true])
+      expect([name, plan.length > 0]).toEqual([name, true])
       await one.close()
     }
     const filter = {

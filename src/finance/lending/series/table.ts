@@ -1,12 +1,9 @@
 import { lendingSnapshotStore } from '../../../../sql/functions.ts'
-import listSql from '../../../../sql/queries/lending_snapshot_list.sql' with { type: 'text' }
+import { lendingSnapshotList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
-import { query } from '../../../db/query.ts'
 import { toDigits } from '../../../history/part.ts'
 import type { SnapshotTable } from '../../series/store.ts'
 import type { SnapshotFigures } from './market.ts'
-
-const list = query(listSql, 'copy')
 
 /** What the database stores for the literal of a health factor without debt. */
 const NO_DEBT = 'MAX'
@@ -15,7 +12,7 @@ const NO_DEBT = 'MAX'
 export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await list(db, [chainId, toDigits(name), toDigits(wallet), max])
+      const rows = await lendingSnapshotList(db, { chainId, contract: toDigits(name), wallet: toDigits(wallet), max })
       return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
         day,
         witnesses,

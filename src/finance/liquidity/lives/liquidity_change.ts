@@ -1,9 +1,7 @@
 import type { Hex } from 'viem'
 import { liquidityChangeStore } from '../../../../sql/functions.ts'
-import listSql from '../../../../sql/queries/liquidity_change_list.sql' with { type: 'text' }
-import updateSql from '../../../../sql/queries/liquidity_change_update_amounts.sql' with { type: 'text' }
+import { liquidityChangeList, liquidityChangeUpdateAmounts } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
-import { query } from '../../../db/query.ts'
 import {
   coveredRows,
   fromBytes,
@@ -16,9 +14,6 @@ import {
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../math/liquidity.ts'
-
-const list = query(listSql, 'copy')
-const update = query(updateSql, 'read')
 
 /**
  * One change of a position's liquidity, as the manager of its pool logged it: without amounts. Every change also pays all
@@ -114,10 +109,16 @@ async function readPage(
   { place, stream, pool, tokenId, fromBlock, toBlock, max }: ChangesQuestion,
   after: Pick<LiquidityChange, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
 ): Promise<readonly StoredChange[] | undefined> {
-  const blocks = [fromBlock, Math.max(fromBlock, toBlock)] as const
-  const name = nameParams({ place, stream })
-  const page = [...blocks, max, after.block, after.logIndex] as const
-  const rows = await list(db, [...name, toDigits(pool), String(tokenId), ...page])
+  const rows = await liquidityChangeList(db, {
+    ...nameParams({ place, stream }),
+    pool: toDigits(pool),
+    tokenId: String(tokenId),
+    fromBlock,
+    toBlock: Math.max(fromBlock, toBlock),
+    max,
+    afterBlock: after.block,
+    afterLogIndex: after.logIndex,
+  })
   const stored = coveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
   return stored?.map((row): StoredChange => {
     const change = {
@@ -136,7 +137,7 @@ async function readPage(
   })
 }
 
-function foundIn(row: Awaited<ReturnType<typeof list>>[number]): FoundAmounts | undefined {
+function foundIn(row: Awaited<ReturnType<typeof liquidityChangeList>>[number]): FoundAmounts | undefined {
   const { amount0, amount1, fees0, fees1, sqrt_price, inside0, inside1, witnesses } = row
   if (amount0 === null || amount1 === null || fees0 === null || fees1 === null) return undefined
   if (sqrt_price === null || witnesses === null) return undefined
@@ -163,19 +164,19 @@ export async function keepAmounts(
   if (changes.length === 0) return
   const digits = (of: (found: FoundAmounts) => bigint | undefined) =>
     changes.map(({ found }) => String(of(found) ?? -1n))
-  await update(db, [
-    place.chainId,
-    toDigits(place.contract),
-    String(tokenId),
-    changes.map(({ block }) => block),
-    changes.map(({ logIndex }) => logIndex),
-    digits(({ principal }) => principal.amount0),
-    digits(({ principal }) => principal.amount1),
-    digits(({ fees }) => fees.amount0),
-    digits(({ fees }) => fees.amount1),
-    digits(({ sqrtPriceX96 }) => sqrtPriceX96),
-    digits(({ inside }) => inside?.growth0),
-    digits(({ inside }) => inside?.growth1),
-    changes.map(({ found }) => found.witnesses),
-  ])
+  await liquidityChangeUpdateAmounts(db, {
+    chainId: place.chainId,
+    contract: toDigits(place.contract),
+    tokenId: String(tokenId),
+    blocks: changes.map(({ block }) => block),
+    logIndexes: changes.map(({ logIndex }) => logIndex),
+    amounts0: digits(({ principal }) => principal.amount0),
+    amounts1: digits(({ principal }) => principal.amount1),
+    fees0: digits(({ fees }) => fees.amount0),
+    fees1: digits(({ fees }) => fees.amount1),
+    sqrtPrices: digits(({ sqrtPriceX96 }) => sqrtPriceX96),
+    insides0: digits(({ inside }) => inside?.growth0),
+    insides1: digits(({ inside }) => inside?.growth1),
+    witnesses: changes.map(({ found }) => found.witnesses),
+  })
 }

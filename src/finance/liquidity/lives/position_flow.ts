@@ -1,8 +1,7 @@
 import type { Hex } from 'viem'
 import { positionFlowStore } from '../../../../sql/functions.ts'
-import listSql from '../../../../sql/queries/position_flow_list.sql' with { type: 'text' }
+import { positionFlowList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
-import { query } from '../../../db/query.ts'
 import {
   coveredRows,
   fromBytes,
@@ -14,8 +13,6 @@ import {
   toDigits,
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
-
-const list = query(listSql, 'copy')
 
 export type PositionFlowKind = 'increase' | 'decrease' | 'collect'
 
@@ -94,10 +91,16 @@ async function readPage(
   { place, stream, tokenId, fromBlock, toBlock, max }: FlowsQuestion,
   after: Pick<PositionFlow, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
 ): Promise<readonly PositionFlow[] | undefined> {
-  const name = nameParams({ place, stream })
-  const blocks = [fromBlock, Math.max(fromBlock, toBlock)] as const
-  const subject = toDigits(positionSubject(tokenId))
-  const rows = await list(db, [...name, subject, String(tokenId), ...blocks, max, after.block, after.logIndex])
+  const rows = await positionFlowList(db, {
+    ...nameParams({ place, stream }),
+    subject: toDigits(positionSubject(tokenId)),
+    tokenId: String(tokenId),
+    fromBlock,
+    toBlock: Math.max(fromBlock, toBlock),
+    max,
+    afterBlock: after.block,
+    afterLogIndex: after.logIndex,
+  })
   const found = coveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
   return found?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
     tokenId,

@@ -1,10 +1,7 @@
 import type { Address, Hex } from 'viem'
-import deleteSql from '../../../../sql/queries/price_at_delete.sql' with { type: 'text' }
-import insertSql from '../../../../sql/queries/price_at_insert.sql' with { type: 'text' }
-import listSql from '../../../../sql/queries/price_at_list.sql' with { type: 'text' }
+import { priceAtDelete, priceAtInsert, priceAtList } from '../../../../sql/queries.ts'
 import { DisputeError, lifeMsOf, QUORUM } from '../../../chain/past/quorum.ts'
 import type { Database } from '../../../db/database.ts'
-import { query } from '../../../db/query.ts'
 import { fromBytes, toDigits } from '../../../history/part.ts'
 import { createRecheck } from '../../../history/recheck.ts'
 import { turn } from '../../../lib/async/turns.ts'
@@ -17,10 +14,6 @@ import type { DirectPrice } from '../price.ts'
 import { createPricesAhead, type LearnedPrice, type PricesAhead } from './ahead.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
 import type { PriceAsker } from './sources.ts'
-
-const list = query(listSql, 'read')
-const insert = query(insertSql, 'read')
-const drop = query(deleteSql, 'read')
 
 /** Blocks whose prices one request reads again because one endpoint alone gave them. */
 const RECHECKED_MAX = 24
@@ -196,7 +189,7 @@ async function readKept(
 ): Promise<[string, Found][]> {
   const tokens = wanted.map(({ token }) => toDigits(token))
   const blocks = wanted.map(({ block }) => String(block.number))
-  const rows = await list(db, [client.chain.id, name, tokens, blocks])
+  const rows = await priceAtList(db, { chainId: client.chain.id, asker: name, tokens, blocks })
   return rows.map(({ token, block, units, scale, source, evidence, witnesses }) => [
     `${fromBytes(token)}:${block}`,
     {
@@ -214,15 +207,17 @@ async function keep(
   { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
 ): Promise<void> {
   for (const [name, prices] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
-    await insert(db, [
-      ...([client.chain.id, name, prices.map(({ token }) => toDigits(token))] as const),
-      prices.map(({ block }) => String(block.number)),
-      prices.map(({ price }) => String(price.units)),
-      prices.map(({ price }) => price.scale),
-      prices.map(({ price }) => price.source),
-      prices.map(({ evidence }) => evidence),
-      prices.map(({ witnesses }) => witnesses),
-    ])
+    await priceAtInsert(db, {
+      chainId: client.chain.id,
+      asker: name,
+      tokens: prices.map(({ token }) => toDigits(token)),
+      blocks: prices.map(({ block }) => String(block.number)),
+      units: prices.map(({ price }) => String(price.units)),
+      scales: prices.map(({ price }) => price.scale),
+      sources: prices.map(({ price }) => price.source),
+      evidences: prices.map(({ evidence }) => evidence),
+      witnesses: prices.map(({ witnesses }) => witnesses),
+    })
   }
 }
 
@@ -232,10 +227,12 @@ async function forget(
   { asker, denied }: { readonly asker: PriceAsker; readonly denied: readonly WantedPrice[] },
 ): Promise<void> {
   for (const [name, prices] of grouped(denied, ({ token }) => askerOf(client, asker, token))) {
-    await drop(db, [
-      ...([client.chain.id, name, prices.map(({ token }) => toDigits(token))] as const),
-      prices.map(({ block }) => String(block.number)),
-    ])
+    await priceAtDelete(db, {
+      chainId: client.chain.id,
+      asker: name,
+      tokens: prices.map(({ token }) => toDigits(token)),
+      blocks: prices.map(({ block }) => String(block.number)),
+    })
   }
 }
 
