@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { organizationIdOf } from '../account/organization.ts'
 import type { DatabaseTls } from '../db/address.ts'
 import { openDatabase } from '../db/connection/pool.ts'
@@ -47,7 +46,7 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
   const { databaseUrl, dataDir } = io.config()
   if (databaseUrl === undefined && !(await hasEmbedded(dataDir))) {
     throw new CommandError(
-      `Cannot find a database in data directory "${resolve(dataDir)}": set DATA_DIR or DATABASE_URL, ` +
+      `Cannot find a database in data directory "${dataDir}": set DATA_DIR or DATABASE_URL, ` +
         'or let "walletscope serve" create one there',
     )
   }

@@ -9,7 +9,7 @@ import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import type { AskedPlaces } from './managed_places.ts'
 import { asOf } from './place.ts'
-import { inactiveStatus, managerAddress } from './position_parameters.ts'
+import { inactiveStatus, managerAddress } from './position_routes.ts'
 
 /** What the routes about a life are made from. */
 interface LifeRoutesOptions {

@@ -7,7 +7,6 @@ import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import { withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
-import type { Charge } from '../http/route/charge.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
@@ -29,20 +28,6 @@ export interface ManagedRoutesOptions<Reader, Lives> {
   readonly reader: () => Reader
   readonly lives: () => Lives
 }
-
-const FULL = { parameter: 'full', value: true, credits: 15 }
-
-/** What those routes cost. */
-export const POSITION_CHARGES = {
-  list: {
-    credits: 2,
-    per: 'position on the page',
-    instead: [{ parameter: 'status', value: 'inactive', credits: 1 }, FULL],
-  },
-  position: { credits: 2, instead: [FULL] },
-  pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
-  events: { credits: 1 },
-} satisfies Record<string, Charge>
 
 /** What a request says about where its positions are, and when. */
 export interface AskedPlaces extends Moment {

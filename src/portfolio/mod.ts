@@ -3,7 +3,6 @@ import type { ConfiguredFamily, FamilyServices, Work } from '../family/family.ts
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
-import { once } from '../lib/once_each.ts'
 import { createAssetReader } from './read/read_chain.ts'
 import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
@@ -23,15 +22,14 @@ export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
 /** The routes about all that a wallet has. */
 export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const { chainIds } = setup
-  const made = once(() => readersOf(setup))
-  const options = { chainIds, portfolio: () => made().portfolio }
-  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots: () => made().snapshots })]
+  const options = { chainIds, portfolio: () => readersOf(setup).portfolio }
+  const snapshots = () => readersOf(setup).snapshots
+  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, snapshots })]
 }
 
 /** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
 export function portfolioWork(setup: PortfolioSetup): Work {
-  const made = once(() => readersOf(setup))
-  return { name: 'portfolio snapshots', round: (signal) => made().snapshots.takeDaily(signal) }
+  return { name: 'portfolio snapshots', round: (signal) => readersOf(setup).snapshots.takeDaily(signal) }
 }
 
 interface Readers {

@@ -4,16 +4,15 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { BROWSER, openPage, type Watched } from '../browser/browser.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
-import { sharedDevnet } from '../devnet/mod.ts'
+import { type Devnet, sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
 
-await buildWhatIsStale()
-const devnet = await sharedDevnet()
 const LIMIT = { timeout: 20_000 }
 
+let devnet: Devnet
 let database: TestDatabase
 let program: Program
 let service: Service
@@ -23,6 +22,8 @@ let key: string
 
 describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
   beforeAll(async () => {
+    await buildWhatIsStale()
+    devnet = await sharedDevnet()
     database = await testDatabase()
     program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
@@ -32,7 +33,7 @@ describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
     key = (await runJson(program, ['key', 'create', id, '--name', 'reader'])).key
     watched = await openPage()
     page = watched.page
-  }, 120_000)
+  }, 240_000)
 
   afterAll(async () => {
     await watched?.close()

@@ -1,6 +1,6 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
-import { POSITION_CHARGES } from '../../src/family/managed_places.ts'
+import { POSITION_CHARGES } from '../../src/family/position_routes.ts'
 import { parametersOf } from '../../src/http/request/parameters.ts'
 import { CALL, priceSentence } from '../../src/http/route/charge.ts'
 import { endpointOf } from '../../src/http/route/route_table.ts'

@@ -42,6 +42,8 @@ export interface Seen {
   readonly atMs: number
   /** When it was answered. */
   endMs?: number
+  /** True once nobody waits for its answer any more. */
+  isLeft?: boolean
 }
 
 /** A Solana RPC endpoint on loopback that serves accounts from memory and fails on demand. */
@@ -111,6 +113,7 @@ export function startSolanaDouble(
     const { minContextSlot } = config
     const seen: Seen = { method, addresses, minContextSlot, atMs: performance.now(), filter }
     double.seen.push(seen)
+    request.signal.addEventListener('abort', () => Object.assign(seen, { isLeft: true }))
     if (isOverLimit()) return new Response('upstream text', { status: 429 })
     const fault = double.ofMethod.get(method) ?? double.faults.shift() ?? double.always
     const reply = honest({ id, method, addresses, filter, config })

@@ -139,7 +139,6 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
       ...endpoint,
       // Those who leave together are known by what they have learned, which therefore is a copy.
       learned: new Map(endpoint.learned),
-      together: false,
       async call(request, signal) {
         // What sees other surroundings is not a state of the chain.
         if (request.surroundings !== undefined) return await endpoint.call(request, signal)

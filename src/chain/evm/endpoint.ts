@@ -31,7 +31,7 @@ interface ReadLimits extends Omit<AttemptLimits, 'signal'> {
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
   readonly priority: Priority
-  readonly together: boolean
+  readonly together: Endpoint['together']
 }
 
 interface EndpointOptions extends Omit<ConnectionOptions, 'index' | 'meanings'> {
@@ -141,7 +141,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
       isAlone: false,
       mayCome: true,
       priority: 'caller',
-      together: false,
+      together: 'crowded',
       remainingMs: () => 0,
     }),
     health,

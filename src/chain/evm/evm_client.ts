@@ -116,7 +116,13 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
       (deadline) =>
         rotation.ask(
           (endpoint, { signal: within, ...limits }) => {
-            const limited = endpoint.within({ timeoutMs, mayCome, priority, together, ...limits })
+            const limited = endpoint.within({
+              timeoutMs,
+              mayCome,
+              priority,
+              together: together ? 'always' : 'crowded',
+              ...limits,
+            })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,

@@ -41,7 +41,7 @@ interface Noted {
  * Makes a client for one answer over the client of a chain, which asks what it is asked and notes which questions those
  * are. A failed attempt leaves no trace.
  */
-export function createCitingClient<Row extends Chain>({ chain, log, background, read }: ChainClient<Row>) {
+export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) {
   const kept: Noted[] = []
 
   function noting(endpoint: Endpoint, draft: Noted[]): Endpoint {
@@ -63,12 +63,10 @@ export function createCitingClient<Row extends Chain>({ chain, log, background, 
     }
   }
 
-  const client: ChainClient<Row> = {
-    chain,
-    log,
-    background,
+  const citing: ChainClient<Row> = {
+    ...client,
     read: (attempt, options) =>
-      read(async (endpoint, signal) => {
+      client.read(async (endpoint, signal) => {
         const draft: Noted[] = []
         const value = await attempt(noting(endpoint, draft), signal)
         kept.push(...draft)
@@ -76,7 +74,7 @@ export function createCitingClient<Row extends Chain>({ chain, log, background, 
       }, options),
   }
   return {
-    client,
+    client: citing,
     /** Hashes long texts, each question in a turn of its own. */
     cited: (): Promise<readonly Cited[]> => mapInTurns(kept, 1, citedOf),
   }

@@ -96,10 +96,6 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
   }
 
   function noting(endpoint: Endpoint, draft: Draft): Endpoint {
-    const { index, priority } = endpoint
-    // Those who leave together are known by what they have learned, which therefore is a copy.
-    const learned: Endpoint['learned'] = new Map(endpoint.learned)
-
     async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
       const question = questionOf(request)
       const at = typeof request.block === 'bigint' ? await headAt(request.block) : request.block
@@ -126,10 +122,9 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       return answer
     }
     return {
-      index,
-      priority,
-      learned,
-      together: false,
+      ...endpoint,
+      // What leaves within another call would not be noted.
+      together: 'never',
       call,
       async request<T>(asked: Read<T>, signal: AbortSignal): Promise<T> {
         const { method, params, parse } = asked
@@ -154,14 +149,11 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
         }
         return await endpoint.request({ ...asked, parse: noting }, signal)
       },
-      observeBlock: (block) => endpoint.observeBlock(block),
     }
   }
 
   const noted: ChainClient<Row> = {
-    chain,
-    log: client.log,
-    background: client.background,
+    ...client,
     read: (attempt, options) =>
       client.read(async (endpoint, signal) => {
         const draft = newDraft()

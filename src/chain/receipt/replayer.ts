@@ -75,7 +75,7 @@ export function createReplayer<Row extends Chain>(chain: Row, record: ChainRecor
   const endpoint: Endpoint = {
     index: 0,
     priority: 'caller',
-    together: false,
+    together: 'never',
     learned: new Map(),
     call: async (asked) => call(asked),
     request: async (asked) => request(asked),

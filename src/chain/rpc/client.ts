@@ -12,8 +12,11 @@ export interface Endpoint {
   readonly index: number
   /** Who waits for what is asked here. */
   readonly priority: Priority
-  /** True if light calls of lenses wait for the end of the turn, to leave in one request with others that do. */
-  readonly together: boolean
+  /**
+   * Which light calls of lenses leave in one request with others of their turn of the event loop: all, those that come
+   * while many are under way, or none.
+   */
+  readonly together: 'always' | 'crowded' | 'never'
   /**
    * `eth_call`. Throws `RevertError` (with the revert data) if the contract reverts, `RpcRefusedError` if the endpoint
    * refuses the request (unsupported override, gas cap, size), `UpstreamError` for everything else. If the endpoint

@@ -91,6 +91,8 @@ export interface SolanaSession {
   tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<FoundAccounts<ListedTokenAccount>>
   /** Accounts of a program. Throws `RefusedMethodError` if every endpoint refuses to search it. */
   programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
+  /** The same session, whose steps end when the signal fires too. */
+  until(signal: AbortSignal): SolanaSession
 }
 
 /** What an endpoint is known to offer besides reading accounts; undefined if it was not asked lately. */
@@ -254,6 +256,7 @@ export function createSolanaClient(
       tokenAccounts: (wallet, of, { minSlot = 0n } = {}) =>
         search(tokenAccountsSearch(wallet, { of, minSlot }), deadline),
       programAccounts: (asked, { minSlot = 0n } = {}) => search(programSearch(asked, minSlot), deadline),
+      until: (signal) => sessionWithin({ ...deadline, signal: AbortSignal.any([deadline.signal, signal]) }),
     }
   }
 

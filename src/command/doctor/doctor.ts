@@ -79,23 +79,24 @@ function listenerReport(config: Config): Report {
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
   const reports: Report[] = []
-  const questions = [...questionsOf(io.config(), io.stop).entries()]
-  await fewAtOnce(questions, AT_ONCE_MAX, async ([index, ask]) => {
-    reports[index] = await ask()
-  })
+  const questions = [...questionsOf(io.config()).entries()]
+  const examine = async ([index, ask]: (typeof questions)[number], signal: AbortSignal) => {
+    reports[index] = await ask(signal)
+  }
+  await fewAtOnce(questions, AT_ONCE_MAX, examine, io.stop)
   return reports
 }
 
 /** One question for each endpoint, in the order of the configuration. */
-function questionsOf({ chains, solana, families }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
+function questionsOf({ chains, solana, families }: Config): ((signal: AbortSignal) => Promise<Report>)[] {
   const question = (
     { chain: { id, name }, index }: { readonly chain: Pick<FinanceChain, 'id' | 'name'>; readonly index: number },
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
-    return async (): Promise<Report> => {
+    return async (signal: AbortSignal): Promise<Report> => {
       const limit = timeLimit(ENDPOINT_MS)
-      const signal = AbortSignal.any([stop, limit])
-      const asked = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal }
+      const within = AbortSignal.any([signal, limit])
+      const asked = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal: within }
       const findings = await examine(asked).catch((error: unknown) => {
         if (!limit.aborted) throw error
         return [failed('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]

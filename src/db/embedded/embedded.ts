@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { systemCode } from '../../lib/error.ts'
 import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
@@ -10,7 +9,7 @@ import { type Server, type ServerOptions, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
 interface EmbeddedOptions extends Omit<ServerOptions, 'program'> {
-  /** `DATA_DIR`; made if it is missing. */
+  /** Absolute path of `DATA_DIR`; made if it is missing. */
   readonly dataDir: string
   /** Called before each slow step with a description for people. */
   readonly onProgress?: (step: string) => void
@@ -32,12 +31,11 @@ const ANOTHER_SERVER = /lock file ".*" (?:already exists|is empty)|pre-existing 
  * another process owns the directory, or with PostgreSQL's messages.
  */
 export async function startEmbedded(options: EmbeddedOptions) {
-  const { log, clock, onProgress = () => {} } = options
+  const { dataDir, log, clock, onProgress = () => {} } = options
   if (typeof Bun === 'undefined') {
     throw new Error('Cannot start the embedded database under Node; set DATABASE_URL or run the executable')
   }
   const startedMs = clock.monotonicMs()
-  const dataDir = resolve(options.dataDir)
   let ownership: Ownership | undefined
   let home: Home | undefined
   try {
@@ -75,9 +73,8 @@ export async function startEmbedded(options: EmbeddedOptions) {
 
 /** True if a data directory holds a database of any version of PostgreSQL. Creates nothing. */
 export async function hasEmbedded(dataDir: string): Promise<boolean> {
-  const path = resolve(dataDir)
-  return hasCluster(path).catch((error) => {
-    throw dataDirFailure(error, path)
+  return hasCluster(dataDir).catch((error) => {
+    throw dataDirFailure(error, dataDir)
   })
 }
 

@@ -1,4 +1,4 @@
-import { type LensAccess, type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
 import { createTokenJudge } from '../../finance/token/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
@@ -10,9 +10,8 @@ import type { PositionReader } from './read/read.ts'
 export function createHoldingsReader(options: {
   readonly reader: Pick<PositionReader, 'places' | 'past'>
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
 }): HoldingsReader {
-  const { reader, clock, ways } = options
+  const { reader, clock } = options
   const { judge } = createTokenJudge()
   return {
     chainIds: new Set(reader.places.keys()),
@@ -24,7 +23,7 @@ export function createHoldingsReader(options: {
       return async ({ endpoint, block: at, positionsMax }, within) => {
         const question = { wallet, wholeMax: positionsMax }
         const asked = { place: { client, deployments }, judge, isPriced: true }
-        const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
+        const lens = { ...LENS, chainId: client.chain.id, at, clock }
         const ask = (access: LensAccess) => readHeld(access, question, asked)
         const { count, read } = await readByLens(endpoint, { ...lens, read: ask }, within)
         const { positions, unreadable } = read

@@ -1,12 +1,35 @@
-/** Does work for each item, in their order, for at most so many at the same time. Throws the first failure. */
+import { together } from './together.ts'
+
+/**
+ * Does work for each item, in their order, for at most so many at the same time. The first failure aborts the others, and
+ * is thrown when they have ended.
+ */
 export async function fewAtOnce<Item>(
   items: readonly Item[],
   atOnceMax: number,
-  work: (item: Item) => Promise<unknown>,
+  work: (item: Item, signal: AbortSignal) => Promise<unknown>,
+  signal: AbortSignal,
 ): Promise<void> {
   const waiting = items.values()
-  const lane = async () => {
-    for (const item of waiting) await work(item)
+  const lane = async (shared: AbortSignal) => {
+    for (const item of waiting) {
+      shared.throwIfAborted()
+      await work(item, shared)
+    }
   }
-  await Promise.all(Array.from({ length: Math.min(atOnceMax, items.length) }, lane))
+  const lanes: Promise<void>[] = []
+  const begin = (shared: AbortSignal) => {
+    const running = lane(shared)
+    lanes.push(running)
+    return running
+  }
+  try {
+    await together(
+      Array.from({ length: Math.min(atOnceMax, items.length) }, () => begin),
+      signal,
+    )
+  } finally {
+    // Those that were aborted are not waited for before.
+    await Promise.allSettled(lanes)
+  }
 }

@@ -1,4 +1,4 @@
-import { together } from './together.ts'
+import { fewAtOnce } from './few_at_once.ts'
 
 /**
  * What `work` makes of items, piece by piece: at most `size` in one, and at most `running` pieces at the same time. It
@@ -10,14 +10,13 @@ export async function inPieces<Item, Result>(
   work: (piece: readonly Item[], signal: AbortSignal) => Promise<readonly Result[]>,
   signal: AbortSignal,
 ): Promise<Result[]> {
-  const pieces = piecesOf(items, size)
   const made: (readonly Result[])[] = []
-  const waiting = pieces.entries()
-  const worker = async (shared: AbortSignal): Promise<void> => {
-    for (const [index, piece] of waiting) made[index] = await work(piece, shared)
-  }
-  await together(
-    Array.from({ length: Math.min(running, pieces.length) }, () => worker),
+  await fewAtOnce(
+    [...piecesOf(items, size).entries()],
+    running,
+    async ([index, piece], shared) => {
+      made[index] = await work(piece, shared)
+    },
     signal,
   )
   return made.flat()

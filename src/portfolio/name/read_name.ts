@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
 import { openLensPage } from '../../chain/call/cursor.ts'
-import { type LensReading, type LensWay, readByLens } from '../../chain/call/lens.ts'
+import { type LensReading, readByLens } from '../../chain/call/lens.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -27,13 +27,9 @@ export type NameRead = { readonly block: Block } & ({ readonly wallet: Address }
 /** Reads what a normal name stands for at the newest block, in one request. Throws as `ChainClient.read`. */
 export type NameReader = (name: string, signal: AbortSignal) => Promise<Fresh<NameRead>>
 
-/** Makes a reader over the chain that has ENS' registry. `ways` narrows the ways of reading. */
-export function createNameReader(options: {
-  readonly client: ChainClient
-  readonly clock: Clock
-  readonly ways?: readonly LensWay[]
-}): NameReader {
-  const { client, clock, ways } = options
+/** Makes a reader over the chain that has ENS' registry. */
+export function createNameReader(options: { readonly client: ChainClient; readonly clock: Clock }): NameReader {
+  const { client, clock } = options
   const { chain } = client
   const cache = createBlockCache<NameRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
@@ -43,7 +39,6 @@ export function createNameReader(options: {
       topic: 'ens',
       runtime: LENS_RUNTIME,
       chainId: chain.id,
-      ways,
       clock,
       async read({ call, observeBlock }) {
         const { from, block } = openLensPage(await call({ data, block: 'latest' }))

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
 import { RETENTION_DAYS_MIN } from '../../account/retention.ts'
 import { isSigningKey } from '../../chain/receipt/envelope.ts'
 import { type DatabaseTls, parseDatabaseUrl } from '../../db/address.ts'
@@ -31,7 +32,10 @@ export interface Config extends ServedChains {
   readonly databaseReadUrl: string | undefined
   /** How `databaseUrl` is reached if it is not on this machine. */
   readonly databaseTls: DatabaseTls
-  /** Directory of the embedded server and of the journal. */
+  /**
+   * Directory of the embedded server and of the journal. Absolute: the working directory may be deleted, and Node then
+   * tries for ever to make a relative one.
+   */
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
   readonly publicUrl: string | undefined
@@ -133,7 +137,7 @@ export function readConfig(
     databaseUrl: databaseUrl('DATABASE_URL', { given, databaseTls, mistakes }),
     databaseReadUrl: databaseUrl('DATABASE_READ_URL', { given, databaseTls, mistakes }),
     databaseTls,
-    dataDir: given('DATA_DIR') ?? './data',
+    dataDir: resolve(given('DATA_DIR') ?? 'data'),
     publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
     allowedHosts: checked('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
     logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,

@@ -17,12 +17,13 @@ export async function nameSilentEndpoints({ evm, solana }: Clients, log: Log): P
     ...chains,
     ...(solana === undefined ? [] : [{ id: SOLANA_CHAIN_ID, variable: 'SOLANA_RPC_URL', client: solana }]),
   ]
-  await fewAtOnce(asked, AT_ONCE, async ({ id: chainId, variable, client }) => {
+  const name = async ({ id: chainId, variable, client }: (typeof asked)[number]) => {
     const silent: readonly SilentEndpoint[] = await client.silent()
     if (silent.length === 0) return
     const endpoints = silent.map(({ endpoint }) => endpoint)
     const reasons = silent.map(({ reason }) => reason)
     const of = client.report().length
     log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of, reasons })
-  })
+  }
+  await fewAtOnce(asked, AT_ONCE, name, new AbortController().signal)
 }

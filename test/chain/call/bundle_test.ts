@@ -120,7 +120,7 @@ test('callTogether() asks several lenses in one call, never mixes blocks, and se
 })
 
 test('callTogether() waits for the end of the turn if the read wants that, however few ask', async () => {
-  const willing = { ...chain.endpoint, together: true }
+  const willing: Endpoint = { ...chain.endpoint, together: 'always' }
   const lenses = [LENS, ECHO, `${ECHO}00`, `${ECHO}01`] as const
   const asked = lenses.map((runtime, index) =>
     callTogether(willing, { runtime, data: question(index), block: 'latest' }, never),

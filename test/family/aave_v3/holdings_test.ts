@@ -9,6 +9,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import { chainOf, clientOf, DEPLOYMENTS, readWallets } from './support.ts'
 
 let devnet: Devnet
@@ -30,14 +31,13 @@ const PROVIDER = parseAbi([
 /** Of tokens older than the standard. */
 const OLD = parseAbi(['function name() view returns (bytes32)'])
 
-function setUp(ways: readonly LensWay[] = LENS_WAYS) {
-  const client = clientOf(chainOf(devnet))
+function setUp(way?: LensWay) {
+  const client = clientOfWay(clientOf(chainOf(devnet)), way)
   const clients = new Map([[client.chain.id, client]])
   const reader = createLendingReader({
     clients,
     deployments: new Map([[client.chain.id, DEPLOYMENTS]]),
     clock: systemClock,
-    ways,
   })
   return { client, reader }
 }
@@ -46,7 +46,7 @@ describe('holdings()', () => {
   test.each(LENS_WAYS)(
     'has each supply and debt of every market, at the price of its oracle, by %s',
     async (way) => {
-      const { client, reader } = setUp([way])
+      const { client, reader } = setUp(way)
       const holdings = createHoldingsReader(reader)
       const counts = { supplied: 0, borrowed: 0 }
       const read = await readWallets(client, wallets)

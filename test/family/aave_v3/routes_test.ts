@@ -20,6 +20,7 @@ import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createMemoryGate, type MemoryGate } from '../../http/exchange/memory_gate.ts'
 import { type Answer, createClient } from '../../support/client.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import { type CountedChains, countedChains, DEPLOYMENTS } from './support.ts'
 
 const LIST = '/v1/lending/aave-v3'
@@ -62,17 +63,16 @@ interface Service {
 
 interface Configuration {
   readonly deployments?: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly ways?: readonly LensWay[]
+  readonly way?: LensWay
 }
 
 /** The whole service without the database: the app over the family's routes. */
-function serviceOver(ids: readonly number[], { deployments, ways }: Configuration = {}): Service {
+function serviceOver(ids: readonly number[], { deployments, way }: Configuration = {}): Service {
   const chains = countedChains(devnet, ids)
   const reader = createLendingReader({
-    clients: chains.clients,
+    clients: new Map([...chains.clients].map(([id, client]) => [id, clientOfWay(client, way)])),
     deployments: deployments ?? new Map(ids.map((id) => [id, id === 1 ? CURRENT : CURRENT.slice(0, 1)])),
     clock: systemClock,
-    ...(ways === undefined ? {} : { ways }),
   })
   const markets = new Set([...reader.places.values()].flatMap((place) => place.deployments.map(({ market }) => market)))
   const routes = createRoutes({ chainIds: [...chains.clients.keys()], markets, reader: () => reader })
@@ -317,7 +317,7 @@ describe('a reserve without a price', () => {
       await broken()
       try {
         for (const rung of LENS_WAYS) {
-          const service = serviceOver([1], { ways: [rung] })
+          const service = serviceOver([1], { way: rung })
           for (const query of ['', '&market_id=main', '&chain_id=1']) {
             const answer = await service.list(`wallet=${breakable}${query}`)
             const [status, code, message] = refusal(answer)
@@ -530,7 +530,7 @@ describe('requests to endpoints', () => {
       for (const ids of [[1], SEVEN]) {
         // Seven times 500 would be long for a test and show nothing new.
         if (ids.length > 1 && count > 100) continue
-        const service = serviceOver(ids, { ways: [rung], deployments: new Map(ids.map((id) => [id, CURRENT])) })
+        const service = serviceOver(ids, { way: rung, deployments: new Map(ids.map((id) => [id, CURRENT])) })
         // The chain's id is asked for once in the life of an endpoint.
         expect((await service.list(`wallet=${aave.wallets.empty}`)).status).toBe(200)
         service.chains.reset()

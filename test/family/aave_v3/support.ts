@@ -9,6 +9,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { readWalletsStaged } from './staged/read.ts'
 
@@ -54,10 +55,9 @@ export async function readWallets(
   if (opinion === 'staged') return await readWalletsStaged(client, { deployments, wallets }, patient)
   const { id } = client.chain
   const reader = createLendingReader({
-    clients: new Map([[id, client]]),
+    clients: new Map([[id, clientOfWay(client, opinion)]]),
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
-    ...(opinion === undefined ? {} : { ways: [opinion] }),
   })
   const [read] = await reader.read(wallets, { places: [...reader.places.values()], signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')

@@ -3,7 +3,8 @@ import { base58 } from '@scure/base'
 import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
 import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
-import { startSolanaDouble } from '../../support/solana.ts'
+import { type Fault, startSolanaDouble } from '../../support/solana.ts'
+import { until } from '../../support/until.ts'
 import { kaminoStage } from './stage.ts'
 
 const ROWS = [{ market: MARKET, reserves: [SOL, USDC] }]
@@ -144,6 +145,18 @@ describe('POST /v1/lending/kamino/batch', () => {
     double.always = { kind: 'http', status: 500 }
     expect(await stage.batch({ wallets: walletsUpTo(20) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
     expect(double.seen.length).toBeLessThan(10)
+  })
+
+  test('leaves every search of the others if one fails', async () => {
+    double.accounts = chain(40)
+    const late: Fault = { kind: 'late', ms: 0 }
+    // The clock and the first search; of those that go together, one is refused as often as it asks.
+    double.faults.push(late, late, ...Array.from({ length: 15 }, (): Fault => ({ kind: 'hang' })))
+    double.always = { kind: 'http', status: 500 }
+    expect(await stage.batch({ wallets: walletsUpTo(40) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    const hanging = double.seen.slice(2, 17)
+    await until('nobody to wait for an answer', () => hanging.every(({ isLeft }) => isLeft === true), 1_000)
+    expect(double.seen.length).toBeLessThan(22)
   })
 })
 

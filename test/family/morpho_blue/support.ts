@@ -8,6 +8,7 @@ import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { readPositionStaged } from './staged.ts'
 
@@ -39,10 +40,9 @@ export function readerOf(
 ) {
   const { opinion, clock = systemClock, morpho = MORPHO } = options
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, client]]),
+    clients: new Map([[client.chain.id, clientOfWay(client, opinion === 'staged' ? undefined : opinion)]]),
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
     clock,
-    ...(opinion === undefined || opinion === 'staged' ? {} : { ways: [opinion] }),
   })
   return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
     const place = reader.places.get(client.chain.id)

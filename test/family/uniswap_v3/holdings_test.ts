@@ -10,6 +10,7 @@ import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
 const SIXTY = walletOf('holdings of 60')
@@ -41,10 +42,10 @@ describe('holdings()', () => {
     'has principal and fees of every position that the list has, by %s',
     async (way) => {
       const { client, reader } = setUp()
-      const holdings = createHoldingsReader({ reader, clock: systemClock, ways: [way] })
+      const holdings = createHoldingsReader({ reader, clock: systemClock })
       const counts = { rows: 0, withFees: 0, priced: 0 }
       for (const wallet of wallets) {
-        const held = await readHoldings(holdings, client, { wallet })
+        const held = await readHoldings(holdings, clientOfWay(client, way), { wallet })
         if (held === undefined) throw new Error('Cannot read the devnet')
         const { reader: list, places } = readerOf(client)
         const [read] = await list.readWallet(wallet, { places, signal: patient })

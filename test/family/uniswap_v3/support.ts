@@ -9,6 +9,7 @@ import type { Steps } from '../../../src/lib/async/turns.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { createStagedReader } from './staged/reader.ts'
 
@@ -62,10 +63,9 @@ export function readerOf(
     })
   }
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, client]]),
+    clients: new Map([[client.chain.id, clientOfWay(client, opinion)]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
-    ...(opinion === undefined ? {} : { ways: [opinion] }),
     ...others,
   })
   return placed(reader)

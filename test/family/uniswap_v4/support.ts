@@ -1,5 +1,4 @@
 import { encodeFunctionData, type Hex } from 'viem'
-import type { LensWay } from '../../../src/chain/call/lens.ts'
 import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
 import type { UniswapV4Place } from '../../../src/family/uniswap_v4/read/questions.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v4/read/read.ts'
@@ -33,7 +32,6 @@ export function readerOf(
   options: {
     readonly find: FindOwnedIds
     readonly deployment?: UniswapV4Deployment
-    readonly ways?: readonly LensWay[]
   },
 ) {
   const { deployment = DEPLOYMENT, ...others } = options

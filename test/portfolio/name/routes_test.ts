@@ -10,6 +10,7 @@ import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
+import { clientOfWay } from '../../support/one_way.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 
 const patient = new AbortController().signal
@@ -113,7 +114,7 @@ test('a name of 255 bytes in 126 labels is looked up', async () => {
 
 test('every way of running the lens finds the same', async () => {
   for (const way of ['override', 'deployless'] as const) {
-    const read = createNameReader({ client, clock: systemClock, ways: [way] })
+    const read = createNameReader({ client: clientOfWay(client, way), clock: systemClock })
     expect(await read('a.wild.eth', patient)).toMatchObject({ wallet: hashedWallet('a.wild.eth') })
     expect(await read('offchain.wild.eth', patient)).toMatchObject({ unresolved: expect.stringContaining('outside') })
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { join, resolve } from 'node:path'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import { type Config, ConfigError, readConfig } from '../../../src/service/config/config.ts'
 import { hostNames } from '../../../src/service/config/host_names.ts'
@@ -34,8 +35,13 @@ describe('readConfig()', () => {
   test('without any variable serves seven of the built-in chains on loopback with the embedded database', () => {
     const config = readConfig({}, noFile)
     expect(config.chains.map(({ id }) => id).sort((a, b) => a - b)).toEqual([1, 10, 56, 137, 8453, 42161, 43114])
-    expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: './data' })
+    expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: resolve('data') })
     for (const { id } of config.chains) expect(settingsOf(config, 'uniswap-v3').get(id)).toBeArray()
+  })
+
+  test('DATA_DIR is taken from where the process is when it is read, and stays there', () => {
+    expect(readConfig({ DATA_DIR: '../kept' }, noFile).dataDir).toBe(join(process.cwd(), '../kept'))
+    expect(readConfig({ DATA_DIR: '/var/lib/kept' }, noFile).dataDir).toBe('/var/lib/kept')
   })
 
   test('an empty variable counts as absent', () => {

@@ -78,7 +78,7 @@ function answered(answer: Hex): Hex {
 }
 
 /**
- * Calls a lens like `callByOverride`, but in one `eth_call` with others if the read wants that or many ask at the same
+ * Calls a lens like `callByOverride`, but in one `eth_call` with others if the endpoint says so or many ask at the same
  * time: those that come within one turn of the event loop, of any lens at the same block, on behalf of the same askers:
  * nobody's slow question holds up another's. Everyone gets the answer, revert or refusal that the call alone would have
  * had, if it takes no more gas than `lens.sol` grants; what a bundle could not ask, or got no answer to in time, is asked
@@ -89,8 +89,9 @@ export async function callTogether(endpoint: Endpoint, call: LensCall, signal: A
   const { together, priority } = endpoint
   // The name is long: if nothing is slow, it is not needed.
   const isSlow = slow.size > 0 && slow.get(nameOf(call)) === true
-  const isCrowded = together || (priority === 'caller' && desk.running >= ALONE_MAX)
-  if (!isCrowded || desk.aloneLeft > 0 || isSlow) {
+  const isCrowded = priority === 'caller' && desk.running >= ALONE_MAX
+  const mayWait = together === 'always' || (together === 'crowded' && isCrowded)
+  if (!mayWait || desk.aloneLeft > 0 || isSlow) {
     if (desk.aloneLeft > 0) desk.aloneLeft--
     const answer = await counted(desk, () => callByOverride(endpoint, call, signal))
     if (slow.size > 0) slow.delete(nameOf(call))

@@ -175,7 +175,8 @@ async function fetchLacking(
       })),
     ],
     TOGETHER_MAX,
-    (request) => endpoint.request(request, signal),
+    (request, shared) => endpoint.request(request, shared),
+    signal,
   )
 }
 

@@ -48,8 +48,9 @@ export async function readHints(
     if ((endpoint.learned.get(topic)?.untilMs ?? 0) > nowMs) continue
     const draft: Draft = { accounts: new Map(), codes: new Set(), nodes: new Set() }
     try {
-      const ask = (call: ProvenCall) => endpoint.request(READ[method](call, { blockHash, draft }), signal)
-      await fewAtOnce(calls, TOGETHER_MAX, ask)
+      const ask = (call: ProvenCall, shared: AbortSignal) =>
+        endpoint.request(READ[method](call, { blockHash, draft }), shared)
+      await fewAtOnce(calls, TOGETHER_MAX, ask, signal)
       // One that runs something else than the lens sees it read nothing.
       if (calls.length > 0 && !isAny(draft)) throw new TypeError('Expected what the calls read')
       // The lens stands nowhere.

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Address } from 'viem'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -32,14 +32,13 @@ export type AaveV3Place = FamilyPlace<AaveV3Deployment>
 /** Reads lending positions, each chain at one block. */
 export type LendingReader = ReturnType<typeof createLendingReader>
 
-/** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
+/** Makes a reader over the chains that are configured and have deployments. */
 export function createLendingReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
 }) {
-  const { clients, clock, ways } = options
+  const { clients, clock } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
@@ -47,7 +46,7 @@ export function createLendingReader(options: {
   /** How one endpoint is asked something of a place. */
   function attemptAt<T>({ client, block: at }: AaveV3Place, read: (lens: LensAccess) => Promise<T>) {
     const chainId = client.chain.id
-    const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, ways, clock, read }
+    const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, clock, read }
     return (endpoint: Endpoint, signal: AbortSignal): Promise<T> => readByLens(endpoint, reading, signal)
   }
 

@@ -2,6 +2,7 @@ import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
 import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { pause } from '../../../lib/async/abort.ts'
+import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
 import { piecesOf } from '../../../lib/async/pieces.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -93,24 +94,32 @@ export function createBatchReader(options: {
     if (first === undefined) return
     const { slot } = await patiently(() => session.accounts([]), limits)
     const minSlot = slot > slotsApartMax ? slot - slotsApartMax : 0n
-    const derive = async (some: readonly string[]) => {
-      const derived = await patiently(() => finder.derive(session, some, { market, minSlot }), limits)
+    // Each begins in a turn of its own: to make the questions takes time.
+    const derive = async (some: readonly string[], signal: AbortSignal) => {
+      await turn()
+      const asked = { market, minSlot }
+      const derived = await patiently(() => finder.derive(session.until(signal), some, asked), { ...limits, signal })
       for (const [index, wallet] of some.entries()) note(wallet, derived[index] as FoundObligations)
     }
-    const search = async (wallet: string): Promise<boolean> => {
-      const searched = await patiently(() => finder.search(session, wallet, minSlot), limits)
+    const search = async (wallet: string, signal: AbortSignal): Promise<boolean> => {
+      await turn()
+      const searched = await patiently(() => finder.search(session.until(signal), wallet, minSlot), {
+        ...limits,
+        signal,
+      })
       if (searched !== undefined) note(wallet, searched)
       return searched !== undefined
     }
+    const find = async (wallet: string, signal: AbortSignal) => {
+      if (!(await search(wallet, signal))) await derive([wallet], signal)
+    }
 
     // The first shows whether there is a search and, if not, what to derive from.
-    if (await search(first)) {
-      await eachOf(others, async (wallet) => {
-        if (!(await search(wallet))) await derive([wallet])
-      })
-    } else {
-      await derive([first])
-      await eachOf(piecesOf(others, DERIVED_TOGETHER), derive)
+    const { signal } = limits
+    if (await search(first, signal)) await fewAtOnce(others, AT_ONCE, find, signal)
+    else {
+      await derive([first], signal)
+      await fewAtOnce(piecesOf(others, DERIVED_TOGETHER), AT_ONCE, derive, signal)
     }
   }
 
@@ -154,22 +163,4 @@ export function createBatchReader(options: {
       throw new CodedError('GATEWAY_TIMEOUT', message, { cause: error })
     }
   }
-}
-
-/** Works on all items, so many at once, each begun in a turn of its own. After a failure no further item is begun. */
-async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  let next = 0
-  const worker = async () => {
-    while (next < items.length) {
-      const item = items[next++] as T
-      try {
-        await turn()
-        await work(item)
-      } catch (error) {
-        next = items.length
-        throw error
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Hex } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
@@ -50,14 +50,13 @@ type RawMarkets = Omit<RawRead, 'taken'>
 /** Reads positions in Morpho's markets. */
 export type PositionReader = ReturnType<typeof createPositionReader>
 
-/** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
+/** Makes a reader over the chains that are configured and have Morpho. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
 }) {
-  const { clients, deployments, clock, ways } = options
+  const { clients, deployments, clock } = options
   const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
@@ -72,7 +71,6 @@ export function createPositionReader(options: {
         runtime: LENS_RUNTIME,
         chainId: chain.id,
         at: place.block,
-        ways,
         clock,
         read: async (lens) => read(await readMarkets(lens, question, chain), question, chain),
       }

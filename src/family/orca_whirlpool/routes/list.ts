@@ -4,10 +4,9 @@ import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/r
 import { pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { asOfSlot, SPARE_MS } from '../../place.ts'
-import { fullOfActive, inactiveStatus, isFull } from '../../position_parameters.ts'
+import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
 
 /** The list of a wallet's positions. */
 export function listRoute(reader: () => OrcaReader): Route {
@@ -32,7 +31,7 @@ export function listRoute(reader: () => OrcaReader): Route {
     output: listOutput,
     errors: [502],
     budgetMs: BUDGET_MS + SPARE_MS,
-    charge: CHARGES.list,
+    charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit }, { signal }) {
       const isActive = status === undefined
       const read = await reader().readWallet({ wallet, isActive, isFull: full, page, limit }, signal)

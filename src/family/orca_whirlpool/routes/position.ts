@@ -4,10 +4,9 @@ import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOfSlot, SPARE_MS } from '../../place.ts'
-import { isFull } from '../../position_parameters.ts'
+import { isFull, POSITION_CHARGES } from '../../position_routes.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
-import { CHARGES } from './credits.ts'
 
 /** The state of one position. */
 export function positionRoute(reader: () => OrcaReader): Route {
@@ -30,7 +29,7 @@ export function positionRoute(reader: () => OrcaReader): Route {
     output: positionOutput,
     errors: [404, 502],
     budgetMs: BUDGET_MS + SPARE_MS,
-    charge: CHARGES.position,
+    charge: POSITION_CHARGES.position,
     async read({ id, wallet, full }, { signal }) {
       const read = await reader().readOne({ id, wallet, isFull: full }, signal)
       if (read.kind === 'found') return read

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Fresh } from '../../../chain/block_cache.ts'
-import type { LensReading, LensWay } from '../../../chain/call/lens.ts'
+import type { LensReading } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/sort_out.ts'
 import { createTokenJudge } from '../../../finance/token/judge.ts'
@@ -58,23 +58,22 @@ interface Completed {
 }
 
 /**
- * Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading; lists of
- * more than `wholeMax` positions are read in brief, 1,000 unless told otherwise.
+ * Makes a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions are
+ * read in brief, 1,000 unless told otherwise.
  */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
   readonly wholeMax?: number
 }): PositionReader {
-  const { clients, clock, ways, wholeMax = WHOLE_MAX } = options
+  const { clients, clock, wholeMax = WHOLE_MAX } = options
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
   const ask = <Answer>(place: UniswapV3Place, read: LensReading<Answer>['read'], signal: AbortSignal) =>
-    askByLens(place, { ...LENS, ways, clock, read }, signal)
+    askByLens(place, { ...LENS, clock, read }, signal)
 
   function listOf(wallet: Address, asked: Asked, signal: AbortSignal) {
     const { place, isPriced } = asked

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { isSameBlock } from '../../../chain/block.ts'
 import type { Fresh } from '../../../chain/block_cache.ts'
-import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
@@ -64,15 +64,14 @@ interface ReadWalletFrom extends ReadFrom {
 /** The same with the readings. */
 type ReadAt = ReadPlaces<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
 
-/** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
+/** Makes a reader over the chains that are configured and have deployments. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, UniswapV4Deployment>
   readonly find: FindOwnedIds
   readonly clock: Clock
-  readonly ways?: readonly LensWay[]
 }): PositionReader {
-  const { clients, find, clock, ways } = options
+  const { clients, find, clock } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
   const { judge } = createTokenJudge()
   const readAllOwned = createOwnershipReader(find)
@@ -84,7 +83,7 @@ export function createPositionReader(options: {
     place: UniswapV4Place,
     read: LensReading<Answer>['read'],
     signal: AbortSignal,
-  ): Promise<Answer> => askByLens(place, { ...LENS, ways, clock, read }, signal)
+  ): Promise<Answer> => askByLens(place, { ...LENS, clock, read }, signal)
 
   /** The same, with withdrawals of positions that are known to need it, in one call. */
   function askFull(
@@ -99,7 +98,7 @@ export function createPositionReader(options: {
     const { client, block: at } = place
     const chainId = client.chain.id
     const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), block: at }
-    const lens = { ...LENS, chainId, at, ways, clock, read: asked.read }
+    const lens = { ...LENS, chainId, at, clock, read: asked.read }
     const limits = { ...limitsAt(place, signal), together: true }
     return client.read(async (endpoint, within) => {
       const [owned, { block, byId }] = await Promise.all([

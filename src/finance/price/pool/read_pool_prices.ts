@@ -1,5 +1,5 @@
 import { type Block, isSameBlock } from '../../../chain/block.ts'
-import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -23,8 +23,6 @@ export interface PoolPricesQuestion {
   /** Those without any other source: `NoPrice.hasSource` is false. Checksummed. */
   readonly tokens: readonly QuotedToken[]
   readonly clock: Clock
-  /** Narrows the ways of reading. @default all */
-  readonly ways?: readonly LensWay[]
 }
 
 /** A token that a pool may price. */
@@ -37,13 +35,13 @@ export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
  */
 export async function readPoolPrices(
   { endpoint, block }: { readonly endpoint: Endpoint; readonly block: Block },
-  { chain, tokens, clock, ways }: PoolPricesQuestion,
+  { chain, tokens, clock }: PoolPricesQuestion,
   signal: AbortSignal,
 ): Promise<PoolPriceOutcome[]> {
   const { subject } = subjectOf(chain)
   if (subject === undefined || tokens.length === 0) return tokens.map(() => NO_POOL)
   const read = (lens: LensAccess) => readAll(lens, { subject, tokens, block })
-  const reading = { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, ways, clock, read } as const
+  const reading = { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, clock, read } as const
   const pages = await readByLens(endpoint, reading, signal)
   const asked = [...tokens]
   return pages.flatMap((page) => pricesOf(page, { chain, subject, tokens: asked.splice(0, page.taken) }))

@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { deploylessRoom } from '../../../chain/call/deployless.ts'
-import { type LensAccess, type LensWay, readByLens } from '../../../chain/call/lens.ts'
+import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -63,8 +63,6 @@ export interface BalanceQuestion {
   /** Interprets the tokens that the wallet has. */
   readonly judge: TokenJudge['judge']
   readonly clock: Clock
-  /** Narrows the ways of reading. @default all */
-  readonly ways?: readonly LensWay[]
 }
 
 /**
@@ -74,7 +72,7 @@ export interface BalanceQuestion {
  */
 export async function askBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
-  { chain, wallet, others, judge, clock, ways }: BalanceQuestion,
+  { chain, wallet, others, judge, clock }: BalanceQuestion,
   signal: AbortSignal,
 ): Promise<Balances> {
   const { id, tokens } = chain
@@ -86,7 +84,7 @@ export async function askBalances(
     count: tokens.addresses.length + further.length,
   }
   const read = (lens: LensAccess) => readAll(lens, question)
-  const reading = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, ways, clock, read } as const
+  const reading = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, clock, read } as const
   const pages = await readByLens(endpoint, reading, signal)
   return interpret(pages, { chain, judge, asked: [...tokens.addresses, ...further] })
 }

@@ -1,6 +1,6 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import type { Block } from '../../../../src/chain/block.ts'
-import { LENS_WAYS, type LensWay } from '../../../../src/chain/call/lens.ts'
+import type { LensWay } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { ChainPrices, FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
@@ -14,6 +14,7 @@ import { chainOf } from '../../../devnet/chain.ts'
 import { fundBank } from '../../../devnet/contracts.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
+import { clientOfWay } from '../../../support/one_way.ts'
 
 const ABI = parseAbi(['function increaseObservationCardinalityNext(uint16 next)'])
 
@@ -83,11 +84,10 @@ export async function priced(
   { way, number = 'latest' }: { readonly way?: LensWay; readonly number?: bigint | 'latest' } = {},
 ): Promise<PoolPriceOutcome[]> {
   const { chain } = client
-  const ways = way === undefined ? LENS_WAYS : [way]
-  return await client.read(
+  return await clientOfWay(client, way).read(
     async (endpoint, signal) => {
       const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, signal)
-      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock, ways }, signal)
+      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock }, signal)
     },
     { signal: patient },
   )

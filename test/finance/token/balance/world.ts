@@ -11,7 +11,7 @@ import {
   toHex,
 } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import { LENS_WAYS, type LensWay } from '../../../../src/chain/call/lens.ts'
+import type { LensWay } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
@@ -23,6 +23,7 @@ import { BANK } from '../../../devnet/addresses.ts'
 import { type OwnContract, ownCreationCode } from '../../../devnet/artifacts.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import { clientOfWay } from '../../../support/one_way.ts'
 
 const ABI = parseAbi([
   'function mint(address to, uint256 value)',
@@ -98,9 +99,8 @@ export function read(
     others,
     judge,
     clock: systemClock,
-    ways: way === undefined ? LENS_WAYS : [way],
   }
-  return client.read((endpoint, signal) => askBalances({ endpoint, block }, question, signal), {
+  return clientOfWay(client, way).read((endpoint, signal) => askBalances({ endpoint, block }, question, signal), {
     signal: patient,
     budgetMs: 30_000,
   })

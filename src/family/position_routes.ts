@@ -1,9 +1,24 @@
 import * as v from 'valibot'
 import { chainIdIn, choice, evmAddress, flag, wholeNumber } from '../http/request/input.ts'
+import type { Charge } from '../http/route/charge.ts'
 
 /*
- * Schemas of parameters that routes of several families with positions take.
+ * What routes of several families with positions cost, and schemas of parameters that they take.
  */
+
+const FULL = { parameter: 'full', value: true, credits: 15 }
+
+/** What the routes of liquidity positions cost. */
+export const POSITION_CHARGES = {
+  list: {
+    credits: 2,
+    per: 'position on the page',
+    instead: [{ parameter: 'status', value: 'inactive', credits: 1 }, FULL],
+  },
+  position: { credits: 2, instead: [FULL] },
+  pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
+  events: { credits: 1 },
+} satisfies Record<string, Charge>
 
 /** One of the chains that have what is read; without any, every id passes: the route then answers that none is configured. */
 export function chainWith(what: string, chainIds: readonly number[]) {

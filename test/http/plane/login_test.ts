@@ -1,0 +1,16 @@
+import { expect, test } from 'bun:test'
+import { createLoginPlane } from '../../../src/http/plane/login.ts'
+
+test.each([
+  ['POST', 'POST /login'],
+  ['OPTIONS', 'OPTIONS /login'],
+  ['PUT', 'unknown'],
+  // Parts of names of methods, which are none. The servers refuse such before anybody is asked.
+  ['OST', 'unknown'],
+  ['EAD', 'unknown'],
+])('metrics name the login page, asked by %p, as %p', (method, route) => {
+  const plane = createLoginPlane({ open: async () => undefined, publicUrl: undefined })
+  const request = new Request('http://test.local/login')
+  const asked = { request, requestId: 'r', method, path: '/login', query: '', base: '', fault: undefined }
+  expect(plane.find(asked).route).toBe(route)
+})

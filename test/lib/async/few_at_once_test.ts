@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { fewAtOnce } from '../../../src/lib/async/few_at_once.ts'
+
+const { signal } = new AbortController()
+
+test('fewAtOnce() begins items in their order, so many at the same time', async () => {
+  const begun: number[] = []
+  let running = 0
+  let most = 0
+  const work = async (item: number) => {
+    begun.push(item)
+    most = Math.max(most, ++running)
+    await Bun.sleep(item % 3)
+    running--
+  }
+  await fewAtOnce([5, 4, 3, 2, 1, 0], 2, work, signal)
+  expect([begun, most, running]).toEqual([[5, 4, 3, 2, 1, 0], 2, 0])
+})
+
+test('fewAtOnce() aborts the others when one fails, begins no more, and throws the failure once they have ended', async () => {
+  const begun: number[] = []
+  const ended: number[] = []
+  const work = async (item: number, shared: AbortSignal) => {
+    begun.push(item)
+    if (item === 1) throw new Error('Unlucky')
+    // One ends as soon as it is aborted, the other goes on for a while.
+    await new Promise((resolve) => shared.addEventListener('abort', resolve))
+    if (item === 2) await Bun.sleep(10)
+    ended.push(item)
+  }
+  await expect(fewAtOnce([0, 2, 1, 3, 4], 3, work, signal)).rejects.toThrow('Unlucky')
+  expect([begun, ended]).toEqual([
+    [0, 2, 1],
+    [0, 2],
+  ])
+})
+
+test('fewAtOnce() begins nothing for who has left', async () => {
+  const begun: number[] = []
+  const left = AbortSignal.abort()
+  await expect(fewAtOnce([0, 1], 2, async (item) => begun.push(item), left)).rejects.toThrow()
+  expect(begun).toEqual([])
+})

@@ -1,0 +1,19 @@
+import type { LensWay } from '../../src/chain/call/lens.ts'
+import { type ChainClient, type Endpoint, RpcRefusedError } from '../../src/chain/rpc/client.ts'
+
+/** The same client over endpoints that run lenses in one way, if one is given, and refuse the other unasked. */
+export function clientOfWay<Client extends ChainClient>(client: Client, way: LensWay | undefined): Client {
+  if (way === undefined) return client
+  const narrowed = (endpoint: Endpoint): Endpoint => ({
+    ...endpoint,
+    async call(request, signal) {
+      const { to, code } = request
+      const asked = code !== undefined ? 'override' : to === undefined ? 'deployless' : way
+      if (asked !== way) throw new RpcRefusedError(0, `The endpoint runs lenses by ${way} alone`)
+      return await endpoint.call(request, signal)
+    },
+  })
+  const read: ChainClient['read'] = (attempt, options) =>
+    client.read((endpoint, signal) => attempt(narrowed(endpoint), signal), options)
+  return { ...client, read }
+}
