@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { createRpc } from './rpc.ts'
 import { eachLine, spawnWatched } from './watched.ts'
 
 const READY_LIMIT_MS = 10_000
@@ -41,7 +42,10 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   })
   void child.exited.then((status) => ready.reject(new Error(`Cannot start anvil: it exited with status ${status}`)))
   try {
-    return { rpcUrl: await ready.promise, pid: child.pid, exited: child.exited, stop }
+    const rpcUrl = await ready.promise
+    // It would write a line for each call, which takes it as long as a small call itself, and us to read it.
+    await createRpc(rpcUrl).call('anvil_setLoggingEnabled', false)
+    return { rpcUrl, pid: child.pid, exited: child.exited, stop }
   } catch (error) {
     await stop()
     throw error
