@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { IS_FULL } from '../support/cases.ts'
+import { testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { untilEmpty } from './processes.ts'
@@ -141,49 +142,57 @@ describe.each([
     expect(stderr).toMatch(/^walletscope: Cannot start the embedded database: .*PostgreSQL 17.*walletscope backup.*\n$/)
   }, 30_000)
 
-  test('organizations, keys and credits, without a service running, and nothing left running', async () => {
+  test('without a service running, a command starts the database and leaves nothing running', async () => {
     await giveDatabase(program)
-    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7', '--trigger-limit', '20'])
-    expect(await runJson(program, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
+    expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })
+    const { id } = await runJson(program, ['org', 'create', 'Acme'])
+    expect(await runJson(program, ['org', 'list'])).toContainEqual(expect.objectContaining({ id, name: 'Acme' }))
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+  }, 60_000)
+
+  test('organizations, keys and credits', async () => {
+    const database = await testDatabase()
+    const given = { ...program, env: { ...program.env, DATABASE_URL: database.url } }
+    const { id } = await runJson(given, ['org', 'create', 'Acme', '--rate-limit', '7', '--trigger-limit', '20'])
+    expect(await runJson(given, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
       balance: '1000',
     })
-    const made = await runJson(program, ['key', 'create', id, '--name', 'ci'])
+    const made = await runJson(given, ['key', 'create', id, '--name', 'ci'])
     expect(made.key).toMatch(/^ws_sk_[0-9A-Za-z]{24}$/)
-    const listed = await run('key', 'list', id, '--json')
+    const listed = await runCommand(given, ['key', 'list', id, '--json'])
     expect(listed.stdout).toContain(made.key.slice(-4))
     expect(listed.stdout).not.toContain(made.key)
 
-    const taken = await run('credits', 'grant', id, '-1001', '--reason', 'too much')
+    const taken = await runCommand(given, ['credits', 'grant', id, '-1001', '--reason', 'too much'])
     expect(taken.status).toBe(1)
     expect(taken.stderr).toMatch(/^walletscope: .+\n$/)
-    expect(await runJson(program, ['credits', 'show', id])).toMatchObject({ balance: '1000', granted: '1000' })
+    expect(await runJson(given, ['credits', 'show', id])).toMatchObject({ balance: '1000', granted: '1000' })
 
-    await runJson(program, ['org', 'suspend', id])
-    const refused = await run('key', 'create', id)
+    await runJson(given, ['org', 'suspend', id])
+    const refused = await runCommand(given, ['key', 'create', id])
     expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 1, stdout: '' })
     expect(refused.stderr).toMatch(/^walletscope: .*suspended.*\n$/i)
-    await runJson(program, ['org', 'restore', id])
+    await runJson(given, ['org', 'restore', id])
 
-    const rerolled = await runJson(program, ['key', 'reroll', id, made.id, '--grace', '60'])
+    const rerolled = await runJson(given, ['key', 'reroll', id, made.id, '--grace', '60'])
     expect(rerolled.key).not.toBe(made.key)
-    expect(await runJson(program, ['key', 'list', id])).toHaveLength(2)
-    expect((await run('key', 'revoke', id, 'no-such-key')).status).toBe(1)
-    expect((await run('org', 'suspend', 'no-such-organization')).status).toBe(1)
-    const { id: gone } = await runJson(program, ['org', 'create', 'Gone'])
-    await runJson(program, ['key', 'create', gone])
-    await runJson(program, ['org', 'delete', gone])
-    expect(await run('key', 'list', gone)).toEqual({
+    expect(await runJson(given, ['key', 'list', id])).toHaveLength(2)
+    expect((await runCommand(given, ['key', 'revoke', id, 'no-such-key'])).status).toBe(1)
+    expect((await runCommand(given, ['org', 'suspend', 'no-such-organization'])).status).toBe(1)
+    const { id: gone } = await runJson(given, ['org', 'create', 'Gone'])
+    await runJson(given, ['key', 'create', gone])
+    await runJson(given, ['org', 'delete', gone])
+    expect(await runCommand(given, ['key', 'list', gone])).toEqual({
       status: 1,
       stdout: '',
       stderr: `walletscope: Cannot find the organization "${gone}"\n`,
     })
 
-    expect(await runJson(program, ['org', 'trigger-limit', 'Acme', '30'])).toMatchObject({ id, trigger_limit: 30 })
-    expect(await runJson(program, ['org', 'list'])).toContainEqual(
+    expect(await runJson(given, ['org', 'trigger-limit', 'Acme', '30'])).toMatchObject({ id, trigger_limit: 30 })
+    expect(await runJson(given, ['org', 'list'])).toContainEqual(
       expect.objectContaining({ id, name: 'Acme', rate_limit: 7, trigger_limit: 30 }),
     )
-    expect((await run('org', 'list')).stdout).toContain('Acme')
-    expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })
-    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
-  }, 120_000)
+    expect((await runCommand(given, ['org', 'list'])).stdout).toContain('Acme')
+    await database.close()
+  }, 60_000)
 })
