@@ -11,7 +11,8 @@ import { MORPHO_WALLETS } from './morpho_blue/scenario.ts'
 import { descendants, stillRunning } from './processes.ts'
 import { eachLine } from './watched.ts'
 
-const READY_LIMIT_MS = 20_000
+/** What a busy machine may take; alone it takes a few seconds. */
+const READY_LIMIT_MS = 60_000
 /** With the compilation of the lending protocols, if this machine has not done it yet. */
 const LENDING_LIMIT_MS = 120_000
 
@@ -22,7 +23,7 @@ afterAll(() => {
 })
 
 test(
-  'the demo is ready within 20 s, its curl lines work, and Ctrl-C leaves nothing running',
+  'the demo gets ready, its curl lines work, and Ctrl-C leaves nothing running',
   async () => {
     const demo = await startDemo()
     const curls = () => demo.lines.filter((line) => line.trim().startsWith('curl '))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { mintKey } from '../../src/account/key.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
+import { RUNTIMES } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
@@ -84,7 +85,7 @@ async function keyWorks(operated: Program): Promise<boolean> {
   return status === 200
 }
 
-describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
+describe.each(RUNTIMES)('OPERATOR_PORT on %s', (runtime) => {
   const get = (port: number, target: string, headers: Readonly<Record<string, string>> = {}) =>
     ask(port, { method: 'GET', target, headers })
 
@@ -126,7 +127,7 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
   }, 120_000)
 })
 
-test.each(['Bun', 'Node'])(
+test.each(RUNTIMES)(
   'on %s a key for one network is known by the address that a trusted proxy tells',
   async (runtime) => {
     const trusting = { TRUSTED_PROXIES: '127.0.0.0/8', LOG_LEVEL: 'debug' }
@@ -308,7 +309,7 @@ async function programOn(
   return { operated, close }
 }
 
-test.each(['Bun', 'Node'])(
+test.each(RUNTIMES)(
   'serves on, on %s, when whoever reads its output and log goes away',
   async (runtime) => {
     const { operated, close } = await programOn(runtime, { LOG_LEVEL: 'debug' })

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { RUNTIMES } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { signedInBy } from '../support/signed_in.ts'
 import { until } from '../support/until.ts'
@@ -46,7 +47,7 @@ async function send(
   })
 }
 
-test.each(['Bun', 'Node'])(
+test.each(RUNTIMES)(
   'on %s a printed link signs in once, and switches, keys and sessions act at once on both services of a database',
   async (runtime) => {
     const database = await testDatabase()

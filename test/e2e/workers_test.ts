@@ -175,7 +175,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
   }, 60_000)
 })
 
-const FORMS = [...(IS_FULL ? ['source'] : []), 'executable', 'Node']
+const FORMS = IS_FULL ? ['source', 'executable', 'Node'] : ['executable']
 
 describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (form) => {
   test('start once, share both ports, count as one, and leave nothing behind', async () => {
