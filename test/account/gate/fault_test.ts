@@ -112,6 +112,12 @@ test('a settlement that reaches the database only after its void finds its place
   await close()
 }, 15_000)
 
+/** Waits until so many statements have what they hold while they sleep. */
+async function untilHeld(count: number): Promise<void> {
+  const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+  await until('the holders to sleep', async () => (await admin.run(sleeping, [])).length === count)
+}
+
 test('a settlement that commits after its deadline is given back by its void', async () => {
   const { gate, close } = await instance()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
@@ -121,7 +127,7 @@ test('a settlement that commits after its deadline is given back by its void', a
     `select pg_sleep(0.8) from (select from spending_limit where organization_id = $1 for update) b`,
     [organizationId],
   )
-  await Bun.sleep(50)
+  await untilHeld(1)
   const late = settlement(caller, { credits: 7 })
   const failure = await gate.settle(late).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(UnavailableError)
@@ -164,7 +170,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
       hold,
     ),
   ]
-  await Bun.sleep(100)
+  await untilHeld(held.length)
   const late = settlement({ ...caller, credits: 1_000_000n }, { credits: 7, path: `/v1/new/${organizationId}` })
   const settling = gate.settle(late).catch((error: unknown) => error)
   // With a deadline of its own, the second statement would end after 1,600 ms.
