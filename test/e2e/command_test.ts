@@ -194,5 +194,5 @@ describe.each([
     )
     expect((await runCommand(given, ['org', 'list'])).stdout).toContain('Acme')
     await database.close()
-  }, 60_000)
+  }, 120_000)
 })

@@ -53,7 +53,7 @@ interface Outcome {
 const DEADLINE_MS = 300
 const HOUR_MS = 3_600_000
 /** What a busy machine is given to come to enough answers of each kind. */
-const EXTRA_MS = 20_000
+const EXTRA_MS = 40_000
 const EACH_MIN = 10
 /** Charges between two faults, or so long. */
 const BETWEEN_FAULTS = 5
@@ -185,7 +185,8 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       await Bun.sleep(100 + random() * 200)
       // A slow machine is still getting up again from the last one.
       const until = answers.settled + BETWEEN_FAULTS
-      for (let waits = 0; answers.settled < until && waits < WAITS_MAX && goesOn(); waits++) await Bun.sleep(WAIT_MS)
+      const isSoon = (waits: number) => isOver() || waits < WAITS_MAX
+      for (let waits = 0; answers.settled < until && isSoon(waits) && goesOn(); waits++) await Bun.sleep(WAIT_MS)
       // What other answers still lack comes sooner without faults.
       if (!isOver() || lacks(answers.failed)) await fault(random()).catch(ignoreUnavailable)
     }

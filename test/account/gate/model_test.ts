@@ -36,7 +36,7 @@ for (const crashes of [false, true]) {
       for (const count of [result.settled, result.unpaid, result.failed, result.limited])
         expect(count).toBeGreaterThan(9)
     },
-    DURATION_MS + 60_000,
+    DURATION_MS + 120_000,
   )
 }
 
