@@ -46,6 +46,15 @@ export function partParams(part: StoredPart<unknown>) {
   return { ...nameParams(part), subjects: subjectParam(subjects), from, to, witnesses, epoch }
 }
 
+/** The parameters of every statement that reads rows page by page: at most `max` of these blocks, behind the row `after`. */
+export function pageParams(
+  { fromBlock, toBlock, max }: { readonly fromBlock: number; readonly toBlock: number; readonly max: number },
+  after: { readonly block: number; readonly logIndex: number } = { block: fromBlock, logIndex: -1 },
+) {
+  const blocks = { fromBlock, toBlock: Math.max(fromBlock, toBlock) }
+  return { ...blocks, max, afterBlock: after.block, afterLogIndex: after.logIndex }
+}
+
 /** Rows of one statement: writing out more of them holds the event loop for long. */
 const PIECE_ROWS = 2_000
 

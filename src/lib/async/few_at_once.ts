@@ -29,7 +29,7 @@ export async function fewAtOnce<Item>(
       signal,
     )
   } finally {
-    // Those that were aborted are not waited for before.
+    // `together` does not wait for those that it aborts.
     await Promise.allSettled(lanes)
   }
 }

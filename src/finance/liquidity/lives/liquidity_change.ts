@@ -7,6 +7,7 @@ import {
   fromBytes,
   inPieces,
   nameParams,
+  pageParams,
   partParams,
   readPages,
   STORE_DEADLINE_MS,
@@ -106,18 +107,15 @@ export async function readChanges(
 
 async function readPage(
   db: Database,
-  { place, stream, pool, tokenId, fromBlock, toBlock, max }: ChangesQuestion,
-  after: Pick<LiquidityChange, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
+  question: ChangesQuestion,
+  after: Pick<LiquidityChange, 'block' | 'logIndex'> | undefined,
 ): Promise<readonly StoredChange[] | undefined> {
+  const { pool, tokenId } = question
   const rows = await liquidityChangeList(db, {
-    ...nameParams({ place, stream }),
+    ...nameParams(question),
+    ...pageParams(question, after),
     pool: toDigits(pool),
     tokenId: String(tokenId),
-    fromBlock,
-    toBlock: Math.max(fromBlock, toBlock),
-    max,
-    afterBlock: after.block,
-    afterLogIndex: after.logIndex,
   })
   const stored = coveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
   return stored?.map((row): StoredChange => {

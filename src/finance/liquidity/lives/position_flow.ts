@@ -7,6 +7,7 @@ import {
   fromBytes,
   inPieces,
   nameParams,
+  pageParams,
   partParams,
   readPages,
   STORE_DEADLINE_MS,
@@ -88,18 +89,15 @@ export async function readPositionFlows(
 
 async function readPage(
   db: Database,
-  { place, stream, tokenId, fromBlock, toBlock, max }: FlowsQuestion,
-  after: Pick<PositionFlow, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
+  question: FlowsQuestion,
+  after: Pick<PositionFlow, 'block' | 'logIndex'> | undefined,
 ): Promise<readonly PositionFlow[] | undefined> {
+  const { tokenId } = question
   const rows = await positionFlowList(db, {
-    ...nameParams({ place, stream }),
+    ...nameParams(question),
+    ...pageParams(question, after),
     subject: toDigits(positionSubject(tokenId)),
     tokenId: String(tokenId),
-    fromBlock,
-    toBlock: Math.max(fromBlock, toBlock),
-    max,
-    afterBlock: after.block,
-    afterLogIndex: after.logIndex,
   })
   const found = coveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
   return found?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
