@@ -55,7 +55,11 @@ async function callOf(
 ): Promise<string> {
   const { name, returns } = entry
   const columns = typeof returns === 'number' ? [] : returns
-  const nullable = header.declared.flatMap((line) => /^null (.+)$/.exec(line)?.[1]?.split(', ') ?? [])
+  const nullable = header.declared.flatMap((line) => {
+    const [, names] = /^null (.+)$/.exec(line) ?? []
+    if (names === undefined) throw new Error(`expected "-- null parameter, column" after the lane, found "-- ${line}"`)
+    return names.split(', ')
+  })
   const stray = nullable.find((name) => ![...entry.params, ...columns].some((each) => each.name === name))
   if (stray !== undefined)
     throw new Error(`the header says "${stray}" may be null, which is no parameter and no column`)
