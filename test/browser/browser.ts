@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { IS_FULL } from '../support/cases.ts'
 
@@ -130,6 +130,16 @@ export async function overflow(page: Page): Promise<number[]> {
   }
   await page.setViewportSize(before)
   return over
+}
+
+/** One column of the rows that a button saves as CSV. */
+export async function savedColumn(page: Page, button: Locator, name: string): Promise<readonly (string | undefined)[]> {
+  const saving = page.waitForEvent('download')
+  await button.click()
+  const text = await Bun.file(await (await saving).path()).text()
+  const [head = '', ...rows] = text.trim().split('\r\n')
+  const column = head.split(',').indexOf(name)
+  return rows.map((row) => row.split(',')[column])
 }
 
 /** What has the focus: its name, else its text. */

@@ -7,7 +7,7 @@ import { parseKeys } from '../../src/service/receipt/keys.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
-import { audit, BROWSER, focused, overflow, stops, tabTo } from './browser.ts'
+import { audit, BROWSER, focused, overflow, savedColumn, stops, tabTo } from './browser.ts'
 import { DEAD_CHAIN } from './scene.ts'
 import { setStage } from './stage.ts'
 
@@ -221,14 +221,10 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await focused(page)).not.toContain('USD per')
     expect(Math.max(...(await stops(page)))).toBeLessThanOrEqual(5)
     await savesReceipt(page)
-    const saving = page.waitForEvent('download')
     const list = page.getByRole('region', { name: 'Liquidity' }).locator('.part > .proof').first()
-    await list.getByRole('button', { name: `These rows as CSV, ${15 * answer.data.length} credits` }).click()
-    const [head = '', ...rows] = readFileSync(await (await saving).path(), 'utf8')
-      .trim()
-      .split('\r\n')
-    const column = head.split(',').indexOf('token_id')
-    expect(rows.map((row) => row.split(',')[column])).toEqual(answer.data.map((each: Json) => each.token_id))
+    const save = list.getByRole('button', { name: `These rows as CSV, ${15 * answer.data.length} credits` })
+    const saved = await savedColumn(page, save, 'token_id')
+    expect(saved).toEqual(answer.data.map((each: Json) => each.token_id))
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)

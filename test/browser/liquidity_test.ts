@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import type { Json } from '../e2e/scenarios.ts'
-import { audit, BROWSER, overflow } from './browser.ts'
+import { audit, BROWSER, overflow, savedColumn } from './browser.ts'
 import { setStage } from './stage.ts'
 
 const START_MS = 120_000
@@ -112,13 +111,9 @@ describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     const exact = await card.locator('.events .figure-all').allTextContents()
     expect(exact).toContain(`${flows[0].amounts.token0.amount} ${state.token0.symbol}`)
     expect(await card.innerText()).toMatch(/At [\d,.]+ and below, all/)
-    const saving = page.waitForEvent('download')
-    await card.locator('.life').getByRole('button', { name: 'These rows as CSV, 1 credit' }).click()
-    const [head = '', ...rows] = readFileSync(await (await saving).path(), 'utf8')
-      .trim()
-      .split('\r\n')
-    const column = head.split(',').indexOf('timestamp')
-    expect(rows.map((row) => Number(row.split(',')[column]))).toEqual(flows.map((each: Json) => each.timestamp))
+    const save = card.locator('.life').getByRole('button', { name: 'These rows as CSV, 1 credit' })
+    const saved = await savedColumn(page, save, 'timestamp')
+    expect(saved).toEqual(flows.map((each: Json) => String(each.timestamp)))
 
     await card.getByRole('button', { name: 'Fee APR over 7 and 30 days 30 credits' }).click()
     await card.getByText('Fee APR of 30 days').waitFor()
