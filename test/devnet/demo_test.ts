@@ -11,7 +11,7 @@ import { MORPHO_WALLETS } from './morpho_blue/scenario.ts'
 import { descendants, stillRunning } from './processes.ts'
 import { eachLine } from './watched.ts'
 
-/** What a busy machine may take; alone it takes a few seconds. */
+/** More than a busy machine takes. */
 const READY_LIMIT_MS = 60_000
 /** With the compilation of the lending protocols, if this machine has not done it yet. */
 const LENDING_LIMIT_MS = 120_000

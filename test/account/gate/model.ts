@@ -185,8 +185,10 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       await Bun.sleep(100 + random() * 200)
       // A slow machine is still getting up again from the last one.
       const until = answers.settled + BETWEEN_FAULTS
-      const isSoon = (waits: number) => isOver() || waits < WAITS_MAX
-      for (let waits = 0; answers.settled < until && isSoon(waits) && goesOn(); waits++) await Bun.sleep(WAIT_MS)
+      for (let waits = 0; answers.settled < until && goesOn(); waits++) {
+        if (waits === WAITS_MAX && !isOver()) break
+        await Bun.sleep(WAIT_MS)
+      }
       // What other answers still lack comes sooner without faults.
       if (!isOver() || lacks(answers.failed)) await fault(random()).catch(ignoreUnavailable)
     }
