@@ -2,14 +2,17 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort } from 'node:worker_threads'
+import { analyzeOnce } from './analysis.ts'
 import type { ProofJob, ProofReply } from './job.ts'
 import { MissingNodeError } from './lookup.ts'
 import { runProof, UnprovableError } from './machine.ts'
 
 yieldToOthers()
+const ready = analyzeOnce()
 
 /** The program of the thread that runs contracts over proofs: a job in, a reply out. */
 parentPort?.on('message', async (job: ProofJob) => {
+  await ready
   parentPort?.postMessage(await replyTo(job))
 })
 
