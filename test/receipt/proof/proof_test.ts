@@ -265,6 +265,7 @@ describe('an endpoint', () => {
     const strangers = Object.fromEntries(Array.from({ length: 700 }, (_, at) => [toHex(at + 1_000, { size: 20 }), {}]))
     let strangersAsked = 0
     const storage = { [`0x${'0'.repeat(63)}7`]: `0x${'1'.repeat(64)}` }
+    const { reads, proofs, answer } = await proven(position, stageOver([rowOver([lying.url])]))
     for (const lie of [
       { [TOKENS.weth.address]: { code: '0x00', storage } },
       { [TOKENS.weth.address]: { storage: many } },
@@ -279,7 +280,8 @@ describe('an endpoint', () => {
         strangersAsked++
         return { kind: 'result', result: { accountProof: [], storageProof: [] } }
       })
-      await proven(position, stageOver([rowOver([lying.url])]))
+      const { body } = await stageOver([rowOver([lying.url])]).get(`${position}&receipt=proof`)
+      expect(payloadOf(body.receipt)).toMatchObject({ reads, proofs, answer })
     }
     // Those that are named first.
     expect(strangersAsked).toBe(500)

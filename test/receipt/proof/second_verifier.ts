@@ -16,12 +16,15 @@ class ReadState extends MerkleStateManager {
   override async flush(): Promise<void> {}
 }
 
+let lensesRead: Promise<ReadonlyMap<string, Hex>> | undefined
+
 /**
  * What the calls of a proven receipt answer over its proof, by tries and states that are not ours. Nothing of `src` is
  * used but the code of its lenses.
  */
 export async function answersBySecondVerifier({ reads, proofs = [] }: Payload): Promise<Hex[]> {
-  const lenses = await lensesByHash()
+  lensesRead ??= lensesByHash()
+  const lenses = await lensesRead
   const answers: Hex[] = []
   for (const [at, { chain_id, header, nodes, codes }] of proofs.entries()) {
     const fields = fromRlp(header, 'bytes')
