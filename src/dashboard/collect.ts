@@ -1,26 +1,34 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** In the order in which they apply. */
 const STYLES = ['base', 'parts', 'explore', 'what_if', 'life', 'account', 'text'].map((name) => `style/${name}.css`)
-const VENDOR = {
-  'vendor/htm.js': 'htm/dist/htm.mjs',
-  'vendor/preact.js': 'preact/dist/preact.mjs',
-  'vendor/preact_hooks.js': 'preact/hooks/dist/hooks.mjs',
-}
+const SCRIPT = /^\w+\/main\.js$/
 
 /**
  * Everything that the pages load, styles first: paths below their folder, and what stands there. For a macro: it runs
  * when the module that calls it is compiled.
  */
 export function collectFiles() {
-  const read = (path: string, file = path) => ({ path, text: readFileSync(join(import.meta.dir, file), 'utf8') })
-  const scripts = readdirSync(import.meta.dir, { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.endsWith('.js'),
-  )
-  return [
-    ...[...STYLES, 'icon.svg'].map((path) => read(path)),
-    ...Object.entries(VENDOR).map(([path, file]) => read(path, join('../../node_modules', file))),
-    ...scripts.sort().map((path) => read(path)),
-  ]
+  const read = (path: string) => ({ path, text: readFileSync(join(import.meta.dir, path), 'utf8') })
+  return [...[...STYLES, 'icon.svg'].map(read), ...collectScripts()]
+}
+
+/**
+ * The script of each page with all that it imports, so that a browser asks once and not for each of eighty modules.
+ * Names stay: errors say where they come from.
+ */
+function collectScripts() {
+  const paths = readdirSync(import.meta.dir, { recursive: true, encoding: 'utf8' }).filter((path) => SCRIPT.test(path))
+  const outdir = mkdtempSync(join(tmpdir(), 'walletscope-pages-'))
+  const options = ['--root=.', `--outdir=${outdir}`, '--target=browser', '--minify-syntax', '--minify-whitespace']
+  try {
+    // The compiler is busy with the module that calls this, and takes no other work from here.
+    execFileSync(process.execPath, ['build', ...paths, ...options], { cwd: import.meta.dir, stdio: 'pipe' })
+    return paths.sort().map((path) => ({ path, text: readFileSync(join(outdir, path), 'utf8') }))
+  } finally {
+    rmSync(outdir, { recursive: true, force: true })
+  }
 }

@@ -3,14 +3,7 @@ import { collectFiles } from './collect.ts' with { type: 'macro' }
 /** Everything that the pages load. Styles apply in this order. */
 export const DASHBOARD_FILES = collectFiles()
 
-/** Modules that others import by name, and the file of each. */
-export const DASHBOARD_MODULES: Readonly<Record<string, string>> = {
-  htm: 'vendor/htm.js',
-  preact: 'vendor/preact.js',
-  'preact/hooks': 'vendor/preact_hooks.js',
-}
-
-/** The pages by path: what each is called, and the module that draws it. */
+/** The pages by path: what each is called, and the script that draws it. */
 export const DASHBOARD_PAGES = {
   '/': { title: 'walletscope', script: 'explore/main.js' },
   '/usage': { title: 'Usage · walletscope', script: 'usage/main.js' },

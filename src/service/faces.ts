@@ -1,5 +1,5 @@
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
-import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES, TEXT_STYLES } from '../dashboard/files.ts'
+import { DASHBOARD_FILES, DASHBOARD_PAGES, OPERATOR_PAGES, TEXT_STYLES } from '../dashboard/files.ts'
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { GUIDES } from '../dashboard/guide/guides.ts'
 import { FAMILIES } from '../family/mod.ts'
@@ -16,9 +16,9 @@ import { createStaticPages } from '../http/page/static.ts'
  */
 export function createFaces(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
   const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
-  const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
-  const callers = createStaticPages({ ...shared, pages: DASHBOARD_PAGES })
-  const operator = createStaticPages({ ...shared, pages: OPERATOR_PAGES })
+  const files = DASHBOARD_FILES
+  const callers = createStaticPages({ files, pages: DASHBOARD_PAGES })
+  const operator = createStaticPages({ files, pages: OPERATOR_PAGES })
   const look = {
     styles: TEXT_STYLES.map((path) => `${callers.folder}/${path}`),
     icon: `${callers.folder}/icon.svg`,

@@ -11,15 +11,9 @@ interface StaticFile {
   readonly text: string
 }
 
-interface StaticFiles {
-  readonly files: readonly StaticFile[]
-  /** Files that modules import by a name, `preact`. */
-  readonly modules: Readonly<Record<string, string>>
-}
-
 interface StaticPage {
   readonly title: string
-  /** Path of the module that draws it. */
+  /** Path of the script that draws it. */
   readonly script: string
 }
 
@@ -44,15 +38,18 @@ export const ASK_AGAIN = 'no-cache'
 export function createStaticPages({
   pages,
   files,
-  modules,
-}: StaticFiles & { readonly pages: Readonly<Record<string, StaticPage>> }) {
+}: {
+  readonly pages: Readonly<Record<string, StaticPage>>
+  readonly files: readonly StaticFile[]
+}) {
   const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
   const folder = `${FILES_PATH}/${version}`
+  const styles = files.map(({ path }) => path).filter((path) => path.endsWith('.css'))
   return {
     /** Folder of the files' addresses, from the root. */
     folder: folder.slice(1),
     pages: new Map<string, Page>(
-      Object.entries(pages).map(([path, page]) => [path, pageOf(page, { files, modules, folder: folder.slice(1) })]),
+      Object.entries(pages).map(([path, page]) => [path, pageOf(page, { styles, folder: folder.slice(1) })]),
     ),
     files: new Map<string, Page>(
       files.map(({ path, text }) => {
@@ -64,40 +61,25 @@ export function createStaticPages({
   }
 }
 
-/** A page that may run its own files, and the one list of names by its hash. */
-function pageOf({ title, script }: StaticPage, { files, modules, folder }: StaticFiles & { readonly folder: string }) {
+/** A page that may run its own files only. */
+function pageOf(
+  { title, script }: StaticPage,
+  { styles, folder }: { readonly styles: readonly string[]; readonly folder: string },
+) {
   const at = (path: string) => `${folder}/${path}`
-  const names = JSON.stringify({
-    imports: Object.fromEntries(Object.entries(modules).map(([name, path]) => [name, `./${at(path)}`])),
-  })
-  const styles = files.filter(({ path }) => path.endsWith('.css'))
-  const scripts = files.filter(({ path }) => path.endsWith('.js') && isFor(path, script))
   const head = `<meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
-${styles.map(({ path }) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
-<script type="importmap">${names}</script>
-${scripts.map(({ path }) => `<link rel="modulepreload" href="${at(path)}">`).join('\n')}
+${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
 <script type="module" src="${at(script)}"></script>`
   const body = `<div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
-  const headers = htmlHeaders([
-    `script-src 'self' 'sha256-${hash('sha256', names, 'base64')}'`,
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-  ])
+  const headers = htmlHeaders(["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"])
   return sent(htmlText({ head, body }), {
     ...headers,
     'cache-control': ASK_AGAIN,
     'cross-origin-opener-policy': 'same-origin',
   })
-}
-
-/** True if a page with this script may load the file: its own folder, and what pages share. */
-function isFor(path: string, script: string): boolean {
-  const [folder = ''] = script.split('/')
-  return ['lib', 'part', 'vendor', folder].includes(path.split('/')[0] ?? '')
 }
 
 /** Sends a text: packed if the browser can unpack it, and nothing at all if it has the same one already. */
