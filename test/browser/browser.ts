@@ -17,10 +17,11 @@ const DISABLED_FEATURES = [
   ...['AimEnabled', 'DestroyProfileOnBrowserClose', 'HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'LensOverlay'],
   ...['MediaRouter', 'NetworkTimeServiceQuerying', 'OptimizationHints', 'PaintHolding', 'PreconnectToSearch'],
 ]
-/** Nothing but the pages under test may be reached, and root has no sandbox. */
+/** Nothing but the pages under test may be reached, root has no sandbox, and no page lives until optimized code pays. */
 const ARGUMENTS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', `--disable-features=${DISABLED_FEATURES}`],
+  ...['--disable-component-update', '--disable-sync', '--js-flags=--no-turbofan --no-maglev'],
+  ...[`--disable-features=${DISABLED_FEATURES}`],
 ]
 
 /** Program of a browser: BROWSER_PATH, or Chromium if it is installed. */
