@@ -94,7 +94,7 @@ const BRIEF = { resultTypes: ['violations'], selectors: false }
  */
 export async function audit(page: Page, { dark = IS_FULL } = {}): Promise<string[]> {
   const found: string[] = []
-  await page.evaluate(AXE)
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   // The audit does not know that a modal dialog is above everything, and would judge no colour in it.
   await page.evaluate("for (const each of document.querySelectorAll('dialog:modal')) each.style.zIndex = '99'")
   for (const { colorScheme, rules, passesMin } of dark ? [LIGHT, DARK] : [LIGHT]) {
