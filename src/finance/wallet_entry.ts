@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { walletEntryStore } from '../../sql/functions.ts'
 import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../history/part.ts'
+import { fromBytes, nameParams, partParams, STORE_DEADLINE_MS, storeInPieces, toDigits } from '../history/part.ts'
 import type { StreamPlace, StreamTable } from '../history/stream.ts'
 import { gathered } from '../lib/async/gather.ts'
 import { grouped } from '../lib/grouped.ts'
@@ -21,7 +21,7 @@ export interface WalletEntry {
 /** Entries as a stream stores them: of each wallet and entry the first. */
 export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
   subjectOf: ({ wallet }) => wallet,
-  store: inPieces((db, part) => {
+  store: storeInPieces((db, part) => {
     const { rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toDigits(wallet)),

@@ -62,7 +62,7 @@ const PIECE_ROWS = 2_000
  * Stores parts by a statement for each piece of some thousand rows, the newest first, so that what is stored stays if a
  * later one fails. A block is never divided. `store` gives false if nothing may be stored.
  */
-export function inPieces<Row extends { readonly block: number }>(
+export function storeInPieces<Row extends { readonly block: number }>(
   store: (db: Database, piece: StoredPart<Row>) => Promise<boolean>,
 ): StreamTable<Row>['store'] {
   return async (db, part) => {

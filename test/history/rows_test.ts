@@ -14,7 +14,7 @@ import {
   readPositionFlows,
 } from '../../src/finance/liquidity/lives/position_flow.ts'
 import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
-import { inPieces } from '../../src/history/part.ts'
+import { storeInPieces } from '../../src/history/part.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 const POOL = `0x${'aa'.repeat(20)}` as Hex
@@ -228,14 +228,14 @@ test('thousands of flows are stored by several statements and read by several, n
   expect(await readPositionFlows(database.db, { ...asked, max: 4_100 })).toEqual(rows.slice(0, 4_100))
 })
 
-describe('inPieces()', () => {
+describe('storeInPieces()', () => {
   /** Blocks and number of rows of each piece, in the order of the statements. */
   async function piecesOf(blocks: readonly number[]): Promise<readonly (readonly [number, number, number])[]> {
     const pieces: [number, number, number][] = []
     const rows = blocks.map((block, index) => ({ block, index }))
     const part = { place, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
     const stored: unknown[] = []
-    const store = inPieces<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
+    const store = storeInPieces<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
       pieces.push([fromBlock, toBlock, some.length])
       stored.unshift(...some)
       expect(some.every(({ block }) => fromBlock <= block && block <= toBlock)).toBe(true)

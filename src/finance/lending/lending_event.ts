@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { lendingEventStore } from '../../../sql/functions.ts'
 import { lendingEventList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
+import { fromBytes, nameParams, partParams, STORE_DEADLINE_MS, storeInPieces, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 /** Rows that are read from the database at once, and at most in all: more than any wallet has. */
@@ -51,7 +51,7 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  store: inPieces((db, part) => {
+  store: storeInPieces((db, part) => {
     const { rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toDigits(wallet)),

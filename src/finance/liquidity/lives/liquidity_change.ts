@@ -5,12 +5,12 @@ import type { Database } from '../../../db/database.ts'
 import {
   coveredRows,
   fromBytes,
-  inPieces,
   nameParams,
   pageParams,
   partParams,
   readPages,
   STORE_DEADLINE_MS,
+  storeInPieces,
   toDigits,
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
@@ -58,7 +58,7 @@ export interface StoredChange extends LiquidityChange {
 /** Changes of positions as a stream stores them; whose they are is which pool's. */
 export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
   subjectOf: ({ pool }) => pool,
-  store: inPieces((db, part) => {
+  store: storeInPieces((db, part) => {
     const { rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),

@@ -5,12 +5,12 @@ import type { Database } from '../../../db/database.ts'
 import {
   coveredRows,
   fromBytes,
-  inPieces,
   nameParams,
   pageParams,
   partParams,
   readPages,
   STORE_DEADLINE_MS,
+  storeInPieces,
   toDigits,
 } from '../../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
@@ -38,7 +38,7 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  store: inPieces((db, part) => {
+  store: storeInPieces((db, part) => {
     const { rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),

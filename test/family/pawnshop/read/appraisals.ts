@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { Database } from '../../../../src/db/database.ts'
 import { callValue } from '../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { fromBytes, inPieces, partParams, toDigits } from '../../../../src/history/part.ts'
+import { fromBytes, partParams, storeInPieces, toDigits } from '../../../../src/history/part.ts'
 import type { History, Stream } from '../../../../src/history/stream.ts'
 import { type Appraisal, appraisalFilters, appraisalsOf } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
@@ -21,7 +21,7 @@ export const APPRAISALS: Stream<Appraisal> = {
   name: 'pawnshop_appraisal',
   table: {
     subjectOf: ({ wallet }) => wallet,
-    store: inPieces((db, part) => {
+    store: storeInPieces((db, part) => {
       const { rows } = part
       return store(db, {
         ...partParams(part),
