@@ -25,6 +25,15 @@ export async function runJson(program: Program, words: readonly string[]): Promi
   return JSON.parse(stdout)
 }
 
+/** Makes an organization with its credits and a key. */
+export function openAccount(
+  program: Program,
+  { name, credits, rateLimit }: { readonly name: string; readonly credits: number; readonly rateLimit: number },
+): Promise<{ readonly id: string; readonly key: string }> {
+  const given = ['--credits', String(credits), '--rate-limit', String(rateLimit)]
+  return runJson(program, ['org', 'create', name, ...given, '--key'])
+}
+
 /** Makes every organization of the table with its credits, its limit and one key. */
 export function createAccounts(program: Program): Promise<Accounts> {
   return withDatabase(program, createAll)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { runJson } from './accounts.ts'
+import { openAccount } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
 
@@ -24,9 +24,7 @@ beforeAll(async () => {
   program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
   service = await startService(program)
-  const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])
-  await runJson(program, ['credits', 'grant', id, '100', '--reason', 'calls'])
-  const { key } = await runJson(program, ['key', 'create', id, '--name', 'client'])
+  const { key } = await openAccount(program, { name: 'clients', credits: 100, rateLimit: 1_000 })
   const { stdout } = await runCommand(program, ['openapi', '--client'])
   const path = join(program.directory, '../client.ts')
   writeFileSync(path, stdout)

@@ -6,7 +6,7 @@ import { BROWSER, openPage, type Watched } from '../browser/browser.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { runJson } from './accounts.ts'
+import { openAccount } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
 
@@ -28,9 +28,7 @@ describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
     program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
     service = await startService(program)
-    const { id } = await runJson(program, ['org', 'create', 'readers'])
-    await runJson(program, ['credits', 'grant', id, '100', '--reason', 'reading'])
-    key = (await runJson(program, ['key', 'create', id, '--name', 'reader'])).key
+    key = (await openAccount(program, { name: 'readers', credits: 100, rateLimit: 1_000 })).key
     watched = await openPage()
     page = watched.page
   }, 240_000)

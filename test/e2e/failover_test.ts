@@ -10,7 +10,7 @@ import { cases } from '../support/cases.ts'
 import { hasPatroni, startPatroniPair } from '../support/patroni.ts'
 import { type FailoverPair, hasReplication, startReplicatedPair } from '../support/replication.ts'
 import { until } from '../support/until.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
@@ -45,10 +45,8 @@ describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds 
     program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: pair.url })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
-    organizationId = (await runJson(program, ['org', 'create', 'Replicated'])).id
-    await runJson(program, ['org', 'limit', organizationId, '100000'])
-    await runJson(program, ['credits', 'grant', organizationId, String(GRANTED), '--reason', 'load'])
-    key = (await runJson(program, ['key', 'create', organizationId])).key
+    const account = await openAccount(program, { name: 'Replicated', credits: GRANTED, rateLimit: 100_000 })
+    ;({ id: organizationId, key } = account)
     service = await startService(program)
   }, 120_000)
   afterAll(async () => {

@@ -6,7 +6,7 @@ import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, nodeProgram, type Program, type Service, startService } from './program.ts'
 
@@ -39,9 +39,7 @@ describe.each([
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
     if (database !== undefined) await runJson(program, ['migrate'])
     service = await startService(program)
-    const { id } = await runJson(program, ['org', 'create', 'agents', '--rate-limit', '1000'])
-    await runJson(program, ['credits', 'grant', id, '100', '--reason', 'tools'])
-    key = (await runJson(program, ['key', 'create', id, '--name', 'agent'])).key
+    key = (await openAccount(program, { name: 'agents', credits: 100, rateLimit: 1_000 })).key
     client = await connectMcp({
       url: `http://127.0.0.1:${service.port}/mcp`,
       headers: { authorization: `Bearer ${key}` },

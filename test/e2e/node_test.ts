@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { emptyDatabase } from '../support/database.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
 import { type SignedIn, signedInBy } from '../support/signed_in.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { type Asked, askInTurn, type ExampleWorld, idIn, startExampleWorld } from './examples.ts'
 import { ask, type RawAnswer } from './http.ts'
@@ -63,9 +63,7 @@ describe('on Node', () => {
     writeFileSync(join(program.directory, '../chains.json'), world.chainsFile)
     await runJson(program, ['migrate'])
     service = await startService(program)
-    organization = (await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '1000'])).id
-    await runJson(program, ['credits', 'grant', organization, '100000', '--reason', 'welcome'])
-    key = (await runJson(program, ['key', 'create', organization])).key
+    ;({ id: organization, key } = await openAccount(program, { name: 'Acme', credits: 100_000, rateLimit: 1_000 }))
   }, 120_000)
 
   afterAll(async () => {

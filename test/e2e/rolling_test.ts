@@ -7,7 +7,7 @@ import { sharedDevnet } from '../devnet/mod.ts'
 import { cases } from '../support/cases.ts'
 import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
@@ -40,10 +40,7 @@ beforeAll(async () => {
   })
   writeFileSync(join(old.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
   await runJson(old, ['migrate'])
-  organizationId = (await runJson(old, ['org', 'create', 'Rolled'])).id
-  await runJson(old, ['org', 'limit', organizationId, '100000'])
-  await runJson(old, ['credits', 'grant', organizationId, String(GRANTED), '--reason', 'load'])
-  key = (await runJson(old, ['key', 'create', organizationId])).key
+  ;({ id: organizationId, key } = await openAccount(old, { name: 'Rolled', credits: GRANTED, rateLimit: 100_000 }))
 }, 60_000)
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
 import { until } from '../support/until.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
@@ -33,10 +33,8 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
-    const { id } = await runJson(program, ['org', 'create', 'Replicated'])
-    await runJson(program, ['org', 'limit', id, '1000'])
-    await runJson(program, ['credits', 'grant', id, '1000', '--reason', 'reads'])
-    headers = { Authorization: `Bearer ${(await runJson(program, ['key', 'create', id])).key}` }
+    const { key } = await openAccount(program, { name: 'Replicated', credits: 1_000, rateLimit: 1_000 })
+    headers = { Authorization: `Bearer ${key}` }
     service = await startService(program)
   }, 120_000)
   afterAll(async () => {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cases, IS_FULL } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { untilEmpty } from './processes.ts'
@@ -60,11 +60,10 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
   let program: Program
   let service: Service
 
-  const create = async (limit: number, ...words: readonly string[]) => {
-    const { id } = await runJson(program, ['org', 'create', crypto.randomUUID()])
-    await runJson(program, ['org', 'limit', id, String(limit)])
-    await runJson(program, ['credits', 'grant', id, String(GRANTED), '--reason', 'load'])
-    const { key } = await runJson(program, ['key', 'create', id, ...words])
+  const create = async (rateLimit: number, ...words: readonly string[]) => {
+    const account = await openAccount(program, { name: crypto.randomUUID(), credits: GRANTED, rateLimit })
+    const { id } = account
+    const { key } = words.length === 0 ? account : await runJson(program, ['key', 'create', id, ...words])
     const balance = async () => Number((await runJson(program, ['credits', 'show', id])).balance)
     return { headers: { Authorization: `Bearer ${key}` }, balance }
   }

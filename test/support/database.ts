@@ -189,7 +189,8 @@ export function serverPids(dataDir: string, whom?: 'postmaster'): readonly numbe
 }
 
 function testOptions(dataDir: string, made: string) {
-  const settings = { fsync: 'off', max_connections: '400' }
+  // Shared memory that is no file of the data directory stays for ever if a server is killed.
+  const settings = { fsync: 'off', max_connections: '400', dynamic_shared_memory_type: 'mmap' }
   return { dataDir, clock: systemClock, log: silentLog, settings, programParent: join(made, PROGRAMS) }
 }
 

@@ -72,7 +72,8 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
       `${node.data}.log`,
       '-o',
       // The lock file of a Unix socket would stay after `kill -9`, and name a process that nobody has reaped yet.
-      `-c listen_addresses=127.0.0.1 -c port=${port} -c unix_socket_directories=''`,
+      // Other shared memory than files of the data directory would stay for ever.
+      `-c listen_addresses=127.0.0.1 -c port=${port} -c unix_socket_directories='' -c dynamic_shared_memory_type=mmap`,
     )
   const start = async (node: Node) => {
     const ports = node.port === undefined ? [freePort(), freePort(), freePort()] : [node.port]
