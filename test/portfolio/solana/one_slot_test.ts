@@ -19,7 +19,7 @@ import { NATIVE, priceAccounts, SOL, USDC, WALLET, walletAccounts } from './wall
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 const ANSWERS = cases(1_000)
-const AT_ONCE = 8
+const AT_ONCE = 4
 /** What is refused is asked again. More slots pass between two requests on a busy machine. */
 const FAILED_MAX = 2 * ANSWERS
 /** How many answers of two slots there must be at least, so that they are shown. */
