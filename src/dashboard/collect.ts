@@ -25,7 +25,7 @@ function collectScripts() {
   const outdir = mkdtempSync(join(tmpdir(), 'walletscope-pages-'))
   const options = ['--root=.', `--outdir=${outdir}`, '--target=browser', '--minify-syntax', '--minify-whitespace']
   try {
-    // The compiler is busy with the module that calls this, and takes no other work from here.
+    // A process of its own: within a macro Bun refuses to compile, as it would wait for itself.
     execFileSync(process.execPath, ['build', ...paths, ...options], { cwd: import.meta.dir, stdio: 'pipe' })
     return paths.sort().map((path) => ({ path, text: readFileSync(join(outdir, path), 'utf8') }))
   } finally {

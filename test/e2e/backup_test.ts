@@ -13,7 +13,7 @@ import { IS_FULL } from '../support/cases.ts'
 import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
 import { startPostgres17 } from '../support/postgres17.ts'
 import { until } from '../support/until.ts'
-import { runJson } from './accounts.ts'
+import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { untilEmpty } from './processes.ts'
@@ -104,9 +104,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
   const old = await startPostgres17()
   const from = program(executableProgram, { DATABASE_URL: old.url })
   await runJson(from, ['migrate'])
-  const { id } = await runJson(from, ['org', 'create', 'Acme'])
-  await runJson(from, ['credits', 'grant', id, '500', '--reason', 'welcome'])
-  const { key } = await runJson(from, ['key', 'create', id])
+  const { key } = await openAccount(from, { name: 'Acme', credits: 500, rateLimit: 1_000 })
   const service = await spawnService(from)
   for (let calls = 0; calls < 3; calls++) await call(service, key)
   await service.stop()

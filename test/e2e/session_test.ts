@@ -55,8 +55,7 @@ test.each(RUNTIMES)(
     const program = runtime === 'Bun' ? executableProgram(env) : nodeProgram(env)
     programs.push(program)
     const [one, other] = await Promise.all([spawnService(program), spawnService(program)])
-    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '1000'])
-    await runJson(program, ['credits', 'grant', id, '100', '--reason', 'welcome'])
+    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '1000', '--credits', '100'])
 
     const { url } = await runJson(program, ['login', '--org', id])
     const secret = new URL(url).search.slice(1)

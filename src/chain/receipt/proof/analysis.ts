@@ -1,6 +1,6 @@
 import { createEVM } from '@ethereumjs/evm'
 
-/** What the library finds out of a code before it jumps in it: targets, pushed words, operations. */
+/** What the library finds in a code before the first jump: targets, pushed words, operations. */
 type Analysis = object
 
 interface Interpreter {
@@ -12,8 +12,8 @@ const UNUSED = 0x0c
 
 /**
  * Lets the library analyze a code once instead of in every call of it, for as long as somebody holds the code: lists
- * call the same few contracts for each position, and most of a proof's time went there. Throws if the library does not
- * analyze codes there any more.
+ * call the same few contracts for each position, and most of a proof's time went there. What it finds depends on the
+ * hardfork too, which is the same for all proofs. Throws if the library does not analyze codes there any more.
  */
 export async function analyzeOnce(): Promise<void> {
   const interpreter = await findInterpreter()
