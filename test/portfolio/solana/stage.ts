@@ -69,10 +69,14 @@ export interface SolanaBalance {
 }
 
 /** The routes of portfolios with all families over doubles, with time that can be moved. */
-export function portfolioStage(doubles: readonly SolanaDouble[], options: { readonly row?: object } = {}) {
+export function portfolioStage(
+  doubles: readonly SolanaDouble[],
+  options: { readonly row?: object; readonly now?: Clock['now'] } = {},
+) {
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const { now = systemClock.now } = options
+  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const urls = doubles.map(({ url }) => url)
   const solana =
