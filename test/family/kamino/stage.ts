@@ -30,13 +30,16 @@ interface StageOptions {
   readonly rows?: readonly KaminoMarket[]
   /** How many times as fast as real time goes by. */
   readonly pace?: number
+  /** The wall clock. @default the machine's own */
+  readonly now?: Clock['now']
 }
 
 /** The family over doubles, and a reader of its own, with time that can be moved. */
-export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], { rows = [], pace = 1 }: StageOptions = {}) {
+export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], options: StageOptions = {}) {
+  const { rows = [], pace = 1, now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
+  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() * pace + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const rpcUrls = doubles.map(({ url }) => url)
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })

@@ -119,7 +119,8 @@ interface Shown {
 
 test(`${ANSWERS} answers, while every account changes with each request, are each that of the slot that they name`, async () => {
   double.accounts = (slot) => chainAt(slot).accounts
-  const stages = [orcaStage([double]), orcaStage([double])]
+  // The cluster's clock stands still, and a slow machine takes longer than an answer may be old.
+  const stages = [0, 1].map(() => orcaStage([double], { now: () => NOW_SEC * 1_000 }))
   const slots = new Set<string>()
   let [left, failed, sold] = [ANSWERS, 0, 0]
 
@@ -167,4 +168,4 @@ test(`${ANSWERS} answers, while every account changes with each request, are eac
   expect(failed).toBeLessThan(3 + ANSWERS / 20)
   expect(sold).toBeGreaterThan(10)
   expect(slots.size).toBeGreaterThan(ANSWERS / 10)
-}, 60_000)
+}, 120_000)

@@ -20,10 +20,14 @@ export interface OrcaAnswer {
 }
 
 /** The family over doubles, with time that can be moved. */
-export function orcaStage(doubles: readonly SolanaDouble[], options: { readonly row?: object } = {}) {
+export function orcaStage(
+  doubles: readonly SolanaDouble[],
+  options: { readonly row?: object; readonly now?: Clock['now'] } = {},
+) {
+  const { now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+  const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const solana = createSolanaClient({
     rpcUrls: doubles.map(({ url }) => url),

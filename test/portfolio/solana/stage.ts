@@ -73,9 +73,9 @@ export function portfolioStage(
   doubles: readonly SolanaDouble[],
   options: { readonly row?: object; readonly now?: Clock['now'] } = {},
 ) {
+  const { now = systemClock.now } = options
   const lines: string[] = []
   let passedMs = 0
-  const { now = systemClock.now } = options
   const clock: Clock = { now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const urls = doubles.map(({ url }) => url)
