@@ -85,18 +85,23 @@ export function away(reason: string): ToldError {
 
 const BREAKER_FAILURES = 3
 const PROBE_INTERVAL_MS = 100
+/** Statements of the background may take minutes: no probe is waited for that long. */
+const PROBE_MS_MAX = 1_500
 
-/** Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass. */
+/**
+ * Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass, one at a
+ * time. Each may open a connection, and a server that is only slow would answer none of many.
+ */
 export function createBreaker(monotonicMs: () => number) {
   let failures = 0
   let nextProbeMs = 0
   return {
-    /** True if a statement may be sent now; while the server is away, one each 100 ms. */
-    admits(): boolean {
+    /** True if a statement with this deadline may be sent now. */
+    admits(deadlineMs: number): boolean {
       if (failures < BREAKER_FAILURES) return true
       const nowMs = monotonicMs()
       if (nowMs < nextProbeMs) return false
-      nextProbeMs = nowMs + PROBE_INTERVAL_MS
+      nextProbeMs = nowMs + Math.min(deadlineMs, PROBE_MS_MAX) + PROBE_INTERVAL_MS
       return true
     },
     succeeded(): void {
@@ -104,7 +109,7 @@ export function createBreaker(monotonicMs: () => number) {
     },
     failed(): void {
       failures++
-      if (failures === BREAKER_FAILURES) nextProbeMs = monotonicMs() + PROBE_INTERVAL_MS
+      if (failures >= BREAKER_FAILURES) nextProbeMs = monotonicMs() + PROBE_INTERVAL_MS
     },
   }
 }

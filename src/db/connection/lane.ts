@@ -21,6 +21,8 @@ interface LaneOptions {
   readonly clock: Clock
   readonly log: Log
   readonly connectionsMax: number
+  /** How many connections may wait at once for the answer to their first statement. */
+  readonly opensMax: number
   /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
   readonly statementTimeoutMs: number
   /** What all lanes of a pool have learned about the server. */
@@ -48,9 +50,13 @@ interface Slot {
 /** The victim of a deadlock may be sent again: a statement is a transaction and was rolled back whole. */
 const ATTEMPTS_MAX = 3
 
+/** True if its connection has answered before. */
+const isOpen = ({ generation }: Slot): boolean => generation?.usable === true && generation.worked
+
 /**
- * Makes a lane: statements of one kind, with connections that no others use. It connects with the first statement. A statement takes the first free connection, so that no more are
- * opened than needed, or waits for one until its deadline.
+ * Makes a lane: statements of one kind, with connections that no others use. It connects with the first statement. A
+ * statement takes an open connection that is free, so that no more are opened than needed, or waits for one until its
+ * deadline.
  */
 export function createLane(options: LaneOptions) {
   const { address, clock, log, server } = options
@@ -89,12 +95,18 @@ export function createLane(options: LaneOptions) {
     return made
   }
 
+  /** A free slot whose connection is yet to be opened; undefined if none may be opened now. */
+  function closed(): Slot | undefined {
+    if (slots.filter((each) => each.busy && !isOpen(each)).length >= options.opensMax) return undefined
+    const free = slots.find(({ busy }) => !busy)
+    if (free !== undefined || slots.length >= options.connectionsMax) return free
+    const made = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
+    slots.push(made)
+    return made
+  }
+
   function take(): Slot | undefined {
-    let slot = slots.find((each) => !each.busy)
-    if (slot === undefined && slots.length < options.connectionsMax) {
-      slot = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
-      slots.push(slot)
-    }
+    const slot = slots.find((each) => !each.busy && isOpen(each)) ?? closed()
     if (slot !== undefined) slot.busy = true
     return slot
   }
@@ -116,10 +128,14 @@ export function createLane(options: LaneOptions) {
     })
   }
 
+  /** It may have been the one that others had to wait for with opening theirs. */
   function release(slot: Slot): void {
-    const next = waiting.shift()
-    if (next === undefined) slot.busy = false
-    else next(slot)
+    slot.busy = false
+    while (waiting.length > 0) {
+      const next = take()
+      if (next === undefined) return
+      waiting.shift()?.(next)
+    }
   }
 
   async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
@@ -196,7 +212,7 @@ export function createLane(options: LaneOptions) {
   return {
     async run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]> {
       if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits()) throw away(`${awayReason}, not tried again yet`)
+      if (!breaker.admits(deadlineMs)) throw away(`${awayReason}, not tried again yet`)
       statements++
       try {
         return await runAdmitted(text, params, deadlineMs)

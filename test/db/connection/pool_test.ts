@@ -171,6 +171,26 @@ test('a lane opens no more connections than it needs, and waiting statements get
   await close()
 })
 
+test('the gate opens one connection after another, and statements that wait use those that are open', async () => {
+  const db = open(database.url, { max: 8 })
+  const sessions = async () => {
+    const [row] = await database.db.run<{ n: number }>(
+      'select count(*)::int4 as n from pg_stat_activity where datname = current_database()',
+      [],
+    )
+    return row?.n ?? 0
+  }
+  const before = await sessions()
+  const first = 'select pg_sleep(0.5)'
+  const slow = db.run(first, [], { lane: 'gate' })
+  const others = Array.from({ length: 20 }, () => db.run('select 1 as one', [], { lane: 'gate' }))
+  await until('the first to run', async () => (await running(first)) === 1)
+  await Bun.sleep(100)
+  expect(await sessions()).toBe(before + 1)
+  await slow
+  expect(await Promise.all(others)).toEqual(Array.from({ length: 20 }, () => [{ one: 1 }]))
+})
+
 test('a lane refuses a deadline that is longer than its own', async () => {
   await expect(database.db.run('select 1', [], { lane: 'gate', deadlineMs: 1_501 })).rejects.toThrow(
     'expected a deadline up to 1500 ms',
