@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { type Account, admitKey, createAccount, readBooks, settlement } from '../scene.ts'
+import { type Account, admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
 /** Options of a run. */
 export interface ModelOptions {
@@ -21,8 +21,8 @@ export interface ModelOptions {
   /** The run goes on for longer, up to `EXTRA_MS`, until each kind of answer has come `EACH_MIN` times. */
   readonly durationMs: number
   readonly gates: number
-  /** Called again and again while the gates work, with a choice from 0 to 1. */
-  readonly fault: (choice: number) => Promise<void>
+  /** Called again and again while the gates work, with a choice from 0 to 1 and a time that is longer than they wait. */
+  readonly fault: (choice: number, tooLongMs: number) => Promise<void>
   /** True if a fault may crash PostgreSQL, which may then admit as much more as was in flight. */
   readonly crashes: boolean
 }
@@ -50,20 +50,29 @@ interface Outcome {
   readonly settled: Settled | undefined
 }
 
-const DEADLINE_MS = 300
+/** The gates' deadline: short, but a multiple of what their first calls take here. The longest is what the database allows. */
+const DEADLINE_MS = { least: 300, most: 1_500, firsts: 5 }
+/** The server would cancel abandoned statements if they were held up for longer. */
+const TOO_LONG_MS = 50
 const HOUR_MS = 3_600_000
 /** What a busy machine is given to come to enough answers of each kind. */
-const EXTRA_MS = 40_000
+const EXTRA_MS = 80_000
 const EACH_MIN = 10
 /** Charges between two faults, or so long. */
 const BETWEEN_FAULTS = 5
 const WAITS_MAX = 100
 const WAIT_MS = 20
 const WORKERS = 18
+const BETWEEN_CALLS_MS = 5
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/"quoted", {braces} \\ \u00e9\u{1f600}', `/v1/${'long'.repeat(60)}`]
+/** The first of them run out of credits while many of their calls are under way. */
+const POOR = 6
 const LIMITS: readonly [credits: number, rateLimit: number][] = [
   [0, 100_000],
+  [3, 100_000],
   [7, 100_000],
+  [12, 100_000],
+  [25, 100_000],
   [60, 100_000],
   [500, 150],
   [100_000, 1],
@@ -87,23 +96,27 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   const random = randomFrom(options.seed)
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
   const actors = await Promise.all(LIMITS.map((limits) => createActor(admin, limits)))
-  const instances = await Promise.all(Array.from({ length: options.gates }, () => openGate(options.url)))
+  const deadlineMs = await deadlineHere(options.url, admin)
+  const instances = await Promise.all(Array.from({ length: options.gates }, () => openGate(options.url, deadlineMs)))
   const outcomes: Outcome[] = []
   const wrong: string[] = []
   const endMs = performance.now() + durationMs
   const answers = { settled: 0, unpaid: 0, failed: 0, limited: 0 }
   const isOver = () => performance.now() >= endMs
   const lacks = (count: number) => count < EACH_MIN
+  const sought = () => (isOver() && lacks(answers.unpaid) ? actors.slice(0, POOR) : actors)
   const goesOn = () => !isOver() || (performance.now() < endMs + EXTRA_MS && Object.values(answers).some(lacks))
 
-  async function call(gate: AccountGate, actor: Actor): Promise<void> {
+  /** False if the gate could not reach its database. */
+  async function call(gate: AccountGate, actor: Actor): Promise<boolean> {
     const session = { id: pick(SESSIONS), most: pick(BUDGETS), begins: random() < 0.3 }
     const admission = await admitKey(gate, {
       key: pick(actor.keys),
       endpoint: 'GET /v1/a',
       session: random() < 0.3 ? session : undefined,
     }).catch(ignoreUnavailable)
-    if (admission === undefined || admission.kind === 'unknown_key') return
+    if (admission === undefined) return false
+    if (admission.kind === 'unknown_key') return true
     const isAdmitted = admission.kind === 'admitted'
     if (isAdmitted) actor.admittedAtMs.push(admission.requestedAtMs)
     else if (admission.code === 'RATE_LIMIT_EXCEEDED') answers.limited++
@@ -131,23 +144,25 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
         `${asked.settlementId} was refused ${asked.credits} credits while ${settled.creditsRemaining} are left`,
       )
     }
+    return settled !== undefined
   }
 
   async function work(): Promise<void> {
     while (goesOn()) {
       const { gate } = pick(instances)
-      const actor = pick(actors)
-      await Promise.all(
+      const actor = pick(sought())
+      const reached = await Promise.all(
         Array.from({ length: pick([1, 1, 3, 20]) }, () => call(gate, random() < 0.7 ? actor : pick(actors))),
       )
-      await Bun.sleep(random() * 5)
+      // Refused at once, they would take the time that a slow machine needs to connect again.
+      await Bun.sleep(random() * (reached.includes(false) ? deadlineMs : BETWEEN_CALLS_MS))
     }
   }
 
   async function administer(): Promise<void> {
     while (goesOn()) {
       const { db } = pick(instances)
-      const { organizationId, keys, apiKeyId } = pick(actors)
+      const { organizationId, keys, apiKeyId } = pick(sought())
       const verb = pick(['grant', 'take', 'suspend', 'restore', 'restore', 'restore', 'revoke'])
       try {
         if (verb === 'grant' || verb === 'take') {
@@ -190,7 +205,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
         await Bun.sleep(WAIT_MS)
       }
       // What other answers still lack comes sooner without faults.
-      if (!isOver() || lacks(answers.failed)) await fault(random()).catch(ignoreUnavailable)
+      if (!isOver() || lacks(answers.failed)) await fault(random(), deadlineMs + TOO_LONG_MS).catch(ignoreUnavailable)
     }
   }
 
@@ -213,9 +228,30 @@ async function createActor(db: Database, [credits, rateLimit]: readonly [number,
   return { ...account, rateLimit, keys: [account.key], admittedAtMs: [] }
 }
 
-async function openGate(url: string): Promise<{ readonly db: Database; readonly gate: AccountGate }> {
+/** On a slow machine a short deadline would let nothing through, not even a connection. */
+async function deadlineHere(url: string, admin: Database): Promise<number> {
+  const { least, most, firsts } = DEADLINE_MS
+  const { db, gate } = await openGate(url, most)
+  const { key } = await createAccount(admin)
+  const startMs = performance.now()
+  await Promise.all(
+    Array.from({ length: WORKERS }, async () => {
+      const admission = await admitKey(gate, { key, endpoint: 'GET /v1/a' })
+      await gate.settle(settlement(admitted(admission).caller))
+    }),
+  )
+  const tookMs = performance.now() - startMs
+  await gate.close(most)
+  await db.close()
+  return Math.min(most, Math.max(least, firsts * tookMs))
+}
+
+async function openGate(
+  url: string,
+  deadlineMs: number,
+): Promise<{ readonly db: Database; readonly gate: AccountGate }> {
   const db = openDatabase({ url, clock: systemClock, log: silentLog })
-  const options = { db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), deadlineMs: DEADLINE_MS }
+  const options = { db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), deadlineMs }
   // Every refusal has its row here, so that each answer can be looked for in the log.
   return { db, gate: await createGate({ ...options, refusalRowsMax: Number.POSITIVE_INFINITY }) }
 }

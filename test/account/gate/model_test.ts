@@ -9,8 +9,6 @@ import { runModel } from './model.ts'
 
 const SEED = Number(process.env['MODEL_SEED'] ?? 1)
 const DURATION_MS = Number(process.env['MODEL_MS'] ?? 2_000)
-/** Longer than the gates' deadlines, but too short for the server to cancel abandoned statements. */
-const HELD_MS = 350
 
 for (const crashes of [false, true]) {
   const faults = crashes ? 'held up, frozen, ended and crashed' : 'held up, frozen and ended'
@@ -27,7 +25,7 @@ for (const crashes of [false, true]) {
         durationMs: DURATION_MS,
         gates: 3,
         crashes,
-        fault: (choice) => strike(admin, { choice, crashes }),
+        fault: (choice, heldMs) => strike(admin, { choice, heldMs, crashes }),
       })
       await admin.close()
       await server.close()
@@ -41,7 +39,10 @@ for (const crashes of [false, true]) {
 }
 
 /** Freezes, ends or kills one or all server processes of the gates, or makes them wait for a balance. */
-async function strike(admin: Database, { choice, crashes }: { choice: number; crashes: boolean }): Promise<void> {
+async function strike(
+  admin: Database,
+  { choice, heldMs, crashes }: { choice: number; heldMs: number; crashes: boolean },
+): Promise<void> {
   const rows = await admin.run<{ pid: number }>(
     `select pid from pg_stat_activity
      where backend_type = 'client backend' and application_name = 'walletscope' and pid <> pg_backend_pid()`,
@@ -52,7 +53,7 @@ async function strike(admin: Database, { choice, crashes }: { choice: number; cr
   const kind = Math.floor(choice * 1_000) % (crashes ? 4 : 3)
   if (kind === 0) {
     for (const pid of some) signal(pid, 'SIGSTOP')
-    await Bun.sleep(HELD_MS)
+    await Bun.sleep(heldMs)
     for (const pid of some) signal(pid, 'SIGCONT')
   } else if (kind === 1) await admin.run('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [some])
   else if (kind === 2) {
@@ -60,7 +61,8 @@ async function strike(admin: Database, { choice, crashes }: { choice: number; cr
       `select pg_sleep($1) from (
          select count(*) from (select from spending_limit where scope = '' order by organization_id collate "C" for update) held
        ) locked`,
-      [HELD_MS / 1_000],
+      [heldMs / 1_000],
+      { deadlineMs: 2 * heldMs },
     )
   } else for (const pid of some.slice(0, 1)) signal(pid, 'SIGKILL')
 }
