@@ -1,5 +1,6 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
+import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { BriefPosition, ListedPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
@@ -21,6 +22,8 @@ export const DEPLOYMENT: UniswapV3Deployment = {
   code: 'uniswap_v3',
 }
 
+const PATIENCE_MS = 60_000
+
 /** JSON-RPC methods that were asked of the node, in order, the check of its chain id apart. */
 export interface Counted {
   readonly client: FinanceClient
@@ -35,7 +38,13 @@ export function countedClient(chain: FinanceChain, log: Log = silentLog): Counte
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  return { client: createChainClient({ chain, clock: systemClock, log, fetch: counting }), requests }
+  return { client: patiently(createChainClient({ chain, clock: systemClock, log, fetch: counting })), requests }
+}
+
+/** The same client with as much time for each read as a slow machine may take. */
+export function patiently<Client extends ChainClient>(client: Client): Client {
+  const read: ChainClient['read'] = (attempt, options) => client.read(attempt, { ...options, budgetMs: PATIENCE_MS })
+  return { ...client, read }
 }
 
 /** A reader of one chain, and its only place. */
