@@ -10,6 +10,11 @@ function shapeOf(value: unknown, place = ''): string[] {
   return Object.entries(value).flatMap(([name, each]) => shapeOf(each, `${place}.${name}`))
 }
 
+/** Whether a delivery was tried before it is asked for depends on the machine. */
+const BY_CHANCE = '.data[].tries[].'
+
+const shapesOf = (value: unknown) => [...new Set(shapeOf(value))].filter((each) => !each.startsWith(BY_CHANCE)).sort()
+
 /** A request without the ids that its world gave at random. */
 function withoutIds(asked: object): object {
   return JSON.parse(JSON.stringify(asked).replace(/\b(trg|whk)_[\w-]+/g, '$1_'))
@@ -22,9 +27,6 @@ test('the answers that the document shows are those that the service gives', asy
     const { answer: before, ...askedBefore }: Partial<Example> = (kept as Examples)[operation] ?? {}
     // Addresses of the demo never change, so that the request of the document works there too.
     expect<object>({ operation, asked: withoutIds(asked) }).toEqual({ operation, asked: withoutIds(askedBefore) })
-    expect({ operation, shape: [...new Set(shapeOf(answer))].sort() }).toEqual({
-      operation,
-      shape: [...new Set(shapeOf(before))].sort(),
-    })
+    expect({ operation, shape: shapesOf(answer) }).toEqual({ operation, shape: shapesOf(before) })
   }
 }, 300_000)
