@@ -116,6 +116,8 @@ function routesOver(one: EvmClient<FinanceChain>): ReadonlyMap<string, Route> {
   return new Map(routes.map((route) => [route.path, route]))
 }
 
+const TRIES_MAX = 500
+
 /** Every EVM route that reads state, over wallets of all kinds. */
 function questions(): Question[] {
   const { supplier, borrower } = morpho.wallets
@@ -154,18 +156,23 @@ function historyOver(one: EvmClient<FinanceChain>): HistoryService {
   return made
 }
 
-/** Asks again for what needs history: that is read when it is first asked for. */
+/** Asks again for what needs history, profit in lists among it: that is read when it is first asked for. */
 async function ask(routes: ReadonlyMap<string, Route>, { path, params, query, body }: Question) {
   const route = routes.get(path)
   if (route === undefined) throw new Error(`There is no route ${path}`)
   for (let tries = 0; ; tries++) {
     try {
-      return await askRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
+      const answer = await askRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
+      if (!isPending(answer.reply) || tries === TRIES_MAX) return answer
     } catch (error) {
-      if (!(error instanceof UnavailableError) || params?.['id'] === undefined || tries === 50) throw error
-      await Bun.sleep(20)
+      if (!(error instanceof UnavailableError) || params?.['id'] === undefined || tries === TRIES_MAX) throw error
     }
+    await Bun.sleep(20)
   }
+}
+
+function isPending({ data }: Reply): boolean {
+  return Array.isArray(data) && data.some((item: { pnl_status?: string }) => item.pnl_status === 'pending')
 }
 
 async function liveMoment(): Promise<LiveMoment> {
