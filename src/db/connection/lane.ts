@@ -21,8 +21,6 @@ interface LaneOptions {
   readonly clock: Clock
   readonly log: Log
   readonly connectionsMax: number
-  /** How many connections may wait at once for the answer to their first statement. */
-  readonly opensMax: number
   /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
   readonly statementTimeoutMs: number
   /** What all lanes of a pool have learned about the server. */
@@ -35,7 +33,11 @@ interface LaneOptions {
 const LOST = 'database lost'
 
 const STATEMENTS_MAX = 1_000
-const CONNECT_TIMEOUT_MS = 1_500
+/** Longer than any deadline of the gate: what a slow server has begun for a connection is not begun anew. */
+const CONNECT_TIMEOUT_MS = 3_000
+/** With the first answer. */
+const OPEN_MS = 4_000
+const OPENING = 'select 1'
 
 /** A place for one connection, which is replaced when it is lost. One statement uses it at a time. */
 interface Slot {
@@ -50,21 +52,31 @@ interface Slot {
 /** The victim of a deadlock may be sent again: a statement is a transaction and was rolled back whole. */
 const ATTEMPTS_MAX = 3
 
-/** True if its connection has answered before. */
+/** A statement that waits for an open connection. */
+interface Waiting {
+  resolve(slot: Slot): void
+  reject(error: Error): void
+}
+
+/** True if its connection has answered, and is not lost. */
 const isOpen = ({ generation }: Slot): boolean => generation?.usable === true && generation.worked
 
 /**
- * Makes a lane: statements of one kind, with connections that no others use. It connects with the first statement. A
- * statement takes an open connection that is free, so that no more are opened than needed, or waits for one until its
- * deadline.
+ * Makes a lane: statements of one kind, with connections that no others use. A statement takes an open connection that is
+ * free, or waits for one until its deadline. While statements wait, connections are opened, one after another, and each to
+ * its end, whoever has given up meanwhile: a slow server that had to open many at once, for statements that give up, would
+ * open them for ever and answer nobody.
  */
 export function createLane(options: LaneOptions) {
   const { address, clock, log, server } = options
   const breaker = createBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
-  const waiting: ((slot: Slot | undefined) => void)[] = []
+  const waiting = new Set<Waiting>()
   const open = new Set<Generation>()
   const idle = createIdle(() => statements === 0)
+  const ended = Promise.withResolvers<never>()
+  ended.promise.catch(() => {})
+  let isOpening = false
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
@@ -95,54 +107,97 @@ export function createLane(options: LaneOptions) {
     return made
   }
 
-  /** A free slot whose connection is yet to be opened; undefined if none may be opened now. */
-  function closed(): Slot | undefined {
-    if (slots.filter((each) => each.busy && !isOpen(each)).length >= options.opensMax) return undefined
-    const free = slots.find(({ busy }) => !busy)
-    if (free !== undefined || slots.length >= options.connectionsMax) return free
-    const made = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
-    slots.push(made)
-    return made
-  }
-
-  function take(): Slot | undefined {
-    const slot = slots.find((each) => !each.busy && isOpen(each)) ?? closed()
-    if (slot !== undefined) slot.busy = true
-    return slot
-  }
-
-  /** Undefined if no slot becomes free in time. */
-  function waitForSlot(deadlineMs: number): Promise<Slot | undefined> {
+  /** A statement's turn on an open connection. Throws if none can be opened, or if none is free by the deadline. */
+  function turn(deadlineMs: number): Promise<Slot> {
+    const free = slots.find((slot) => !slot.busy && isOpen(slot))
+    if (free !== undefined) {
+      free.busy = true
+      return Promise.resolve(free)
+    }
     const startedMs = clock.monotonicMs()
-    return new Promise((resolve) => {
-      const waiter = (slot: Slot | undefined) => {
-        clearTimeout(timer)
-        waitedMs += clock.monotonicMs() - startedMs
-        resolve(slot)
-      }
-      const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(waiter), 1)
-        waiter(undefined)
-      }, deadlineMs)
-      waiting.push(waiter)
+    const { promise, ...waiter } = Promise.withResolvers<Slot>()
+    const timer = setTimeout(() => waiter.reject(late()), deadlineMs)
+    waiting.add(waiter)
+    openMore()
+    return promise.finally(() => {
+      clearTimeout(timer)
+      waiting.delete(waiter)
+      waitedMs += clock.monotonicMs() - startedMs
     })
   }
 
-  /** It may have been the one that others had to wait for with opening theirs. */
+  /** What a statement is told that no connection became free for. */
+  function late(): Error {
+    if (slots.some(isOpen)) return unavailable('Too many requests wait for the database', 'no free connection')
+    return lost('no answer by the deadline')
+  }
+
   function release(slot: Slot): void {
     slot.busy = false
-    while (waiting.length > 0) {
-      const next = take()
-      if (next === undefined) return
-      waiting.shift()?.(next)
+    const [next] = waiting
+    if (next === undefined || !isOpen(slot)) return
+    waiting.delete(next)
+    slot.busy = true
+    next.resolve(slot)
+  }
+
+  /** Opens connections while statements wait, unless that is under way or all are open. */
+  function openMore(): void {
+    if (isOpening || waiting.size === 0) return
+    const slot = slots.find((each) => !each.busy) ?? added()
+    if (slot === undefined) return
+    isOpening = true
+    slot.busy = true
+    void connect(slot).then((failure) => {
+      isOpening = false
+      release(slot)
+      if (failure === undefined) openMore()
+      // Those that are open may be all that the server allows.
+      else if (!slots.some(isOpen)) {
+        const error = typeof failure === 'string' ? lost(failure) : failure
+        for (const each of waiting) each.reject(error)
+        waiting.clear()
+      }
+    })
+  }
+
+  function added(): Slot | undefined {
+    if (slots.length === options.connectionsMax) return undefined
+    const slot = { busy: false, generation: undefined, listenerIndex, pooled: server.pooled }
+    slots.push(slot)
+    return slot
+  }
+
+  /** Undefined once the slot's connection has answered; otherwise why it does not, an error if the server says so. */
+  async function connect(slot: Slot): Promise<string | Error | undefined> {
+    let listenersLeft = address.listeners.length - 1
+    for (;;) {
+      const outcome = await attempt(slot, OPENING, [], OPEN_MS, ended.promise)
+      if (!('kind' in outcome)) {
+        reached()
+        return undefined
+      }
+      if (outcome.kind === 'pooler') {
+        foundPooler()
+        continue
+      }
+      // The next listener may be the primary now.
+      if (outcome.kind === 'away' && outcome.unsent && listenersLeft-- > 0) continue
+      return outcome.kind === 'refused' ? outcome.error : outcome.reason
     }
   }
 
-  async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
+  async function attempt(
+    slot: Slot,
+    text: string,
+    params: readonly (string | null)[],
+    deadlineMs: number,
+    stop?: Promise<never>,
+  ) {
     const mine = generationOf(slot)
     const { rows, done } = mine.send(text, params)
     try {
-      return await before(deadlineMs, rows)
+      return await before(deadlineMs, stop === undefined ? rows : Promise.race([rows, stop]))
     } catch (error) {
       const failure = failureFrom(error)
       if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
@@ -155,26 +210,12 @@ export function createLane(options: LaneOptions) {
 
   async function runAdmitted(text: string, params: readonly (string | null)[], deadlineMs: number) {
     const giveUpMs = clock.monotonicMs() + deadlineMs
-    const slot = take() ?? (await waitForSlot(deadlineMs))
-    if (slot === undefined) throw unavailable('Too many requests wait for the database', 'no free connection')
+    const slot = await turn(deadlineMs)
     let reason = ''
     try {
-      let listenersLeft = address.listeners.length - 1
       for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
         const outcome = await attempt(slot, text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
-        if ('kind' in outcome && outcome.kind === 'away') {
-          // The next listener may be the primary now.
-          if (outcome.unsent && listenersLeft-- > 0) {
-            attempts--
-            continue
-          }
-          lost(outcome.reason)
-          throw away(outcome.reason)
-        }
-        if ('kind' in outcome && outcome.kind === 'pooler') {
-          foundPooler()
-          continue
-        }
+        if ('kind' in outcome && outcome.kind === 'away') throw lost(outcome.reason)
         reached()
         if (!('kind' in outcome)) return outcome
         if (outcome.kind === 'refused') throw outcome.error
@@ -182,6 +223,7 @@ export function createLane(options: LaneOptions) {
       }
     } finally {
       release(slot)
+      openMore()
     }
     throw unavailable('The database is too busy to answer', reason)
   }
@@ -192,12 +234,14 @@ export function createLane(options: LaneOptions) {
     log.info({ msg: 'Found a pooler before the database: statements are not kept prepared' })
   }
 
-  function lost(reason: string): void {
+  /** Notes that the database is away; what statements are told. */
+  function lost(reason: string): Error {
     breaker.failed()
     awaySinceMs ??= clock.monotonicMs()
     awayReason = reason
     // One line a minute for all lanes, also if it comes and goes.
     writeRepeated(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
+    return away(reason)
   }
 
   function reached(): void {
@@ -223,13 +267,14 @@ export function createLane(options: LaneOptions) {
     },
     report: (): LaneReport => ({
       reached: awaySinceMs === undefined,
-      running: statements - waiting.length,
-      waiting: waiting.length,
+      running: statements - waiting.size,
+      waiting: waiting.size,
       waitedMs,
     }),
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {
+      ended.reject(unavailable('The database is closed', 'closed'))
       for (const each of open) each.destroy()
     },
   }

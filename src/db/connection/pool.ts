@@ -28,22 +28,11 @@ export const DEADLINE_DEFAULT_MS = 1_500
 /** The lanes of one server, on which copies are read as everything else is. */
 type OwnLane = Exclude<LaneName, 'copy'>
 
-interface LaneLimits {
-  /** Most connections, which are opened as needed. */
-  readonly connections: number
-  readonly opensMax: number
-  /** The longest deadline of a statement. */
-  readonly deadlineMaxMs: number
-}
-
-/**
- * Connections of the gate are opened one after another: a slow server that had to open all of them at once would be late
- * for every deadline, lose them, and have to open them again. Others would wait too long behind a first statement.
- */
-const LANES: Readonly<Record<OwnLane, LaneLimits>> = {
-  gate: { connections: 8, opensMax: 1, deadlineMaxMs: 1_500 },
-  read: { connections: 4, opensMax: 4, deadlineMaxMs: 10_000 },
-  background: { connections: 3, opensMax: 3, deadlineMaxMs: 600_000 },
+/** Connections are opened as needed; `deadlineMaxMs` is the longest deadline of a statement. */
+const LANES: Readonly<Record<OwnLane, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
+  gate: { connections: 8, deadlineMaxMs: 1_500 },
+  read: { connections: 4, deadlineMaxMs: 10_000 },
+  background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
 /** Most connections that one process opens. */
@@ -70,7 +59,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       clock,
       log,
       connectionsMax: Math.min(LANES[name].connections, options.max ?? Number.POSITIVE_INFINITY),
-      opensMax: LANES[name].opensMax,
       statementTimeoutMs: LANES[name].deadlineMaxMs + GRACE_MS,
       server,
     })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { parseDatabaseUrl } from '../../../src/db/address.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { SqlError } from '../../../src/db/database.ts'
@@ -61,6 +62,21 @@ async function fakeServer(
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   return { url: `postgres://user:hush@127.0.0.1:${port}/postgres`, sockets, server }
+}
+
+/** The real server behind one that passes nothing on for `ms` after each connection. */
+async function slowToOpen(ms: number) {
+  const { listeners, user, password = '', database: name } = parseDatabaseUrl(database.url)
+  const [listener] = listeners
+  const fake = await fakeServer((socket) => {
+    setTimeout(() => {
+      const upstream = 'path' in listener ? connect(listener.path) : connect(listener.port, listener.host)
+      upstream.on('error', () => {})
+      socket.pipe(upstream).pipe(socket)
+    }, ms)
+  })
+  const { port } = new URL(fake.url)
+  return { ...fake, url: `postgres://${user}:${password}@127.0.0.1:${port}/${name}` }
 }
 
 test('run() carries every type of parameter and gives exact values back', async () => {
@@ -166,29 +182,23 @@ test('a lane opens no more connections than it needs, and waiting statements get
   const pid = async () => (await db.run<{ pid: number }>('select pg_backend_pid() as pid', []))[0]?.pid
   const alone = [await pid(), await pid(), await pid()]
   expect(new Set(alone).size).toBe(1)
-  const together = await Promise.all(Array.from({ length: 40 }, pid))
+  const slowly = async () =>
+    (await db.run<{ pid: number }>(`select pg_backend_pid() as pid from pg_sleep(0.2)`, []))[0]?.pid
+  const together = await Promise.all(Array.from({ length: 16 }, slowly))
   expect(new Set(together).size).toBe(4)
   await close()
 })
 
-test('the gate opens one connection after another, and statements that wait use those that are open', async () => {
-  const db = open(database.url, { max: 8 })
-  const sessions = async () => {
-    const [row] = await database.db.run<{ n: number }>(
-      'select count(*)::int4 as n from pg_stat_activity where datname = current_database()',
-      [],
-    )
-    return row?.n ?? 0
-  }
-  const before = await sessions()
-  const first = 'select pg_sleep(0.5)'
-  const slow = db.run(first, [], { lane: 'gate' })
-  const others = Array.from({ length: 20 }, () => db.run('select 1 as one', [], { lane: 'gate' }))
-  await until('the first to run', async () => (await running(first)) === 1)
-  await Bun.sleep(100)
-  expect(await sessions()).toBe(before + 1)
-  await slow
-  expect(await Promise.all(others)).toEqual(Array.from({ length: 20 }, () => [{ one: 1 }]))
+test('one connection is opened at a time, and to its end, whoever has given up meanwhile', async () => {
+  const { url, server, sockets } = await slowToOpen(500)
+  const db = open(url, { max: 8 })
+  const ask = (deadlineMs: number) => db.run('select 1 as one', [], { lane: 'gate', deadlineMs })
+  const given = await Promise.all(Array.from({ length: 20 }, () => failureOf(ask(200))))
+  for (const each of given) expect(each).toMatchObject({ message: 'The database does not answer' })
+  expect(sockets).toHaveLength(1)
+  await until('an answer', () => ask(1_500).then(Boolean, () => false))
+  expect(sockets).toHaveLength(1)
+  server.close()
 })
 
 test('a lane refuses a deadline that is longer than its own', async () => {
