@@ -166,6 +166,7 @@ test('run() keeps to the deadline that a statement asks for, and slow ones delay
 
 test('no lane waits for another, and a statement that waits for its own takes nothing from the others', async () => {
   const db = open(database.url, { max: 2 })
+  await db.run('select 1', [])
   const slow = (['read', 'background'] as const).flatMap((lane) =>
     Array.from({ length: 2 }, () => failureOf(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
   )

@@ -63,6 +63,8 @@ test('the database is down from the first failure to the first success, and wait
         .find((line) => line.startsWith(`${series} `))
         ?.split(' ')[1],
     )
+  // Opens the connection, which statements wait for, too.
+  await db.run('select 1', [])
   const sleeping = [db.run('select pg_sleep(0.3)', []), db.run('select pg_sleep(0.1)', [])]
   expect(read('walletscope_database_statements_running{lane="read"}')).toBe(1)
   expect(read('walletscope_database_statements_waiting{lane="read"}')).toBe(1)
