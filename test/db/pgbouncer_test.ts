@@ -43,6 +43,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
         db.run<{ n: number; zone: string }>(
           `select $1::int4 as n, current_setting('TimeZone') as zone, ${n % 7} as kind`,
           [n],
+          { deadlineMs: 10_000 },
         ),
       ),
     )

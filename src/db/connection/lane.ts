@@ -74,8 +74,11 @@ export function createLane(options: LaneOptions) {
   const waiting = new Set<Waiting>()
   const open = new Set<Generation>()
   const idle = createIdle(() => statements === 0)
-  const ended = Promise.withResolvers<never>()
-  ended.promise.catch(() => {})
+  let end: (reason: Error) => void = () => {}
+  const ended = new Promise<never>((_, reject) => {
+    end = reject
+  })
+  ended.catch(() => {})
   let isOpening = false
   let listenerIndex = 0
   let statements = 0
@@ -115,14 +118,25 @@ export function createLane(options: LaneOptions) {
       return Promise.resolve(free)
     }
     const startedMs = clock.monotonicMs()
-    const { promise, ...waiter } = Promise.withResolvers<Slot>()
-    const timer = setTimeout(() => waiter.reject(late()), deadlineMs)
-    waiting.add(waiter)
-    openMore()
-    return promise.finally(() => {
-      clearTimeout(timer)
-      waiting.delete(waiter)
-      waitedMs += clock.monotonicMs() - startedMs
+    return new Promise((resolve, reject) => {
+      const settled = () => {
+        clearTimeout(timer)
+        waiting.delete(waiter)
+        waitedMs += clock.monotonicMs() - startedMs
+      }
+      const waiter: Waiting = {
+        resolve(slot) {
+          settled()
+          resolve(slot)
+        },
+        reject(error) {
+          settled()
+          reject(error)
+        },
+      }
+      const timer = setTimeout(() => waiter.reject(late()), deadlineMs)
+      waiting.add(waiter)
+      openMore()
     })
   }
 
@@ -136,7 +150,6 @@ export function createLane(options: LaneOptions) {
     slot.busy = false
     const [next] = waiting
     if (next === undefined || !isOpen(slot)) return
-    waiting.delete(next)
     slot.busy = true
     next.resolve(slot)
   }
@@ -156,7 +169,6 @@ export function createLane(options: LaneOptions) {
       else if (!slots.some(isOpen)) {
         const error = typeof failure === 'string' ? lost(failure) : failure
         for (const each of waiting) each.reject(error)
-        waiting.clear()
       }
     })
   }
@@ -172,7 +184,7 @@ export function createLane(options: LaneOptions) {
   async function connect(slot: Slot): Promise<string | Error | undefined> {
     let listenersLeft = address.listeners.length - 1
     for (;;) {
-      const outcome = await attempt(slot, OPENING, [], OPEN_MS, ended.promise)
+      const outcome = await attempt(slot, OPENING, [], OPEN_MS, ended)
       if (!('kind' in outcome)) {
         reached()
         return undefined
@@ -274,7 +286,7 @@ export function createLane(options: LaneOptions) {
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {
-      ended.reject(unavailable('The database is closed', 'closed'))
+      end(unavailable('The database is closed', 'closed'))
       for (const each of open) each.destroy()
     },
   }
