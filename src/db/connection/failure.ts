@@ -90,7 +90,7 @@ const PROBE_MS_MAX = 1_500
 
 /**
  * Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass, one at a
- * time. Each may open a connection, and a server that is only slow would answer none of many.
+ * time. A statement that is late costs its connection, and a server that is only slow would lose one after another.
  */
 export function createBreaker(monotonicMs: () => number) {
   let failures = 0

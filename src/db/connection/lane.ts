@@ -72,13 +72,8 @@ export function createLane(options: LaneOptions) {
   const breaker = createBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
   const waiting = new Set<Waiting>()
-  const open = new Set<Generation>()
+  const generations = new Set<Generation>()
   const idle = createIdle(() => statements === 0)
-  let end: (reason: Error) => void = () => {}
-  const ended = new Promise<never>((_, reject) => {
-    end = reject
-  })
-  ended.catch(() => {})
   let isOpening = false
   let listenerIndex = 0
   let statements = 0
@@ -93,7 +88,7 @@ export function createLane(options: LaneOptions) {
     const isSame = slot.listenerIndex === listenerIndex && slot.pooled === server.pooled
     if (generation !== undefined && !generation.worked && isSame) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
-    for (const old of open) if (!old.usable) open.delete(old)
+    for (const old of generations) if (!old.usable) generations.delete(old)
     const made = createGeneration({
       address,
       listener,
@@ -103,15 +98,15 @@ export function createLane(options: LaneOptions) {
       applicationName: 'walletscope',
       pooled: server.pooled,
     })
-    open.add(made)
+    generations.add(made)
     slot.generation = made
     slot.listenerIndex = listenerIndex
     slot.pooled = server.pooled
     return made
   }
 
-  /** A statement's turn on an open connection. Throws if none can be opened, or if none is free by the deadline. */
-  function turn(deadlineMs: number): Promise<Slot> {
+  /** An open connection for one statement, released by `release`. Throws if none can be opened, or if none is free by the deadline. */
+  function openSlot(deadlineMs: number): Promise<Slot> {
     const free = slots.find((slot) => !slot.busy && isOpen(slot))
     if (free !== undefined) {
       free.busy = true
@@ -184,7 +179,7 @@ export function createLane(options: LaneOptions) {
   async function connect(slot: Slot): Promise<string | Error | undefined> {
     let listenersLeft = address.listeners.length - 1
     for (;;) {
-      const outcome = await attempt(slot, OPENING, [], OPEN_MS, ended)
+      const outcome = await attempt(slot, OPENING, [], OPEN_MS)
       if (!('kind' in outcome)) {
         reached()
         return undefined
@@ -199,17 +194,11 @@ export function createLane(options: LaneOptions) {
     }
   }
 
-  async function attempt(
-    slot: Slot,
-    text: string,
-    params: readonly (string | null)[],
-    deadlineMs: number,
-    stop?: Promise<never>,
-  ) {
+  async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
     const mine = generationOf(slot)
     const { rows, done } = mine.send(text, params)
     try {
-      return await before(deadlineMs, stop === undefined ? rows : Promise.race([rows, stop]))
+      return await before(deadlineMs, rows)
     } catch (error) {
       const failure = failureFrom(error)
       if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
@@ -222,7 +211,7 @@ export function createLane(options: LaneOptions) {
 
   async function runAdmitted(text: string, params: readonly (string | null)[], deadlineMs: number) {
     const giveUpMs = clock.monotonicMs() + deadlineMs
-    const slot = await turn(deadlineMs)
+    const slot = await openSlot(deadlineMs)
     let reason = ''
     try {
       for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
@@ -286,8 +275,7 @@ export function createLane(options: LaneOptions) {
     /** Resolves when nothing is in flight; never rejects. */
     idle: idle.wait,
     destroy(): void {
-      end(unavailable('The database is closed', 'closed'))
-      for (const each of open) each.destroy()
+      for (const each of generations) each.destroy()
     },
   }
 }

@@ -262,7 +262,7 @@ test('the journal of a killed process is adopted by the next, and reading it twi
 test('a void for one database never reaches another, and waits until its own is back', async () => {
   const journalDir = temporaryDirectory()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
-  const first = await instance()
+  const first = await instance(temporaryDirectory(), 1_500)
   const charged = settlement(caller, { credits: 30 })
   await first.gate.settle(charged)
   await first.close()

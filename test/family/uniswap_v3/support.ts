@@ -42,7 +42,7 @@ export function countedClient(chain: FinanceChain, log: Log = silentLog): Counte
 }
 
 /** The same client with as much time for each read as a slow machine may take. */
-export function patiently<Client extends ChainClient>(client: Client): Client {
+function patiently<Client extends ChainClient>(client: Client): Client {
   const read: ChainClient['read'] = (attempt, options) => client.read(attempt, { ...options, budgetMs: PATIENCE_MS })
   return { ...client, read }
 }

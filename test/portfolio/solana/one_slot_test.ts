@@ -20,8 +20,8 @@ const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 const ANSWERS = cases(1_000)
 const AT_ONCE = 4
-/** What is refused is asked again. More slots pass between two requests on a busy machine. */
-const FAILED_MAX = 2 * ANSWERS
+/** What is refused is asked again. */
+const FAILED_MAX = 3 + ANSWERS / 20
 /** How many answers of two slots there must be at least, so that they are shown. */
 const MIXED_MIN = Math.ceil(ANSWERS / 100)
 /** From this slot on the position's token is another's. */
