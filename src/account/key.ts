@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { base62, randomBase62 } from '../lib/text/base62.ts'
+import { encodeBase62, randomBase62 } from '../lib/text/base62.ts'
 
 const PREFIX = 'ws_sk_'
 const RANDOM_LENGTH = 18
@@ -13,14 +13,14 @@ const KEY = /^ws_sk_[0-9A-Za-z]{24}$/
  */
 export function mintKey() {
   const body = PREFIX + randomBase62(RANDOM_LENGTH)
-  const key = body + base62(crc32(body), CHECKSUM_LENGTH)
+  const key = body + encodeBase62(crc32(body), CHECKSUM_LENGTH)
   return { key, hash: hashKey(key), last4: key.slice(-4) }
 }
 
 /** True if the form and the checksum are right: mistyped keys fail here, before any look-up. */
 export function isWellFormedKey(text: string): boolean {
   if (!KEY.test(text)) return false
-  const expected = base62(crc32(text.slice(0, -CHECKSUM_LENGTH)), CHECKSUM_LENGTH)
+  const expected = encodeBase62(crc32(text.slice(0, -CHECKSUM_LENGTH)), CHECKSUM_LENGTH)
   // Every digit is compared, so that the time taken does not show which one is wrong first.
   let difference = 0
   for (let at = 1; at <= CHECKSUM_LENGTH; at++) {

@@ -16,7 +16,7 @@ import { CALL, type Charge } from '../http/route/charge.ts'
 import { pagination } from '../http/route/page.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { whole } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/schema.ts'
 import { NOWHERE, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
@@ -84,9 +84,9 @@ const usageOutput = listOf(
   v.strictObject({
     method: v.string(),
     path: v.string(),
-    status_code: whole,
-    latency_ms: whole,
-    credits_charged: whole,
+    status_code: nonNegativeInteger,
+    latency_ms: nonNegativeInteger,
+    credits_charged: nonNegativeInteger,
     requested_at: moment,
     api_key_id: v.string(),
     api_key_name: v.string(),

@@ -1,5 +1,5 @@
 import { CodedError } from '../lib/error.ts'
-import { hasUnseen } from '../lib/text/visible.ts'
+import { hasInvisible } from '../lib/text/display_text.ts'
 
 /** Which page of a list, from 1, and how many items a page has. */
 export interface PageAsked {
@@ -17,7 +17,7 @@ export interface Listed<Item> {
 export function checkedLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length
-  if (length < 1 || length > max || hasUnseen(trimmed)) {
+  if (length < 1 || length > max || hasInvisible(trimmed)) {
     throw new CodedError('INVALID_PARAMETER', `Cannot use this ${what}: expected 1 to ${max} printable characters`)
   }
   return trimmed

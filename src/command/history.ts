@@ -3,7 +3,7 @@ import type { FollowedHistory } from '../family/family.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/final/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
-import { pause } from '../lib/async/abort.ts'
+import { delay } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
@@ -113,7 +113,7 @@ async function readOne(
         if (attempts >= ATTEMPTS_MAX)
           throw new CommandError(`Cannot go on with ${title}: ${error.message}`, { cause: error })
         say(`${error.message}; trying again`)
-        await pause(AGAIN_MS, io.stop)
+        await delay(AGAIN_MS, io.stop)
       }
     }
   } finally {

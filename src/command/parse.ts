@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import { nearestName } from '../lib/text/nearest.ts'
+import { suggestName } from '../lib/text/nearest.ts'
 import { type Command, type CommandArgs, UsageError } from './command.ts'
 
 /** A parsed command line. */
@@ -49,7 +49,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
 /** The nearest command, of one word or two, else all of them. */
 function meant([first = '', second = '']: readonly string[], commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name)
-  const near = nearestName(`${first} ${second}`.trim(), names) ?? nearestName(first, names)
+  const near = suggestName(`${first} ${second}`.trim(), names) ?? suggestName(first, names)
   return near === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${near}"?`
 }
 
@@ -59,7 +59,7 @@ function meantOption(reason: string, { options, lists, flags }: Command): string
   const near =
     word === undefined
       ? undefined
-      : nearestName(word, Object.keys({ ...options, ...lists, ...flags, json: '', help: '' }))
+      : suggestName(word, Object.keys({ ...options, ...lists, ...flags, json: '', help: '' }))
   return near === undefined ? '' : `, did you mean "--${near}"?`
 }
 

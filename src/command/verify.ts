@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
-import { timeLimit } from '../lib/async/abort.ts'
+import { timeoutSignal } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
-import { systemCode } from '../lib/error.ts'
+import { getErrnoCode } from '../lib/error.ts'
 import { isHttpUrl } from '../service/config/chains_file.ts'
 import { readTextFile } from '../service/config/read_file.ts'
 import { differencesOf } from '../service/receipt/differences.ts'
@@ -44,7 +44,7 @@ export const verifyCommand: Command = {
     const rows = chainsFile === undefined ? undefined : fileAt(chainsFile, '--chains-file')
     const keys = await keysAt(args.options['key'])
     const text = await inputOf(args.positionals[0] ?? '-', io)
-    const signal = AbortSignal.any([io.stop, timeLimit(LIMIT_MS)])
+    const signal = AbortSignal.any([io.stop, timeoutSignal(LIMIT_MS)])
     const runner = createProofRunner()
     try {
       const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal, runner })
@@ -119,7 +119,7 @@ async function keysAt(from: string | undefined): Promise<readonly PublishedKey[]
 
 async function textAt(url: string): Promise<string> {
   try {
-    const response = await fetch(url, { signal: timeLimit(KEYS_MS) })
+    const response = await fetch(url, { signal: timeoutSignal(KEYS_MS) })
     const text = await response.text()
     if (response.ok && text.length <= KEYS_BYTES_MAX) return text
   } catch {
@@ -132,7 +132,7 @@ function fileAt(path: string, option: string): string {
   try {
     return readTextFile(path)
   } catch (error) {
-    throw new UsageError(`Cannot read ${option}: ${systemCode(error)}`)
+    throw new UsageError(`Cannot read ${option}: ${getErrnoCode(error)}`)
   }
 }
 
@@ -146,7 +146,7 @@ async function inputOf(path: string, io: CommandIo): Promise<string> {
       chunks.push(Buffer.from(chunk))
     }
   } catch (error) {
-    throw new UsageError(`Cannot read the receipt: ${systemCode(error)}`)
+    throw new UsageError(`Cannot read the receipt: ${getErrnoCode(error)}`)
   }
   if (bytes > INPUT_BYTES_MAX) throw new UsageError('Cannot read the receipt: expected at most 64 MB')
   return Buffer.concat(chunks).toString()

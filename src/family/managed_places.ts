@@ -7,7 +7,7 @@ import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import { withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
-import { together } from '../lib/async/together.ts'
+import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import { type FamilyPlace, type Moment, placesOn, readingOf } from './place.ts'
@@ -122,7 +122,7 @@ export function onEachChain<
     if (place === undefined || here.length === 0) return []
     return [(shared: AbortSignal) => task({ positions: here, place, read }, shared)]
   })
-  return together(tasks, signal)
+  return allOrAbort(tasks, signal)
 }
 
 /**

@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../chain/block.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseBytes } from '../chain/rpc/value.ts'
-import { together } from '../lib/async/together.ts'
+import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import { type FamilyPlace, isNow, type Moment } from './place.ts'
@@ -90,7 +90,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
       signal: AbortSignal,
     ): Promise<FamilyPlace<Deployment>[]> {
       if (isNow(moment)) return [...places]
-      const found = await together(
+      const found = await allOrAbort(
         places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
         signal,
       )

@@ -2,7 +2,7 @@ import type { FinanceClient } from '../finance/chain.ts'
 import { type LogRange, merged } from '../history/logs/check_logs.ts'
 import { createLogSource } from '../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../history/stream.ts'
-import { inPieces } from '../lib/async/pieces.ts'
+import { mapChunks } from '../lib/async/chunk.ts'
 
 export type WatchedLogs = readonly HistoryLog[]
 /** A block by its hash, or several by their numbers. */
@@ -36,7 +36,7 @@ export async function readWatchedLogs(
     )
   const readPiece = (piece: readonly LogRange[], shared: AbortSignal) =>
     Promise.all(piece.map((one) => read(one, shared)))
-  return (await inPieces(piecesOf(range), PIECES, readPiece, signal)).flat()
+  return (await mapChunks(piecesOf(range), PIECES, readPiece, signal)).flat()
 }
 
 function piecesOf(range: LogRange): readonly LogRange[] {

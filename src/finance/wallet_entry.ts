@@ -4,9 +4,9 @@ import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { fromBytes, nameParams, partParams, STORE_DEADLINE_MS, storeInPieces, toDigits } from '../history/part.ts'
 import type { StreamPlace, StreamTable } from '../history/stream.ts'
-import { gathered } from '../lib/async/gather.ts'
-import { grouped } from '../lib/grouped.ts'
-import { onceEach } from '../lib/once_each.ts'
+import { coalesce } from '../lib/async/coalesce.ts'
+import { groupBy } from '../lib/group_by.ts'
+import { memoize } from '../lib/memoize.ts'
 
 /**
  * A wallet entered something of a place at this block or before: a market, or a position that it was sent, by its id. It
@@ -67,8 +67,8 @@ export function readWalletEntries(db: Database, question: EntriesQuestion): Prom
   return readerOf(db)(question)
 }
 
-const readerOf = onceEach((db: Database) =>
-  gathered<EntriesQuestion, KnownEntries>({
+const readerOf = memoize((db: Database) =>
+  coalesce<EntriesQuestion, KnownEntries>({
     nameOf: ({ place: { chainId, contract, startBlock }, stream }) => `${chainId}:${contract}:${startBlock}:${stream}`,
     itemsMax: WALLETS_MAX,
     answer: (questions) => readAll(db, questions),
@@ -82,7 +82,7 @@ async function readAll(db: Database, questions: readonly EntriesQuestion[]): Pro
   const wallets = questions.map(({ wallet }) => toDigits(wallet))
   const toBlocks = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
   const rows = await walletEntryList(db, { ...nameParams(first), wallets, fromBlock: startBlock, toBlocks })
-  const byQuestion = grouped(rows, ({ no }) => no)
+  const byQuestion = groupBy(rows, ({ no }) => no)
   return questions.map((_, index) => {
     const its = byQuestion.get(index + 1) ?? []
     return {

@@ -12,7 +12,7 @@ import {
   historyProgressList,
 } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { gathered } from '../lib/async/gather.ts'
+import { coalesce } from '../lib/async/coalesce.ts'
 import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 import type { Range } from './range.ts'
 
@@ -84,7 +84,7 @@ interface Sought {
 
 /** What is stored in a database; `holder` names this process in leases. */
 export function createCoverage(db: Database, holder: string) {
-  const findGathered = gathered<Sought, ReadonlyMap<Hex | null, Covered>>({
+  const findGathered = coalesce<Sought, ReadonlyMap<Hex | null, Covered>>({
     nameOf: ({ name: { place, stream } }) => `${place.chainId}:${place.contract}:${stream}`,
     itemsMax: SOUGHT_MAX,
     async answer(sought) {

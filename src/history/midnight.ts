@@ -8,7 +8,7 @@ import type { Database } from '../db/database.ts'
 import { createCache } from '../lib/async/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
-import { createRecent } from '../lib/recent.ts'
+import { createLru } from '../lib/lru.ts'
 import { createMidnightGroups } from './midnight_groups.ts'
 import { createRecheck } from './recheck.ts'
 
@@ -30,7 +30,7 @@ export type Midnights = ReturnType<typeof createMidnights>
 export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const finder = createBlockFinder(clock)
   const recheck = createRecheck(clock)
-  const kept = createRecent<FoundBlock>({ entriesMax: ENTRIES_MAX })
+  const kept = createLru<FoundBlock>({ entriesMax: ENTRIES_MAX })
   const loads = new Map<string, Promise<unknown>>()
   const flights = createCache<FoundBlock>({ clock, entriesMax: 1 })
 

@@ -1,9 +1,9 @@
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { pause, timeLimit } from '../lib/async/abort.ts'
-import { askersOf, onBehalfOf } from '../lib/async/askers.ts'
-import { whenLate } from '../lib/async/late.ts'
+import { delay, timeoutSignal } from '../lib/async/abort.ts'
+import { getRequesters, withRequesters } from '../lib/async/requesters.ts'
+import { registerTimeoutError } from '../lib/async/timeout_error.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -72,7 +72,7 @@ export function createHistory(options: {
       createLearnedSource({
         source: createLogSource(endpoint, id),
         clock,
-        sleep: pause,
+        sleep: delay,
         record: (outcome) => recorder?.requested(id, outcome),
       }),
     )
@@ -98,7 +98,7 @@ export function createHistory(options: {
         db,
         clock,
         log,
-        sleep: pause,
+        sleep: delay,
         onStored: (blocks) => recorder?.stored(id, blocks),
         onHealed: (logs) => recorder?.healed(id, logs),
       })
@@ -132,8 +132,8 @@ export function createHistory(options: {
     const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
     if (fromBlock > final.number) return true
     const follower = followerOf(client, stream, place)
-    const askers = askersOf(signal)
-    const patience = timeLimit(waitMs)
+    const askers = getRequesters(signal)
+    const patience = timeoutSignal(waitMs)
     try {
       return await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
@@ -150,7 +150,7 @@ export function createHistory(options: {
   ) {
     const { client, tip, isBegun, foreseen } = within
     const over = new AbortController()
-    const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
+    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, over.signal]))
     const readEnd = () => tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, shared)
     // While most is missing the end would be read for nobody, for each block of the wait.
     const ahead = foreseen.end !== undefined && isSameTip(foreseen.end.tip, tip) ? foreseen.end.tail : undefined
@@ -158,7 +158,7 @@ export function createHistory(options: {
     begun?.catch(() => {})
     try {
       const isAgreed = await complete(request, { ...within, final: finalOf(tip) }, signal)
-      whenLate(signal, () => endMissing(client, tip))
+      registerTimeoutError(signal, () => endMissing(client, tip))
       const { block = tip.finalized, rows } = await (begun ?? readEnd())
       return { isAgreed, block, rows }
     } finally {
@@ -191,10 +191,10 @@ export function createHistory(options: {
     signal: AbortSignal,
   ): Promise<Ensured<Row>> {
     const over = new AbortController()
-    const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
+    const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, over.signal]))
     const foreseen: Foreseen<Row> = { end: undefined, isOver: false }
     const startedMs = clock.monotonicMs()
-    whenLate(signal, () => notBegun(client))
+    registerTimeoutError(signal, () => notBegun(client))
     const begun = unplaced.begun ?? finality.beginTip(client, signal)
     const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
     const switching = isSwitchedOff().then((isOffNow) => {
@@ -222,7 +222,7 @@ export function createHistory(options: {
     const { client, tip, startedMs, foreseen, shared } = within
     const { stream, subject, place } = request
     const follower = followerOf(client, stream, place)
-    whenLate(signal, () => follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject)))
+    registerTimeoutError(signal, () => follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject)))
     for (const each of sourcesOf(client)) if (tip.holders.includes(each.source.index)) each.gave(tip.finalized)
     const storedTo = Number(tip.finalized.number)
     const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
@@ -257,7 +257,7 @@ export function createHistory(options: {
       return troubles.watch(client.chain.id, async () => {
         const final = finalOf(await finality.beginTip(client, signal).tip())
         if (place.startBlock > final.number) return
-        const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
+        const wanted = { subject: null, fromBlock: place.startBlock, final, askers: getRequesters(signal) }
         await followerOf(client, stream, place).complete(wanted, place, signal)
       })
     },

@@ -44,13 +44,16 @@ export class UnavailableError extends CodedError {
 }
 
 /** A dependency is away, and whoever found that out has told the log: nobody else needs to. */
-export class ToldError extends UnavailableError {
-  override readonly name = 'ToldError'
+export class AlreadyLoggedError extends UnavailableError {
+  override readonly name = 'AlreadyLoggedError'
 }
 
 /** True if the log was told of the error, or of what caused it. */
-export function isTold(error: unknown): boolean {
-  return error instanceof ToldError || (error instanceof Error && error.cause !== undefined && isTold(error.cause))
+export function isAlreadyLogged(error: unknown): boolean {
+  return (
+    error instanceof AlreadyLoggedError ||
+    (error instanceof Error && error.cause !== undefined && isAlreadyLogged(error.cause))
+  )
 }
 
 /** How far a reading is that goes on by itself. */
@@ -85,7 +88,7 @@ export class UpstreamError extends CodedError {
 }
 
 /** The system's name for a failure, such as `ENOSPC`; its message would quote paths. */
-export function systemCode(error: unknown): string {
+export function getErrnoCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }
 

@@ -1,4 +1,4 @@
-/** What an examination found. `lack`: it works, and something costs more or is missing. `failed`: it cannot be used. */
+/** What an examination found. `lack`: it works, and something costs more or is missing. `failureFinding`: it cannot be used. */
 export interface Finding {
   /** What was asked, in a word or two. */
   readonly check: string
@@ -10,16 +10,16 @@ export interface Finding {
 }
 
 /** A finding without a cost. */
-export function good(check: string, found: string): Finding {
+export function okFinding(check: string, found: string): Finding {
   return { check, verdict: 'good', found }
 }
 
 /** A finding that costs something. */
-export function lacking(check: string, found: string, cost: string): Finding {
+export function warningFinding(check: string, found: string, cost: string): Finding {
   return { check, verdict: 'lack', found, cost }
 }
 
 /** A finding that makes the rest useless. */
-export function failed(check: string, found: string, cost: string): Finding {
+export function failureFinding(check: string, found: string, cost: string): Finding {
   return { check, verdict: 'failed', found, cost }
 }

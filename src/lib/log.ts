@@ -47,7 +47,7 @@ const kindsOf = new WeakMap<Log, Map<string, Counted>>()
  * Writes a line that may come with every request: the first of its kind at once, then at most one a minute, the latest,
  * with the `times` that it stands for. Kinds must be few: no caller's text is part of one.
  */
-export function writeRepeated(
+export function logThrottled(
   log: Log,
   { level, kind, everyMs = EVERY_MS }: { readonly level: LogLevel; readonly kind: string; readonly everyMs?: number },
   fields: LogFields,
@@ -75,7 +75,7 @@ export function writeRepeated(
 }
 
 /** Drops what was counted of a kind, because it is over; the next one still waits for its minute. */
-export function dropRepeated(log: Log, kind: string): void {
+export function resetThrottled(log: Log, kind: string): void {
   const counted = kindsOf.get(log)?.get(kind)
   if (counted !== undefined) counted.times = 0
 }

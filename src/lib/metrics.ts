@@ -10,11 +10,11 @@ interface MetricOptions {
 }
 
 /** What the values of several processes that serve as one are together. */
-export type Together = 'sum' | 'most' | 'least'
+export type Aggregation = 'sum' | 'most' | 'least'
 
 interface GaugeOptions extends MetricOptions {
   /** @default sum */
-  readonly together?: Together
+  readonly together?: Aggregation
 }
 
 /** Values with labels, read when the metrics are. */
@@ -24,12 +24,12 @@ interface LabelledOptions extends GaugeOptions {
 }
 
 /** One metric as it stands, which can be sent to another process. */
-export interface Figure {
+export interface MetricSample {
   readonly name: string
   /** Its lines before the series. */
   readonly head: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly together: Together
+  readonly together: Aggregation
   /** Name and labels of each series as they are shown, and its value. */
   readonly series: readonly (readonly [name: string, value: number])[]
 }
@@ -42,9 +42,9 @@ const SERIES_MAX = 1_000
 
 /** Makes an empty set of metrics. Throws if a name is used twice. */
 export function createMetrics() {
-  const families = new Map<string, () => Figure>()
+  const families = new Map<string, () => MetricSample>()
 
-  function register(options: GaugeOptions, type: Figure['type'], read: () => Figure['series']): void {
+  function register(options: GaugeOptions, type: MetricSample['type'], read: () => MetricSample['series']): void {
     const { name, together = 'sum' } = options
     if (families.has(name)) throw new Error(`Cannot register metric "${name}": it exists`)
     const help = options.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
@@ -86,20 +86,20 @@ export function createMetrics() {
     gauges: (options: LabelledOptions) => labelled(options, 'gauge'),
     figures,
     /** The same as text. */
-    render: () => renderFigures(figures()),
+    render: () => renderMetrics(figures()),
   }
 }
 
 /** Figures in the text format of Prometheus. */
-export function renderFigures(figures: readonly Figure[]): string {
+export function renderMetrics(figures: readonly MetricSample[]): string {
   const parts: string[] = []
   for (const { head, series } of figures) parts.push(head, ...series.map(([name, value]) => `${name} ${value}`))
   return `${parts.join('\n')}\n`
 }
 
 /** The figures of several processes as those of one: counters and histograms are summed, gauges as each one says. */
-export function mergeFigures(processes: readonly (readonly Figure[])[]): readonly Figure[] {
-  const merged = new Map<string, { readonly figure: Figure; readonly values: Map<string, number> }>()
+export function mergeMetrics(processes: readonly (readonly MetricSample[])[]): readonly MetricSample[] {
+  const merged = new Map<string, { readonly figure: MetricSample; readonly values: Map<string, number> }>()
   for (const figure of processes.flat()) {
     const { values } = merged.get(figure.name) ?? { values: new Map<string, number>() }
     if (values.size === 0) merged.set(figure.name, { figure, values })
@@ -111,7 +111,7 @@ export function mergeFigures(processes: readonly (readonly Figure[])[]): readonl
   return [...merged.values()].map(({ figure, values }) => ({ ...figure, series: [...values] }))
 }
 
-const TOGETHER: Readonly<Record<Together, (one: number, other: number) => number>> = {
+const TOGETHER: Readonly<Record<Aggregation, (one: number, other: number) => number>> = {
   sum: (one, other) => one + other,
   most: Math.max,
   least: Math.min,
@@ -153,7 +153,7 @@ export class Histogram {
     }
   }
 
-  series(name: string, labels: string): Figure['series'] {
+  series(name: string, labels: string): MetricSample['series'] {
     let below = 0
     const bucket = (bound: string) => `${name}_bucket${withLabel(labels, `le="${bound}"`)}`
     const buckets = this.#bounds.map((bound, index) => {
@@ -184,7 +184,7 @@ function createSeries<Made>(names: readonly string[], make: () => Made) {
 
   return {
     at,
-    map: (series: (cell: Made, labels: string) => Figure['series']) =>
+    map: (series: (cell: Made, labels: string) => MetricSample['series']) =>
       [...cells.values()].flatMap(({ cell, labels }) => series(cell, labels)),
   }
 }

@@ -11,7 +11,7 @@ const IDS_PER_REFILL = 256
  * Makes ids, `req_` and 26 characters that are unique and ordered by time: 50 bits of milliseconds, then 80
  * random bits, in Crockford's base32 (the layout of a ULID). `fill` fills an array with random bytes.
  */
-export function createRequestIds(options: {
+export function createRequestIdGenerator(options: {
   readonly clock: Clock
   readonly fill: (bytes: Uint8Array<ArrayBuffer>) => void
 }): () => string {

@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import { wholeText as credits, moment } from '../http/request/schema.ts'
-import { whole } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/schema.ts'
 
 /* What accounts look like outside, as their tables give them: in answers of the planes and of the command line. */
 
 export const organizationSchema = v.strictObject({
   id: v.string(),
   name: v.string(),
-  rate_limit: whole,
-  trigger_limit: whole,
+  rate_limit: nonNegativeInteger,
+  trigger_limit: nonNegativeInteger,
   created_at: moment,
   suspended_at: v.nullable(moment),
   deleted_at: v.nullable(moment),
@@ -31,7 +31,7 @@ export const apiKeySchema = v.strictObject({
   revoked_at: v.nullable(moment),
   allowed_networks: v.nullable(v.array(v.string())),
   allowed_endpoints: v.nullable(v.array(v.string())),
-  credits_per_day: v.nullable(whole),
+  credits_per_day: v.nullable(nonNegativeInteger),
 })
 
 /** A new key with its secret, which is shown this once. */

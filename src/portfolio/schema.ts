@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
-import { pagination, whole } from '../lib/text/schema.ts'
+import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { KINDS, REASONS } from './sum/row.ts'
 
@@ -42,19 +42,24 @@ export const balanceOutput = v.strictObject({
       v.description('net_worth_usd by how sure its prices are: debts are negative'),
     ),
     rows: v.pipe(
-      v.strictObject({ counted: whole, unpriced: whole, spam: whole, other_reasons: whole }),
+      v.strictObject({
+        counted: nonNegativeInteger,
+        unpriced: nonNegativeInteger,
+        spam: nonNegativeInteger,
+        other_reasons: nonNegativeInteger,
+      }),
       v.description('How many rows are counted, and how many are not, by reason'),
     ),
     complete: v.pipe(v.boolean(), v.description('False if a chain could not be read')),
     unread: v.array(v.strictObject({ chain_id: chainId, because: v.string() })),
     coverage: v.strictObject({
-      tokens_asked: v.pipe(whole, v.description('Tokens whose balances were asked for, over all chains')),
+      tokens_asked: v.pipe(nonNegativeInteger, v.description('Tokens whose balances were asked for, over all chains')),
       token_lists: v.array(v.string()),
       families: v.array(v.string()),
       not_read: v.pipe(v.array(v.string()), v.description('What the wallet may have that nobody looked for')),
       nfts: v.optional(
         v.pipe(
-          whole,
+          nonNegativeInteger,
           v.description('On Solana: tokens of one unit without decimals, those of positions apart; they have no row'),
         ),
       ),
@@ -65,7 +70,7 @@ export const balanceOutput = v.strictObject({
               family: v.string(),
               complete: v.boolean(),
               by: v.string(),
-              markets: v.optional(whole),
+              markets: v.optional(nonNegativeInteger),
             }),
           ),
           v.description("On Solana: how a family's positions were found; if not complete there may be others"),
@@ -79,11 +84,11 @@ export const balanceOutput = v.strictObject({
 export const snapshotsOutput = v.strictObject({
   data: v.array(
     v.strictObject({
-      timestamp: v.pipe(whole, v.description('The midnight, Unix seconds')),
-      block_number: v.pipe(whole, v.description('The last block at or before it')),
+      timestamp: v.pipe(nonNegativeInteger, v.description('The midnight, Unix seconds')),
+      block_number: v.pipe(nonNegativeInteger, v.description('The last block at or before it')),
       ...net,
       ...kinds,
-      unpriced: v.pipe(whole, v.description('Rows that are not counted because they have no price')),
+      unpriced: v.pipe(nonNegativeInteger, v.description('Rows that are not counted because they have no price')),
     }),
   ),
 })
@@ -97,7 +102,7 @@ const row = v.strictObject({
       v.description("The zero address for the native token, on Solana 32 ones: the system program's"),
     ),
     symbol: v.string(),
-    decimals: v.pipe(v.nullable(whole), v.description('Null if the token has none that can be used')),
+    decimals: v.pipe(v.nullable(nonNegativeInteger), v.description('Null if the token has none that can be used')),
     name: v.string(),
   }),
   amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),

@@ -5,8 +5,8 @@ import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { FinanceChain } from '../finance/chain.ts'
-import { pause } from '../lib/async/abort.ts'
-import { createRate } from '../lib/async/rate.ts'
+import { delay } from '../lib/async/abort.ts'
+import { createRateLimiter } from '../lib/async/rate_limiter.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config/config.ts'
@@ -39,7 +39,9 @@ export function createClients(
   const shared = { ...given, processes, line: createSlots(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate =
-      perSecond === 0 ? undefined : createRate({ perSecond: perSecond / processes, clock: shared.clock, sleep: pause })
+      perSecond === 0
+        ? undefined
+        : createRateLimiter({ perSecond: perSecond / processes, clock: shared.clock, sleep: delay })
     const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
     const { quorum = 1 } = chain
     if (quorum === 1) return client

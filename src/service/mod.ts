@@ -18,7 +18,7 @@ import { createJobMetrics } from '../job/metrics.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
-import { createRequestIds } from '../lib/request_id.ts'
+import { createRequestIdGenerator } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
@@ -212,7 +212,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         faces: createFaces(openapi),
         notary: createNotary({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
-        requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+        requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,
     limitMs: STOP_LIMITS_MS.requests,

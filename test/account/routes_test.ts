@@ -12,7 +12,7 @@ import { createApp } from '../../src/http/server/app.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import { fixtureRoutes } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
@@ -50,7 +50,7 @@ beforeAll(async () => {
     corsOrigins: [],
     probes: { database: async () => true, chains: new Map() },
     openapi: '{}',
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   call = createClient(app.handler)
 }, 60_000)

@@ -9,7 +9,7 @@ import { serveBun } from '../../src/http/server/bun.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import { parentOf } from './cpu.ts'
 import { type Books, CONSTANT_PATH, type OursReady } from './metered.ts'
 import { createOrganizations } from './organizations.ts'
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
     corsOrigins: [],
     probes: { database: async () => true, chains: new Map() },
     openapi: '{}',
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     // One organization sends from 256 connections here, four times what a real one may have under way.
     limits: { organizationConcurrencyMax: 1_024 },
   })

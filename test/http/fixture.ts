@@ -25,7 +25,7 @@ import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
-import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 /** Pages without styles and a picture. */
@@ -250,7 +250,7 @@ export function createFixture(
       ]),
       operator: new Map(),
     },
-    requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
   return { app, gate, metrics, happenings, lines, time, ready }

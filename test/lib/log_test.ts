@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createLog, dropRepeated, writeRepeated } from '../../src/lib/log.ts'
+import { createLog, logThrottled, resetThrottled } from '../../src/lib/log.ts'
 import { until } from '../support/until.ts'
 
 function open() {
@@ -12,7 +12,7 @@ function open() {
     },
   })
   const write = (kind: string, n: number, everyMs = 60_000) =>
-    writeRepeated(log, { level: 'warn', kind, everyMs }, { msg: kind, n })
+    logThrottled(log, { level: 'warn', kind, everyMs }, { msg: kind, n })
   return { log, lines, write }
 }
 
@@ -44,7 +44,7 @@ test('after a pause the next line is written at once again', async () => {
 test('what is over is not counted any more', async () => {
   const { log, lines, write } = open()
   for (const n of [1, 2, 3]) write('a', n, 50)
-  dropRepeated(log, 'a')
+  resetThrottled(log, 'a')
   write('a', 4, 50)
   await until('the last one is written', () => lines.length === 2)
   expect(lines[1]).toMatchObject({ n: 4, times: 1 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createMetrics, mergeFigures, renderFigures } from '../../src/lib/metrics.ts'
+import { createMetrics, mergeMetrics, renderMetrics } from '../../src/lib/metrics.ts'
 
 describe('createMetrics()', () => {
   test('renders counters, gauges and cumulative histograms', () => {
@@ -74,7 +74,7 @@ describe('mergeFigures()', () => {
   const other = processWith({ asked: 3, age: 4, tookSec: 0.25 })
 
   test('sums counters and histograms, and gauges as each one says', () => {
-    const lines = renderFigures(mergeFigures([one.figures(), other.figures()])).split('\n')
+    const lines = renderMetrics(mergeMetrics([one.figures(), other.figures()])).split('\n')
     expect(lines.filter((line) => !line.startsWith('#'))).toEqual([
       'asked_total{by="a"} 5',
       'in_flight 2',
@@ -90,7 +90,7 @@ describe('mergeFigures()', () => {
   })
 
   test('of one process they are as it shows them, also if they were sent to another', () => {
-    expect(renderFigures(mergeFigures([JSON.parse(JSON.stringify(one.figures()))]))).toBe(one.render())
+    expect(renderMetrics(mergeMetrics([JSON.parse(JSON.stringify(one.figures()))]))).toBe(one.render())
   })
 
   test('a series that only one of them has is shown beside the others', () => {
@@ -98,7 +98,7 @@ describe('mergeFigures()', () => {
     more
       .counter({ name: 'asked_total', help: 'Asked.', labels: ['by'] })('b')
       .add(9)
-    const text = renderFigures(mergeFigures([one.figures(), more.figures()]))
+    const text = renderMetrics(mergeMetrics([one.figures(), more.figures()]))
     expect(text).toContain('asked_total{by="a"} 2\nasked_total{by="b"} 9\n')
     expect(text.match(/# TYPE asked_total/g)).toHaveLength(1)
   })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { createRequestIds, isRequestId } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator, isRequestId } from '../../src/lib/request_id.ts'
 
 describe('createRequestIds()', () => {
   const time = { ms: Date.UTC(2026, 0, 1) }
-  const next = createRequestIds({
+  const next = createRequestIdGenerator({
     clock: { now: () => time.ms, monotonicMs: () => time.ms },
     fill: (bytes) => crypto.getRandomValues(bytes),
   })

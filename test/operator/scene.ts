@@ -8,7 +8,7 @@ import { createApp } from '../../src/http/server/app.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import type { ChainReport } from '../../src/operator/admin/report_routes.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createPlanes } from '../../src/service/planes.ts'
@@ -83,7 +83,7 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
     planes: createPlanes(config, { ...shared, routes, readChains: async () => [DEAD_CHAIN] }),
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   return {
     app,

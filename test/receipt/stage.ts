@@ -13,7 +13,7 @@ import { createApp } from '../../src/http/server/app.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import type { PublishedKey } from '../../src/service/receipt/keys.ts'
@@ -105,7 +105,7 @@ export function stageOver(
     corsOrigins: [],
     openapi: openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map(), quorum: dissents.report },
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   const call = createClient(app.handler)
   return {

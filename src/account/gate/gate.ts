@@ -5,13 +5,13 @@ import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
-import { before } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { ToldError, UnavailableError } from '../../lib/error.ts'
+import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
+import { createFailureTracker } from '../../lib/failure_tracker.ts'
 import type { Log } from '../../lib/log.ts'
-import { writeRepeated } from '../../lib/log.ts'
+import { logThrottled } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
-import { createTrouble } from '../../lib/trouble.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { createLogNumbers } from '../log_numbers.ts'
 import { admitBatch } from './admit.ts'
@@ -80,7 +80,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const numbers = createLogNumbers()
   const strangers = createStrangerLimit({ clock })
   const logsRefusal = createRefusalLimit(options.refusalRowsMax)
-  const trouble = createTrouble(clock)
+  const trouble = createFailureTracker(clock)
   const voider = createVoider({
     db,
     log,
@@ -121,8 +121,8 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       if (!(error instanceof SqlError)) throw error
       // For example while a newer program migrates the database: another process may be able to admit it.
       const fields = { msg: 'The database refused to admit a batch', requests: requests.length, error }
-      writeRepeated(log, { level: 'error', kind: fields.msg }, fields)
-      throw new ToldError('The request could not be admitted', { cause: error })
+      logThrottled(log, { level: 'error', kind: fields.msg }, fields)
+      throw new AlreadyLoggedError('The request could not be admitted', { cause: error })
     }
   }
 
@@ -156,7 +156,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         const fields = { msg: 'The database refused to settle a batch', settlements: batch.length, error }
-        writeRepeated(log, { level: 'error', kind: fields.msg }, fields)
+        logThrottled(log, { level: 'error', kind: fields.msg }, fields)
       }
       await voider.add(batch)
       throw unsettled(error)
@@ -223,7 +223,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     async close(timeoutMs) {
       const settled = () => Promise.all([settlements.idle(), kept.idle()])
       const drained = Promise.all([admissions.idle(), settled()]).then(() => voider.idle())
-      await before(timeoutMs, drained).catch(() => {})
+      await withTimeout(timeoutMs, drained).catch(() => {})
       voider.stop()
       rollups.stop()
       // A settlement under way may still need the journal, until its deadline at the latest.

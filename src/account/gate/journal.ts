@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import {
   createJournalFile,
@@ -67,7 +67,7 @@ export async function openJournal(options: JournalOptions) {
     try {
       await work(file)
     } catch (error) {
-      log.warn({ msg: 'Lost the file of the journal', error: systemCode(error), settlements: entries.length })
+      log.warn({ msg: 'Lost the file of the journal', error: getErrnoCode(error), settlements: entries.length })
       await replace(file)
     }
   }
@@ -91,7 +91,7 @@ export async function openJournal(options: JournalOptions) {
       warned = false
     } catch (error) {
       retryMs = clock.monotonicMs() + RETRY_MS
-      if (!warned) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: systemCode(error) })
+      if (!warned) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: getErrnoCode(error) })
       warned = true
     }
   }
@@ -125,7 +125,7 @@ export async function openJournal(options: JournalOptions) {
     try {
       for (const path of await abandonedBeside(file?.path)) await adopt(path)
     } catch (error) {
-      log.warn({ msg: 'Cannot adopt journals of other processes', error: systemCode(error) })
+      log.warn({ msg: 'Cannot adopt journals of other processes', error: getErrnoCode(error) })
     }
   }
 

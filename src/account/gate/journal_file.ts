@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Settlement } from '../../http/exchange/gate.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 
 export type JournalFile = Awaited<ReturnType<typeof createJournalFile>>
 
@@ -74,7 +74,7 @@ export async function takeJournalFile(path: string, ledger: string): Promise<str
     await rename(path, taken)
     return taken
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined
+    if (getErrnoCode(error) === 'ENOENT') return undefined
     throw error
   }
 }

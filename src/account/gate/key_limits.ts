@@ -1,5 +1,5 @@
 import type { RefusalCode } from '../../http/exchange/gate.ts'
-import { isIn, parseNetwork } from '../../lib/text/network.ts'
+import { isInNetworks, parseNetwork } from '../../lib/text/network.ts'
 import type { KeyFact } from './facts.ts'
 
 type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
@@ -18,7 +18,7 @@ export function limitsOf({ networks, endpoints, creditsPerDay }: Record<Limit, s
 
 /** True if the key works from where the caller is; the address is asked for only if that matters. */
 export function comesFrom(client: { readonly ip: string } | undefined, { networks }: KeyFact): boolean {
-  return networks === undefined || isIn(networks, client?.ip ?? '')
+  return networks === undefined || isInNetworks(networks, client?.ip ?? '')
 }
 
 /** Why the key may not call the endpoint; empty if it may. Paths without an endpoint lead nowhere anyway. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { FailureTracker } from '../../lib/failure_tracker.ts'
 import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
-import type { Trouble } from '../../lib/trouble.ts'
 
 const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
 
@@ -14,7 +14,7 @@ export function createGateMetrics(
   }: {
     readonly clock: Clock
     readonly voider: { readonly waiting: number; readonly durable: boolean }
-    readonly trouble: Trouble
+    readonly trouble: FailureTracker
   },
 ) {
   const sizes = metrics.histogram({

@@ -1,9 +1,9 @@
 import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
-import { createIdle } from '../../lib/async/wait.ts'
-import { type Log, type LogLevel, writeRepeated } from '../../lib/log.ts'
-import type { Trouble } from '../../lib/trouble.ts'
+import { createIdleWaiter } from '../../lib/async/wait.ts'
+import type { FailureTracker } from '../../lib/failure_tracker.ts'
+import { type Log, type LogLevel, logThrottled } from '../../lib/log.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
@@ -20,14 +20,14 @@ export function createVoider(options: {
   /** Opens the journal; called again until it succeeds. */
   readonly open: () => Promise<Journal>
   readonly tendMs: number
-  readonly trouble: Trouble
+  readonly trouble: FailureTracker
   readonly jobs?: JobOptions
 }) {
   const { db, log, open, tendMs, trouble, jobs } = options
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
   const size = () => journal?.size ?? 0
-  const idle = createIdle(() => size() === 0)
+  const idle = createIdleWaiter(() => size() === 0)
 
   /**
    * Resolves once the journal is open: nothing that might need a void may be sent before. Throws if it does not open.
@@ -56,7 +56,7 @@ export function createVoider(options: {
   }
 
   function told(level: LogLevel, msg: string, error: unknown): void {
-    writeRepeated(log, { level, kind: msg }, { msg, error })
+    logThrottled(log, { level, kind: msg }, { msg, error })
   }
 
   const voiding = startJob(

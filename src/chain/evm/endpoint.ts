@@ -1,5 +1,5 @@
 import { toHex } from 'viem'
-import { pause, untilAborted } from '../../lib/async/abort.ts'
+import { delay, untilAborted } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
@@ -56,7 +56,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
         return await send(request, signal, priority)
       } catch (error) {
         if (!(error instanceof MissingBlockError)) throw error
-        await pause(pauseMs, signal)
+        await delay(pauseMs, signal)
       }
     }
     return await send(request, signal, priority)

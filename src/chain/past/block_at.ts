@@ -1,5 +1,5 @@
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { createCache } from '../../lib/async/cache.ts'
-import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { PinnedBlock } from '../block.ts'
@@ -96,7 +96,7 @@ export function createBlockFinder(clock: Clock) {
       const read = [...numbers].map(
         (number) => (within: AbortSignal) => readBlock(endpoint, { chainId, number }, within),
       )
-      known = [...known, ...(await together(read, signal))].sort((a, b) => (a.number < b.number ? -1 : 1))
+      known = [...known, ...(await allOrAbort(read, signal))].sort((a, b) => (a.number < b.number ? -1 : 1))
     }
     throw new MissingBlockError('The endpoint leads to no block of that time')
   }

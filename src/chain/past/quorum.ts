@@ -1,4 +1,4 @@
-import { pause } from '../../lib/async/abort.ts'
+import { delay } from '../../lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { type ChainClient, DepthError, type Endpoint, type ReadOptions } from '../rpc/client.ts'
 import { ShallowError } from '../rpc/error.ts'
@@ -78,7 +78,7 @@ export async function readByQuorum<T>(
     const asked = Math.max(1, Math.min(quorum, endpoints))
     const all = Promise.all(Array.from({ length: asked }, (_, reader) => ask(reader)))
     await Promise.race([all, heard])
-    await Promise.race([all, pause(LATE_MS, until).catch(() => {})])
+    await Promise.race([all, delay(LATE_MS, until).catch(() => {})])
     if (signal.aborted) throw new AbortedError('The caller left')
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
     if (said.length === 0 && fault !== undefined) throw fault

@@ -1,5 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
-import { mapInTurns } from '../../lib/async/turns.ts'
+import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Block } from '../block.ts'
 import { openLensPage } from '../call/cursor.ts'
 import { sealDeployless } from '../call/deployless.ts'
@@ -76,7 +76,7 @@ export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) 
   return {
     client: citing,
     /** Hashes long texts, each question in a turn of its own. */
-    cited: (): Promise<readonly Cited[]> => mapInTurns(kept, 1, citedOf),
+    cited: (): Promise<readonly Cited[]> => mapCooperatively(kept, 1, citedOf),
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import * as v from 'valibot'
-import { fitsJson } from '../../lib/text/json.ts'
+import { isWithinJsonLimits } from '../../lib/text/json.ts'
 
 /** Who signs. */
 export interface Signer {
@@ -75,7 +75,7 @@ export function keyIdOf(key: KeyObject): string {
 
 /** JSON that nests no deeper than ours; undefined for anything else. */
 export function parseJson(text: string): unknown {
-  if (!fitsJson(text, { levelsMax: DEPTH_MAX })) return undefined
+  if (!isWithinJsonLimits(text, { levelsMax: DEPTH_MAX })) return undefined
   try {
     return JSON.parse(text)
   } catch {

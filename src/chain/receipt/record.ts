@@ -1,5 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
-import { onceEachText } from '../../lib/once_each.ts'
+import { memoizeText } from '../../lib/memoize.ts'
 import type { PinnedBlock } from '../block.ts'
 import type { LensCall } from '../call/bundle/bundle.ts'
 import { openDeployless, readDeploylessAnswer } from '../call/deployless.ts'
@@ -65,7 +65,7 @@ export async function answerOf(way: LensWay, call: () => Promise<Hex>): Promise<
 const CODES_CHARS_MAX = 2_000_000
 
 /** Hash of a lens' runtime code. */
-export const lensHashOf: (runtime: Hex) => Hex = onceEachText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
+export const lensHashOf: (runtime: Hex) => Hex = memoizeText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
 
 /** By what a call is found. */
 export function nameOfCall({ lens, data }: Pick<RecordedCall, 'lens' | 'data'>): string {

@@ -1,4 +1,4 @@
-import type { Rate } from '../../lib/async/rate.ts'
+import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Read, RevertError } from './client.ts'
@@ -21,7 +21,7 @@ export interface ClientOptions {
   /** Told of each finished request to an endpoint. */
   readonly record?: RpcRecorder
   /** Waited for before each request in the background. @default none */
-  readonly backgroundRate?: Rate | undefined
+  readonly backgroundRate?: RateLimiter | undefined
   /** Slots that the endpoints of all chains share. @default none */
   readonly line?: Slots | undefined
   /** How many processes that serve as one ask the same endpoints. @default 1 */

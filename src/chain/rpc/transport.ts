@@ -1,8 +1,8 @@
 import { startDeadline, untilAborted } from '../../lib/async/abort.ts'
-import { turn } from '../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
-import { fitsJson } from '../../lib/text/json.ts'
+import { isWithinJsonLimits } from '../../lib/text/json.ts'
 import { type Read, RevertError, RpcRefusedError } from './client.ts'
 import { BusyError, errorFromRpc } from './error.ts'
 import { errorOf, parseObject, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
@@ -160,9 +160,10 @@ async function resultOf<T>({ response, text, id, parse, refusal, meanings }: Raw
   if (meant !== undefined) throw meant
   if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
-  if (isLong) await turn()
-  if (!fitsJson(text, BODY_JSON_LIMITS)) throw new LongAnswerError('The answer nests too deep or has too many values')
-  if (isLong) await turn()
+  if (isLong) await yieldToEventLoop()
+  if (!isWithinJsonLimits(text, BODY_JSON_LIMITS))
+    throw new LongAnswerError('The answer nests too deep or has too many values')
+  if (isLong) await yieldToEventLoop()
   const body = parseObject(text)
   const error = body === undefined ? undefined : errorOf(body)
   if (body === undefined || (!response.ok && error === undefined)) {
@@ -180,7 +181,7 @@ async function resultOf<T>({ response, text, id, parse, refusal, meanings }: Raw
     throw meanings.fromRpc(error)
   }
   if (body['result'] === undefined) throw new UpstreamError('The answer has no result')
-  if (isLong) await turn()
+  if (isLong) await yieldToEventLoop()
   try {
     return parse(body['result'])
   } catch (cause) {

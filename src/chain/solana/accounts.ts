@@ -1,4 +1,4 @@
-import { turn } from '../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 
@@ -90,7 +90,7 @@ export async function readFound<T>(
     if (seen.has(pubkey)) throw new UpstreamError('Expected every account once')
     seen.add(pubkey)
     accounts.push(read({ address: pubkey, ...parseAccount(account) }))
-    if (accounts.length % ROWS_IN_TURN === 0) await turn()
+    if (accounts.length % ROWS_IN_TURN === 0) await yieldToEventLoop()
   }
   return { slot, accounts }
 }

@@ -1,5 +1,5 @@
-import { onceEachText } from '../../lib/once_each.ts'
-import { base58Address } from '../../lib/text/base58.ts'
+import { memoizeText } from '../../lib/memoize.ts'
+import { encodeBase58Address } from '../../lib/text/base58.ts'
 
 /** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
 export type Bytes = ReturnType<typeof bytesIn>
@@ -20,7 +20,7 @@ export function bytesIn(data: Uint8Array) {
     /** An address, base58. */
     key(at: number): string {
       if (at + 32 > data.length) throw new RangeError('Cannot read an address beyond the end of an account')
-      return base58Address(data.subarray(at, at + 32))
+      return encodeBase58Address(data.subarray(at, at + 32))
     },
   }
 }
@@ -49,4 +49,4 @@ function beginsWith(data: Uint8Array, hex: string): boolean {
   return data.length >= bytes.length && bytes.every((byte, index) => data[index] === byte)
 }
 
-const bytesOfHex = onceEachText((hex: string) => ({ of: new Uint8Array(Buffer.from(hex, 'hex')) }), 10_000)
+const bytesOfHex = memoizeText((hex: string) => ({ of: new Uint8Array(Buffer.from(hex, 'hex')) }), 10_000)

@@ -1,5 +1,5 @@
-import { turn } from '../../lib/async/turns.ts'
-import { maxOf } from '../../lib/number/fixed_point.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
+import { maxBigint } from '../../lib/number/fixed_point.ts'
 import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
 
 /** Accounts by address, all of one slot; null if an account does not exist. */
@@ -32,15 +32,15 @@ export async function readGroups(
   { max, minSlot, againMax, ask }: GroupsRead,
 ): Promise<AccountGroup[]> {
   const { packs, packOf } = packed(items, max)
-  if (packs.length > PACKS_IN_TURN) await turn()
+  if (packs.length > PACKS_IN_TURN) await yieldToEventLoop()
   const groups = await Promise.all(
     packs.map(async (pack, index) => {
-      if (index >= PACKS_IN_TURN) await turn()
+      if (index >= PACKS_IN_TURN) await yieldToEventLoop()
       return await readPack(pack, minSlot)
     }),
   )
   for (let again = 0; again < againMax; again++) {
-    const newest = groups.map(({ slot }) => slot).reduce(maxOf, 0n)
+    const newest = groups.map(({ slot }) => slot).reduce(maxBigint, 0n)
     if (groups.every(({ slot }) => slot === newest)) break
     await Promise.all(
       packs.map(async (pack, index) => {

@@ -1,6 +1,6 @@
 import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { minOf } from '../../lib/number/fixed_point.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
 import type { Fresh } from '../block_cache.ts'
 import type { SolanaClient, SolanaSession } from './client.ts'
 
@@ -39,6 +39,6 @@ export function slotsApartMax({ slotMs, maxSlotAgeSec }: Pick<SolanaClient, 'slo
 
 /** The slot of an answer, the lowest that anything was read at; and whether that is not the slot of all of it. */
 export function slotOf(slots: readonly bigint[]): { readonly slot: bigint; readonly isMixed: boolean } {
-  const slot = slots.reduce(minOf)
+  const slot = slots.reduce(minBigint)
   return { slot, isMixed: slots.some((each) => each !== slot) }
 }

@@ -6,7 +6,7 @@ import { packBackup } from '../../db/backup/pack.ts'
 import type { Written } from '../../db/backup/write.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
 import { print } from '../print.ts'
@@ -77,7 +77,7 @@ function appendTo(io: CommandIo): Append {
     try {
       await output.write(bytes)
     } catch (error) {
-      const reason = REASONS[systemCode(error)] ?? 'the system refused'
+      const reason = REASONS[getErrnoCode(error)] ?? 'the system refused'
       throw new CommandError(`Cannot write the backup to standard output: ${reason}`, { cause: error })
     }
   }

@@ -9,7 +9,7 @@ import { type Restored, restoreBackup } from '../../db/backup/restore.ts'
 import { checkOrigin, checkTarget } from '../../db/backup/target.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { withNewDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
 import { print } from '../print.ts'
@@ -84,7 +84,7 @@ async function* open(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
   try {
     yield* addAbortSignal(io.stop, stream)
   } catch (error) {
-    const reason = REASONS[systemCode(error)]
+    const reason = REASONS[getErrnoCode(error)]
     throw reason === undefined ? error : new CommandError(`Cannot read "${from}": ${reason}`, { cause: error })
   }
 }

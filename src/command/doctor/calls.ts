@@ -3,7 +3,7 @@ import { callByOverride } from '../../chain/call/bundle/bundle.ts'
 import { callDeployless } from '../../chain/call/deployless.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
-import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { answerOf } from './past.ts'
 
 /** Answers the gas that is left: GAS, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN. */
@@ -21,18 +21,18 @@ export async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Pro
   const deployless = await answerOf(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
   const gas = override ?? deployless
   if (gas === undefined) {
-    return [failed('calls', 'neither state override nor calls without an address', 'nothing is read from it')]
+    return [failureFinding('calls', 'neither state override nor calls without an address', 'nothing is read from it')]
   }
   return [
     override === undefined
-      ? lacking('state override', 'no', 'a list takes three to ten requests in place of one')
-      : good('state override', 'yes'),
+      ? warningFinding('state override', 'no', 'a list takes three to ten requests in place of one')
+      : okFinding('state override', 'yes'),
     deployless === undefined
-      ? lacking('deployless calls', 'no', 'if state override fails there is no other way to read')
-      : good('deployless calls', 'yes'),
+      ? warningFinding('deployless calls', 'no', 'if state override fails there is no other way to read')
+      : okFinding('deployless calls', 'yes'),
     gas < GAS_WANTED
-      ? lacking('gas of a call', millions(gas), 'long lists take more requests')
-      : good('gas of a call', millions(gas)),
+      ? warningFinding('gas of a call', millions(gas), 'long lists take more requests')
+      : okFinding('gas of a call', millions(gas)),
   ]
 }
 

@@ -3,7 +3,7 @@ import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import { SilentError } from '../../chain/rpc/client.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Config } from '../../service/config/config.ts'
 import { type Examination, reasonOf } from './evm.ts'
 
@@ -34,8 +34,9 @@ export async function examineContracts(
         wrong.push(error.cause instanceof SilentError ? error.cause.message : reasonOf(error))
       }
     }
-    if (wrong.length === 0) return [good(CHECK, contracts.length === 1 ? 'answers' : `all ${contracts.length} answer`)]
-    return [lacking(CHECK, wrong.join(', '), COST)]
+    if (wrong.length === 0)
+      return [okFinding(CHECK, contracts.length === 1 ? 'answers' : `all ${contracts.length} answer`)]
+    return [warningFinding(CHECK, wrong.join(', '), COST)]
   } finally {
     client.close()
   }

@@ -3,7 +3,7 @@ import { CONNECTIONS_MAX } from '../../db/connection/pool.ts'
 import { type Database, SchemaError, SERVER_VERSION_MIN } from '../../db/database.ts'
 import { checkServable } from '../../db/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 
 const DEADLINE_MS = 5_000
 /** An honest difference of two clocks, milliseconds. */
@@ -27,45 +27,48 @@ export async function examineDatabase(db: Database, clock: Clock): Promise<reado
   return [
     versionOf(row),
     row.is_standby
-      ? failed('role', 'a standby', 'nothing can be charged or logged, so nothing is answered')
-      : good('role', 'primary'),
+      ? failureFinding('role', 'a standby', 'nothing can be charged or logged, so nothing is answered')
+      : okFinding('role', 'primary'),
     tookMs > SLOW_MS
-      ? lacking('answers', `in ${tookMs.toFixed(0)} ms`, 'every request waits for it twice')
-      : good('answers', `in ${tookMs.toFixed(1)} ms`),
+      ? warningFinding('answers', `in ${tookMs.toFixed(0)} ms`, 'every request waits for it twice')
+      : okFinding('answers', `in ${tookMs.toFixed(1)} ms`),
     Math.abs(skewMs) > SKEW_MAX_MS
-      ? lacking(
+      ? warningFinding(
           'clock',
           `${(skewMs / 1_000).toFixed(1)} s apart from this machine's`,
           'times of the log are those of the database',
         )
-      : good('clock', 'as this machine'),
+      : okFinding('clock', 'as this machine'),
     await schemaOf(db),
-    row.fsync ? good('fsync', 'on') : lacking('fsync', 'off', LOSES),
-    row.full_page_writes ? good('full_page_writes', 'on') : lacking('full_page_writes', 'off', LOSES),
+    row.fsync ? okFinding('fsync', 'on') : warningFinding('fsync', 'off', LOSES),
+    row.full_page_writes ? okFinding('full_page_writes', 'on') : warningFinding('full_page_writes', 'off', LOSES),
     row.synchronous_commit === 'off'
-      ? lacking('synchronous_commit', 'off', LOSES)
-      : good('synchronous_commit', row.synchronous_commit),
+      ? warningFinding('synchronous_commit', 'off', LOSES)
+      : okFinding('synchronous_commit', row.synchronous_commit),
     row.connections_max < CONNECTIONS_MAX
-      ? lacking('connections', `at most ${row.connections_max}`, `a process uses up to ${CONNECTIONS_MAX}`)
-      : good('connections', `at most ${row.connections_max}; a process uses up to ${CONNECTIONS_MAX}`),
+      ? warningFinding('connections', `at most ${row.connections_max}`, `a process uses up to ${CONNECTIONS_MAX}`)
+      : okFinding('connections', `at most ${row.connections_max}; a process uses up to ${CONNECTIONS_MAX}`),
     row.gives_up
-      ? good('given-up statements', 'end')
-      : lacking('given-up statements', 'run on behind the pooler', `to end them: ${GIVE_UP}`),
-    good('size', `${(Number(row.bytes) / 1e6).toFixed(1)} MB`),
+      ? okFinding('given-up statements', 'end')
+      : warningFinding('given-up statements', 'run on behind the pooler', `to end them: ${GIVE_UP}`),
+    okFinding('size', `${(Number(row.bytes) / 1e6).toFixed(1)} MB`),
   ]
 }
 
 function versionOf({ version, version_no: no }: { readonly version: string; readonly version_no: number }): Finding {
-  if (no >= SERVER_VERSION_MIN) return good('version', `PostgreSQL ${version}`)
-  return failed('version', `PostgreSQL ${version}`, 'expected 15 or later')
+  if (no >= SERVER_VERSION_MIN) return okFinding('version', `PostgreSQL ${version}`)
+  return failureFinding('version', `PostgreSQL ${version}`, 'expected 15 or later')
 }
 
 async function schemaOf(db: Database): Promise<Finding> {
   try {
     const release = await checkServable(db)
-    return good('tables', release === 'own' ? 'those of this program' : 'of a newer release, on which this one runs')
+    return okFinding(
+      'tables',
+      release === 'own' ? 'those of this program' : 'of a newer release, on which this one runs',
+    )
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error
-    return failed('tables', error.message, 'this program does not serve from it')
+    return failureFinding('tables', error.message, 'this program does not serve from it')
   }
 }

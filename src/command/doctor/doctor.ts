@@ -1,11 +1,11 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { SchemaError } from '../../db/database.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
-import { timeLimit } from '../../lib/async/abort.ts'
-import { fewAtOnce } from '../../lib/async/few_at_once.ts'
+import { timeoutSignal } from '../../lib/async/abort.ts'
+import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { type Finding, failed, lacking } from '../../lib/finding.ts'
+import { type Finding, failureFinding, warningFinding } from '../../lib/finding.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Config } from '../../service/config/config.ts'
 import { withDatabase } from '../account_database.ts'
@@ -57,7 +57,7 @@ async function databaseReports(io: CommandIo): Promise<readonly Report[]> {
     const isOfDatabase = error instanceof UnavailableError || error instanceof SchemaError
     if (!(isOfDatabase || error instanceof CommandError)) throw error
     const cost = 'nothing can be charged or logged, so nothing is answered'
-    return { findings: [failed('answers', error.message, cost)], triggers: undefined }
+    return { findings: [failureFinding('answers', error.message, cost)], triggers: undefined }
   })
   return [
     { part: 'database', findings: [...tlsOf(config), ...found.findings] },
@@ -69,7 +69,7 @@ async function databaseReports(io: CommandIo): Promise<readonly Report[]> {
 function tlsOf({ databaseUrl, databaseTls }: Config): readonly Finding[] {
   if (databaseUrl === undefined || databaseTls === 'verify') return []
   const cost = databaseTls === 'off' ? 'read' : 'read and change'
-  return [lacking('DATABASE_TLS', databaseTls, `whoever is on the network between can ${cost} everything`)]
+  return [warningFinding('DATABASE_TLS', databaseTls, `whoever is on the network between can ${cost} everything`)]
 }
 
 /** Nothing is asked: the names that a request may give come from the configuration. */
@@ -83,7 +83,7 @@ async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
   const examine = async ([index, ask]: (typeof questions)[number], signal: AbortSignal) => {
     reports[index] = await ask(signal)
   }
-  await fewAtOnce(questions, AT_ONCE_MAX, examine, io.stop)
+  await forEachLimit(questions, AT_ONCE_MAX, examine, io.stop)
   return reports
 }
 
@@ -94,12 +94,12 @@ function questionsOf({ chains, solana, families }: Config): ((signal: AbortSigna
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
     return async (signal: AbortSignal): Promise<Report> => {
-      const limit = timeLimit(ENDPOINT_MS)
+      const limit = timeoutSignal(ENDPOINT_MS)
       const within = AbortSignal.any([signal, limit])
       const asked = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal: within }
       const findings = await examine(asked).catch((error: unknown) => {
         if (!limit.aborted) throw error
-        return [failed('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]
+        return [failureFinding('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]
       })
       return { part: `chain ${id} (${name}), endpoint ${index + 1}`, chainId: id, findings }
     }

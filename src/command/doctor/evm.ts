@@ -7,7 +7,7 @@ import { createHeads } from '../../chain/rpc/memory/heads.ts'
 import type { Fetch } from '../../chain/rpc/transport.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
 import { examineCalls } from './calls.ts'
 import { examineLogs, examineOldLogs, examineState } from './past.ts'
@@ -41,12 +41,12 @@ export async function examineEvm(chain: Chain, index: number, examination: Exami
   try {
     const id = await endpoint.request({ method: 'eth_chainId', params: [], parse: parseQuantity }, signal)
     const ms = Math.round(shared.clock.monotonicMs() - startedMs)
-    if (id !== BigInt(chain.id)) return [failed('chain id', `it is chain ${id}`, USELESS)]
+    if (id !== BigInt(chain.id)) return [failureFinding('chain id', `it is chain ${id}`, USELESS)]
     const head = await readHeader(endpoint, { chainId: chain.id, at: 'latest' }, signal)
-    if (head === undefined) return [failed('head', 'it has no newest block', USELESS)]
+    if (head === undefined) return [failureFinding('head', 'it has no newest block', USELESS)]
     const headFinding = examineHead(head, chain, shared.clock.now())
     return [
-      good('answers', `in ${ms} ms`),
+      okFinding('answers', `in ${ms} ms`),
       headFinding,
       ...(await examineFinality(endpoint, chain, signal)),
       ...(await examineCalls(endpoint, signal)),
@@ -57,7 +57,7 @@ export async function examineEvm(chain: Chain, index: number, examination: Exami
     ]
   } catch (error) {
     if (signal.aborted) throw error
-    return [failed('answers', reasonOf(error), USELESS)]
+    return [failureFinding('answers', reasonOf(error), USELESS)]
   }
 }
 
@@ -67,10 +67,14 @@ function examineHead(head: PinnedBlock, chain: Chain, nowMs: number): Finding {
   const found = `block ${head.number}, ${apart}`
   const maxSec = blockAgeMaxSec(chain)
   if (Math.abs(ageSec) > maxSec) {
-    return failed('head', `${found}; at most ${maxSec} s are accepted`, 'its answers are refused until it catches up')
+    return failureFinding(
+      'head',
+      `${found}; at most ${maxSec} s are accepted`,
+      'its answers are refused until it catches up',
+    )
   }
-  if (ageSec >= -AHEAD_SEC) return good('head', found)
-  return lacking('head', found, 'one of both clocks is wrong; the ages of prices are off by that')
+  if (ageSec >= -AHEAD_SEC) return okFinding('head', found)
+  return warningFinding('head', found, 'one of both clocks is wrong; the ages of prices are off by that')
 }
 
 /** The tag that says what is final on this chain, and `finalized`, by which a verifier says it. */
@@ -82,10 +86,12 @@ async function examineFinality(
   const examine = async (check: string, tag: 'safe' | 'finalized', cost: string): Promise<Finding> => {
     try {
       const block = await readHeader(endpoint, { chainId: id, at: tag }, signal)
-      return block === undefined ? lacking(check, `no ${tag} block`, cost) : good(check, `block ${block.number}`)
+      return block === undefined
+        ? warningFinding(check, `no ${tag} block`, cost)
+        : okFinding(check, `block ${block.number}`)
     } catch (error) {
       if (signal.aborted) throw error
-      return lacking(check, reasonOf(error), cost)
+      return warningFinding(check, reasonOf(error), cost)
     }
   }
   const tag = 'tag' in finality ? finality.tag : undefined

@@ -1,5 +1,5 @@
 import { ANY_HOST } from '../../http/request/host.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import type { Config } from '../../service/config/config.ts'
 import { hostNames } from '../../service/config/host_names.ts'
@@ -10,13 +10,13 @@ const CHECK = 'names'
 export function examineNames(config: Config): Finding {
   const names = hostNames(config)
   if (names.includes(ANY_HOST)) {
-    return lacking(
+    return warningFinding(
       CHECK,
       'answers under any name (ALLOWED_HOSTS)',
       'a page of any site can make a name of its own lead here, and read what it gets',
     )
   }
   const found = `answers under addresses, ${['localhost', ...names].join(', ')}`
-  if (names.length > 0 || isLoopback(config.host)) return good(CHECK, found)
-  return lacking(CHECK, found, 'requests for any other name are refused: set PUBLIC_URL or ALLOWED_HOSTS')
+  if (names.length > 0 || isLoopback(config.host)) return okFinding(CHECK, found)
+  return warningFinding(CHECK, found, 'requests for any other name are refused: set PUBLIC_URL or ALLOWED_HOSTS')
 }

@@ -1,7 +1,7 @@
 import { toHex } from 'viem'
 import { readStateDepth, UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 
 /** How many blocks of logs are asked for at once, most first. */
 const WIDTHS = [100_000n, 10_000n, 2_000n, 500n, 100n, 10n, 1n] as const
@@ -15,9 +15,9 @@ const LOGS_COST = 'events and profit and loss cannot be indexed from it'
 /** How far back the endpoint keeps state. Doubts count as no. */
 export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
   const depth = await readStateDepth(endpoint, head, signal)
-  if (depth === 'all') return good('past state', 'of every block')
+  if (depth === 'all') return okFinding('past state', 'of every block')
   const found = depth === 0n ? 'none' : `of the last ${grouped(depth)} blocks, or some more`
-  return lacking('past state', found, STATE_COST)
+  return warningFinding('past state', found, STATE_COST)
 }
 
 /** How many blocks of logs the endpoint gives at once, near the newest. */
@@ -27,17 +27,17 @@ export async function examineLogs(endpoint: Endpoint, head: bigint, signal: Abor
     if (!(await answers(readLogs(endpoint, { fromBlock, toBlock: head }, signal), signal))) continue
     const asked = head - fromBlock + 1n
     const found = `${grouped(asked)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
-    if (width >= WIDTH_WANTED) return good('logs', found)
-    return lacking('logs', found, `indexing takes about ${grouped(WIDTH_WANTED / width)} times the requests`)
+    if (width >= WIDTH_WANTED) return okFinding('logs', found)
+    return warningFinding('logs', found, `indexing takes about ${grouped(WIDTH_WANTED / width)} times the requests`)
   }
-  return lacking('logs', 'none', LOGS_COST)
+  return warningFinding('logs', 'none', LOGS_COST)
 }
 
 /** Whether the endpoint still has logs of the first blocks. */
 export async function examineOldLogs(endpoint: Endpoint, signal: AbortSignal): Promise<Finding> {
   const asked = readLogs(endpoint, { fromBlock: FIRST_BLOCK, toBlock: FIRST_BLOCK }, signal)
-  if (await answers(asked, signal)) return good('old logs', 'yes')
-  return lacking('old logs', 'no', `what happened before it begins: ${LOGS_COST}`)
+  if (await answers(asked, signal)) return okFinding('old logs', 'yes')
+  return warningFinding('old logs', 'no', `what happened before it begins: ${LOGS_COST}`)
 }
 
 function readLogs(

@@ -6,7 +6,7 @@ import { hintMethodOf } from '../../chain/receipt/proof/hint.ts'
 import { provesBlock } from '../../chain/receipt/proof/reach.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { grouped } from './past.ts'
 
 const NONE_COST = 'receipt=proof is 503 unless another endpoint proves'
@@ -35,14 +35,14 @@ export async function examineProofs(
       return false
     }
   }
-  if (!(await proves(head.number))) return [lacking('proofs', `none${because}`, NONE_COST)]
+  if (!(await proves(head.number))) return [warningFinding('proofs', `none${because}`, NONE_COST)]
   const depth = await depthOf(head.number, proves)
   const by = await hintMethodOf(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
   return [
     depth === 'all'
-      ? good('proofs', 'of every block')
-      : lacking('proofs', `${textOf(depth)}${ageOf(oldest, head)}`, OLD_COST),
-    by === undefined ? lacking('proof hints', 'none', HINTS_COST) : good('proof hints', by),
+      ? okFinding('proofs', 'of every block')
+      : warningFinding('proofs', `${textOf(depth)}${ageOf(oldest, head)}`, OLD_COST),
+    by === undefined ? warningFinding('proof hints', 'none', HINTS_COST) : okFinding('proof hints', by),
   ]
 }
 

@@ -3,8 +3,8 @@ import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
-import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
-import { base58Bytes } from '../../lib/text/base58.ts'
+import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
+import { decodeBase58Address } from '../../lib/text/base58.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
 import { answerOf } from './past.ts'
@@ -31,15 +31,15 @@ export async function examineSolana(
     const ms = Math.round(clock.monotonicMs() - startedMs)
     const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
     return [
-      good('answers', `in ${ms} ms`),
-      good('head', `slot ${slot}, ${ageSec} s old`),
+      okFinding('answers', `in ${ms} ms`),
+      okFinding('head', `slot ${slot}, ${ageSec} s old`),
       ...(await examineSearches(client, signal)),
     ]
   } catch (error) {
     if (signal.aborted) throw error
     const { cause } = error as { readonly cause?: unknown }
     const reason = cause instanceof Error ? cause.message : 'it gave no good answer in time'
-    return [failed('answers', reason, 'nothing is read from it')]
+    return [failureFinding('answers', reason, 'nothing is read from it')]
   } finally {
     client.close()
   }
@@ -50,7 +50,7 @@ async function examineSearches(client: SolanaClient, signal: AbortSignal): Promi
   const { size, discriminator } = ACCOUNT_KINDS.obligation
   const holds = [
     { at: 0, bytes: Buffer.from(discriminator, 'hex') },
-    { at: OBLIGATION_OWNER_AT, bytes: base58Bytes(NOBODY) },
+    { at: OBLIGATION_OWNER_AT, bytes: decodeBase58Address(NOBODY) },
   ]
   const ask = <T>(work: (session: SolanaSession) => Promise<T>) =>
     answerOf(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
@@ -59,11 +59,11 @@ async function examineSearches(client: SolanaClient, signal: AbortSignal): Promi
   const [{ listsTokenAccounts, searchesProgram } = NOTHING_KNOWN] = client.abilities(program)
   return [
     listsTokenAccounts === true
-      ? good('token accounts', 'listed')
-      : lacking('token accounts', wordsOf(listsTokenAccounts), 'positions of a wallet are not found with it'),
+      ? okFinding('token accounts', 'listed')
+      : warningFinding('token accounts', wordsOf(listsTokenAccounts), 'positions of a wallet are not found with it'),
     searchesProgram === true
-      ? good('program search', 'yes')
-      : lacking(
+      ? okFinding('program search', 'yes')
+      : warningFinding(
           'program search',
           wordsOf(searchesProgram),
           'obligations of a wallet are found only where they usually are',

@@ -4,7 +4,7 @@ import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { type Examination, reasonOf } from './evm.ts'
 
 const CHECK = 'tokens'
@@ -26,7 +26,7 @@ export async function examineTokens(
 ): Promise<readonly Finding[]> {
   const listed = `${chain.tokens.addresses.length} listed`
   const added = [...new Set(chain.tokens.added.flatMap(({ addresses }) => addresses))]
-  if (added.length === 0) return [good(CHECK, listed)]
+  if (added.length === 0) return [okFinding(CHECK, listed)]
   const asked = added.slice(0, ASKED_MAX)
   const client = createChainClient({ chain: { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }, ...shared })
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [UNUSED_ADDRESS] })
@@ -41,12 +41,14 @@ export async function examineTokens(
     const dead = asked.flatMap((token, at) => wrongWith(token, results[at]) ?? [])
     const few = asked.length < added.length ? `the first ${asked.length} of ` : ''
     const of = `${listed}; of ${few}${added.length} in TOKEN_LISTS and CHAINS_FILE`
-    if (dead.length === 0) return [good(CHECK, `${of} all answer`)]
+    if (dead.length === 0) return [okFinding(CHECK, `${of} all answer`)]
     const more = dead.length > NAMED_MAX ? [`and ${dead.length - NAMED_MAX} more`] : []
-    return [lacking(CHECK, `${of} ${dead.length} do not: ${[...dead.slice(0, NAMED_MAX), ...more].join(', ')}`, COST)]
+    return [
+      warningFinding(CHECK, `${of} ${dead.length} do not: ${[...dead.slice(0, NAMED_MAX), ...more].join(', ')}`, COST),
+    ]
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
-    return [lacking(CHECK, `${listed}; ${reasonOf(error)}`, 'it is not known which of them answer')]
+    return [warningFinding(CHECK, `${listed}; ${reasonOf(error)}`, 'it is not known which of them answer')]
   } finally {
     client.close()
   }

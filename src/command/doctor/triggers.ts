@@ -1,15 +1,15 @@
 import type { Database } from '../../db/database.ts'
 import type { TriggerLine } from '../../http/page/probes.ts'
-import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { servedIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
 import { readTriggerLines } from '../../trigger/report.ts'
 
 /** Whether triggers are evaluated, by whichever process. Throws `UnavailableError` if the database is away. */
 export async function examineTriggers(db: Database, config: Config): Promise<readonly Finding[]> {
-  if (config.featuresOff.includes('triggers')) return [good('feature', 'off (TRIGGERS)')]
+  if (config.featuresOff.includes('triggers')) return [okFinding('feature', 'off (TRIGGERS)')]
   const lines = await readTriggerLines(db)
-  if (lines.length === 0) return [good('to evaluate', 'none')]
+  if (lines.length === 0) return [okFinding('to evaluate', 'none')]
   const served = servedIds(config)
   return lines.map((line) => findingOf(line, served.includes(line.chain_id)))
 }
@@ -18,8 +18,8 @@ function findingOf(line: TriggerLine, isServed: boolean): Finding {
   const { chain_id: id, finality, holder, block, age_sec: ageSec, blind_since: blindSince } = line
   const check = `chain ${id}, ${finality}`
   const far = block === null ? 'not evaluated yet' : `block ${block}, ${ageSec ?? 0} s ago`
-  if (blindSince === null && holder !== null) return good(check, `${far}, by ${holder}`)
+  if (blindSince === null && holder !== null) return okFinding(check, `${far}, by ${holder}`)
   const since = blindSince === null ? '' : `, blind since ${blindSince}`
   const why = !isServed ? 'CHAINS lacks it' : holder === null ? 'no process evaluates' : 'its endpoints do not answer'
-  return lacking(check, `${far}${since}; ${why}`, 'nobody is told of what happens there')
+  return warningFinding(check, `${far}${since}; ${why}`, 'nobody is told of what happens there')
 }

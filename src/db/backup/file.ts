@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 
 export type Append = (bytes: Uint8Array) => Promise<void>
 
@@ -37,7 +37,7 @@ async function moveIntoPlace(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path)
   } catch (error) {
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(systemCode(error))) throw error
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(getErrnoCode(error))) throw error
     if (await lstat(path).catch(() => undefined)) throw taken(path)
     return rename(unfinished, path)
   }
@@ -62,7 +62,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 }
 
 function writeFailure(error: unknown, path: string): unknown {
-  const meaning = MEANINGS[systemCode(error)]
+  const meaning = MEANINGS[getErrnoCode(error)]
   return meaning === undefined ? error : new Error(`Cannot write "${path}": ${meaning}`, { cause: error })
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
 
 /** A part of a backup, in the order of the file. */
@@ -148,7 +148,7 @@ async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<
     for await (const chunk of gunzip) yield chunk
   } catch (error) {
     if (failure !== undefined) throw failure
-    const code = systemCode(error)
+    const code = getErrnoCode(error)
     if (code === 'Z_BUF_ERROR') throw cutShort(error)
     if (code.startsWith('Z_')) {
       throw new BackupError('Cannot read the backup: it was altered, or is not a backup of walletscope', {

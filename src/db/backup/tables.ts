@@ -1,5 +1,5 @@
 import { tableColumnList } from '../../../sql/queries.ts'
-import { grouped } from '../../lib/grouped.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import type { Database } from '../database.ts'
 
 /**
@@ -62,7 +62,7 @@ export interface Table {
 /** Those of these tables that exist, in the given order; tables that inherit one of them take its place. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
   const rows = await tableColumnList(db, { tables: names })
-  return [...grouped(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({ name, columns }))
+  return [...groupBy(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({ name, columns }))
 }
 
 /** Names of tables, in their order. */

@@ -1,5 +1,5 @@
-import { DEADLINE } from '../../lib/async/wait.ts'
-import { ToldError, UnavailableError } from '../../lib/error.ts'
+import { TIMED_OUT } from '../../lib/async/wait.ts'
+import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
 import { SqlError, tooOld } from '../database.ts'
 import { connectionFailure } from './connection_failure.ts'
 
@@ -30,9 +30,9 @@ const DEADLOCK_DETECTED = '40P01'
  */
 const AWAY_CLASSES = ['08', '28', '3D', '53', '57', '58']
 
-/** Reads `DEADLINE` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
+/** Reads `TIMED_OUT` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
 export function failureFrom(error: unknown): DatabaseFailure {
-  if (error === DEADLINE) return { kind: 'away', reason: 'no answer by the deadline' }
+  if (error === TIMED_OUT) return { kind: 'away', reason: 'no answer by the deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
   const message = error instanceof Error ? error.message : code
@@ -79,8 +79,8 @@ export function unavailable(message: string, reason: string): UnavailableError {
 }
 
 /** The same if the log was told that the database is away. */
-export function away(reason: string): ToldError {
-  return new ToldError('The database does not answer', { cause: new Error(reason) })
+export function away(reason: string): AlreadyLoggedError {
+  return new AlreadyLoggedError('The database does not answer', { cause: new Error(reason) })
 }
 
 const BREAKER_FAILURES = 3

@@ -1,6 +1,6 @@
 import { isIP, Socket } from 'node:net'
 import postgres from 'postgres'
-import { onceEachText } from '../../lib/once_each.ts'
+import { memoizeText } from '../../lib/memoize.ts'
 import type { DatabaseAddress, Listener } from '../address.ts'
 import { driverTypes } from '../codec.ts'
 import { ABANDONED_CHECK } from './failure.ts'
@@ -188,4 +188,4 @@ function connect(listener: Listener, { tls }: { readonly tls: boolean }): Socket
 }
 
 const TEXTS_CHARS_MAX = 4_000_000
-const stringsOf = onceEachText((text: string): readonly string[] => [text], TEXTS_CHARS_MAX)
+const stringsOf = memoizeText((text: string): readonly string[] => [text], TEXTS_CHARS_MAX)

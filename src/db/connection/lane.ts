@@ -1,6 +1,6 @@
-import { before, createIdle } from '../../lib/async/wait.ts'
+import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { dropRepeated, type Log, writeRepeated } from '../../lib/log.ts'
+import { type Log, logThrottled, resetThrottled } from '../../lib/log.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { away, createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
@@ -73,7 +73,7 @@ export function createLane(options: LaneOptions) {
   const slots: Slot[] = []
   const waiting = new Set<Waiting>()
   const generations = new Set<Generation>()
-  const idle = createIdle(() => statements === 0)
+  const idle = createIdleWaiter(() => statements === 0)
   let isOpening = false
   let listenerIndex = 0
   let statements = 0
@@ -198,7 +198,7 @@ export function createLane(options: LaneOptions) {
     const mine = generationOf(slot)
     const { rows, done } = mine.send(text, params)
     try {
-      return await before(deadlineMs, rows)
+      return await withTimeout(deadlineMs, rows)
     } catch (error) {
       const failure = failureFrom(error)
       if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
@@ -241,7 +241,7 @@ export function createLane(options: LaneOptions) {
     awaySinceMs ??= clock.monotonicMs()
     awayReason = reason
     // One line a minute for all lanes, also if it comes and goes.
-    writeRepeated(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
+    logThrottled(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
     return away(reason)
   }
 
@@ -250,8 +250,8 @@ export function createLane(options: LaneOptions) {
     if (awaySinceMs === undefined) return
     const afterMs = Math.round(clock.monotonicMs() - awaySinceMs)
     awaySinceMs = undefined
-    dropRepeated(log, LOST)
-    writeRepeated(log, { level: 'info', kind: 'database reached' }, { msg: 'Reached the database again', afterMs })
+    resetThrottled(log, LOST)
+    logThrottled(log, { level: 'info', kind: 'database reached' }, { msg: 'Reached the database again', afterMs })
   }
 
   return {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { before } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type DatabaseTls, parseDatabaseUrl } from '../address.ts'
@@ -83,7 +83,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
     async close() {
       closed = true
-      await before(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})
+      await withTimeout(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})
       for (const each of all) each.destroy()
     },
   }

@@ -1,4 +1,4 @@
-import { before } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/wait.ts'
 import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'
 import { type Database, SqlError } from '../database.ts'
@@ -74,7 +74,7 @@ function sessionOn(
       if (!generation.usable) throw unavailable('The connection to the database was lost', 'connection lost')
       const { rows, done } = generation.send(text, params.map(encodeParam))
       try {
-        return (await before(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
+        return (await withTimeout(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
       } catch (error) {
         const failure = failureFrom(error)
         if (failure.kind === 'refused') throw failure.error

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { standbyFence, standbyProgress } from '../../../sql/queries.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Log, writeRepeated } from '../../lib/log.ts'
+import { type Log, logThrottled } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import { type DatabasePool, DEADLINE_DEFAULT_MS } from './pool.ts'
 
@@ -40,7 +40,7 @@ export function withStandby(
 
   function leave(reason: string): void {
     againMs = clock.monotonicMs() + AGAIN_MS
-    writeRepeated(log, { level: 'warn', kind: 'standby lost' }, { msg: 'Left the standby to itself', reason })
+    logThrottled(log, { level: 'warn', kind: 'standby lost' }, { msg: 'Left the standby to itself', reason })
   }
 
   /** True once the standby has all that the primary had at the call. */

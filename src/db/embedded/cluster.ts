@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pause } from '../../lib/async/abort.ts'
+import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { handOver, openDirectory } from './directory.ts'
 import { CLUSTER, clusterPath, type Home } from './home.ts'
 import { livingServer } from './living.ts'
@@ -48,7 +48,7 @@ async function clustersOf(dataDir: string): Promise<readonly string[]> {
   try {
     return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return []
+    if (['ENOENT', 'ENOTDIR'].includes(getErrnoCode(error))) return []
     throw error
   }
 }
@@ -173,7 +173,7 @@ export async function clearLeftovers(home: Home, clock: Clock, signal: AbortSign
     if (clock.monotonicMs() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
-    await pause(LEFTOVER_POLL_MS, signal)
+    await delay(LEFTOVER_POLL_MS, signal)
   }
   const names = [SOCKET_NAME, `${SOCKET_NAME}.lock`].map((name) => join(home.socketDir, name))
   for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await removeName(path)
@@ -182,6 +182,6 @@ export async function clearLeftovers(home: Home, clock: Clock, signal: AbortSign
 /** Removes a link itself, and never a directory. */
 async function removeName(path: string): Promise<void> {
   await unlink(path).catch((error) => {
-    if (systemCode(error) !== 'ENOENT') throw error
+    if (getErrnoCode(error) !== 'ENOENT') throw error
   })
 }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { isRoot, type SystemUser } from './user.ts'
 
 /** SQLite, which holds the lock, takes paths of 512 bytes, its own suffixes included. */
@@ -39,7 +39,7 @@ export async function makeDirectory(
   options: { readonly mode: number; readonly owner?: SystemUser | undefined; readonly remedy?: string },
 ): Promise<FileHandle> {
   await mkdir(path, { mode: 0o700 }).catch((error) => {
-    if (systemCode(error) !== 'EEXIST') throw error
+    if (getErrnoCode(error) !== 'EEXIST') throw error
   })
   const handle = await openDirectory(path)
   try {
@@ -61,7 +61,7 @@ async function chownTo(
   { path, owner }: { readonly path: string; readonly owner: SystemUser },
 ): Promise<void> {
   await handle.chown(owner.uid, owner.gid).catch((error) => {
-    if (systemCode(error) !== 'EINVAL') throw error
+    if (getErrnoCode(error) !== 'EINVAL') throw error
     throw new Error(
       `Cannot hand "${path}" to uid ${owner.uid}, which PostgreSQL runs as: this container has no such user; ` +
         'run walletscope as another user than root, or set DATABASE_URL',
@@ -76,7 +76,7 @@ export async function openDirectory(path: string): Promise<FileHandle> {
   try {
     return await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   } catch (error) {
-    if (!['ENOTDIR', 'ELOOP'].includes(systemCode(error))) throw error
+    if (!['ENOTDIR', 'ELOOP'].includes(getErrnoCode(error))) throw error
     throw new Error(`Cannot use "${path}": expected a directory, got a link or a file`, { cause: error })
   }
 }
@@ -127,7 +127,7 @@ async function nearestExisting(path: string): Promise<string> {
     try {
       return await realpath(at)
     } catch (error) {
-      if (systemCode(error) !== 'ENOENT' || at === dirname(at)) throw error
+      if (getErrnoCode(error) !== 'ENOENT' || at === dirname(at)) throw error
     }
   }
 }

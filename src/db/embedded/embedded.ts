@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
 import { type Home, openHome } from './home.ts'
@@ -80,7 +80,7 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
 
 /** Instead of `ENOENT: no such file or directory, mkdir '/x'`, an error that names the data directory. */
 function dataDirFailure(error: unknown, dataDir: string): unknown {
-  const code = systemCode(error)
+  const code = getErrnoCode(error)
   if (!/^(?:E[A-Z]{2,}|SQLITE_\w+)$/.test(code)) return error
   return new Error(`Cannot use data directory "${dataDir}": ${MEANINGS[code] ?? 'the system refused'} (${code})`, {
     cause: error,

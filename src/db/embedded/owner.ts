@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { chmod, lstat, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 
 /** Proof that this process alone uses a data directory. */
 export interface Ownership {
@@ -29,7 +29,7 @@ export async function ownDirectory(
     lock.run('begin exclusive')
   } catch (error) {
     lock.close()
-    if (systemCode(error) !== 'SQLITE_BUSY') throw error
+    if (getErrnoCode(error) !== 'SQLITE_BUSY') throw error
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
     throw new Error(`Cannot use data directory "${shown}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }
@@ -52,7 +52,7 @@ async function makeLockFile(path: string): Promise<void> {
   try {
     await (await open(path, 'wx', 0o600)).close()
   } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error
+    if (getErrnoCode(error) !== 'EEXIST') throw error
     // Not opened: this process may hold the lock already, and closing any descriptor of a file releases its locks.
     if (!(await lstat(path)).isFile()) throw new Error(`Cannot use "${path}": expected a plain file`, { cause: error })
     await chmod(path, 0o600)

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { deserialize } from 'node:v8'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
 
 export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
@@ -124,7 +124,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return systemCode(error) === 'EPERM'
+    return getErrnoCode(error) === 'EPERM'
   }
 }
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { pause } from '../../lib/async/abort.ts'
+import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { accessSettings } from './access.ts'
@@ -110,7 +110,7 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
       if (options.clock.monotonicMs() > giveUp) {
         throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
       }
-      await pause(READY_POLL_MS, signal)
+      await delay(READY_POLL_MS, signal)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { type PriceMarketRow, priceMarketOf } from '../../finance/price/table/kamino.ts'
-import { once } from '../../lib/once_each.ts'
+import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { connectedTo } from '../place.ts'
 import { kaminoEntries } from '../setting.ts'

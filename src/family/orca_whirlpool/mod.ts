@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { priceMarketOf } from '../../finance/price/table/kamino.ts'
-import { once } from '../../lib/once_each.ts'
+import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { connectedTo } from '../place.ts'
 import { kaminoEntries, program } from '../setting.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { lower } from '../../chain/call/words.ts'
-import { once } from '../../lib/once_each.ts'
+import { once } from '../../lib/memoize.ts'
 import { defineFamily } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'

@@ -2,7 +2,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { readByLens } from '../../chain/call/lens.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { createTokenJudge } from '../../finance/token/judge.ts'
-import { mapInTurns } from '../../lib/async/turns.ts'
+import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { holdingsOf } from './present/holdings.ts'
@@ -44,7 +44,7 @@ export function createHoldingsReader(options: {
         )
         const isTooLarge = balance > BigInt(positionsMax)
         const listed = isTooLarge ? [] : found.positions
-        const positions = await mapInTurns(listed, STEP_POSITIONS, (each) => each.whole())
+        const positions = await mapCooperatively(listed, STEP_POSITIONS, (each) => each.whole())
         const where = { endpoint, chainId: chain.id, clock, block: found.block, known: new Map() }
         const withdrawals = await withdrawn(positions, where, within)
         return {

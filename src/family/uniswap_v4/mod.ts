@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { once } from '../../lib/once_each.ts'
+import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'

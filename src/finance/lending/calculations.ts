@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { memoize } from '../../lib/memoize.ts'
 import { parseRational, type Rational, rational } from '../../lib/number/rational.ts'
-import { onceEach } from '../../lib/once_each.ts'
 import {
   healthFactorFigure as healthFactor,
   percentageFigure as percentage,
@@ -98,7 +98,7 @@ export function presentTotals({ perUsd, collateral, supplied, debt }: LendingTot
 }
 
 /** What does not depend on the target: positions of one block serve many answers, which differ only by that. */
-const presentCommon = onceEach(({ totals, ...legs }: LendingPosition) => {
+const presentCommon = memoize(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   return {
     interest: {

@@ -4,8 +4,8 @@ import { readBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
 import type { Ensured, History, Stream, StreamPlace } from '../../history/stream.ts'
-import { whenLate } from '../../lib/async/late.ts'
-import { together } from '../../lib/async/together.ts'
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import { registerTimeoutError } from '../../lib/async/timeout_error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { FinanceClient } from '../chain.ts'
@@ -110,7 +110,7 @@ export function createEventReader<Place extends StreamPlace>(options: {
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
       const { rows, total } = await pageOf(question, place, ensured)
-      whenLate(signal, () => pricesMissing(client))
+      registerTimeoutError(signal, () => pricesMissing(client))
       const timed = await withTimes(client, rows, signal)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
       const [facts, found] = await Promise.all([
@@ -148,7 +148,7 @@ function newestFirst(a: LendingEvent, b: LendingEvent): number {
 /** Fills in the times that endpoints did not give with the logs, from the headers of the blocks. */
 async function withTimes(client: ChainClient, rows: readonly LendingEvent[], signal: AbortSignal) {
   const missing = [...new Set(rows.filter(({ timestampSec }) => timestampSec === null).map(({ block }) => block))]
-  const headers = await together(
+  const headers = await allOrAbort(
     missing.map((number) => (shared: AbortSignal) => {
       const question = { chainId: client.chain.id, number: BigInt(number) }
       return client.read((endpoint, within) => readBlock(endpoint, question, within), {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagination, whole } from '../../lib/text/schema.ts'
+import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
 import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import { healthFactorFigure as healthFactor, usdFigure as usd } from '../figure.ts'
 import { evmAddress } from '../schema.ts'
@@ -9,7 +9,7 @@ import { LENDING_EVENT_TYPES } from './lending_event.ts'
 export const snapshotsOutput = v.strictObject({
   data: v.array(
     v.strictObject({
-      timestamp: v.pipe(whole, v.description('The midnight, Unix seconds')),
+      timestamp: v.pipe(nonNegativeInteger, v.description('The midnight, Unix seconds')),
       collateral_usd: usd,
       debt_usd: usd,
       net_worth_usd: usd,
@@ -20,18 +20,18 @@ export const snapshotsOutput = v.strictObject({
 
 const event = v.strictObject({
   type: v.picklist(LENDING_EVENT_TYPES),
-  blockNumber: whole,
+  blockNumber: nonNegativeInteger,
   logIndex: v.pipe(
-    whole,
+    nonNegativeInteger,
     v.description('A liquidation is two events of one log: the debt that was repaid, then the collateral taken'),
   ),
-  timestamp: v.pipe(whole, v.description('Unix seconds of the block')),
+  timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds of the block')),
   transactionHash: text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' }),
   asset: v.strictObject({
     address: evmAddress,
     symbol: v.string(),
     name: v.string(),
-    decimals: whole,
+    decimals: nonNegativeInteger,
     logoURI: v.null(),
   }),
   amount: v.pipe(text(DECIMAL), v.description('Whole tokens, all digits')),

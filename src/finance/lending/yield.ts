@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from '../figure.ts'
 import {
   dailyInterest,
@@ -26,7 +26,7 @@ export const yieldFigures = {
 }
 
 /** The yield figures of a position, as text. A position that is read once serves many answers. */
-export const presentYieldFigures = onceEach(({ totals, ...legs }: LendingPosition) => {
+export const presentYieldFigures = memoize(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   const ahead = projection(interest)
   return {

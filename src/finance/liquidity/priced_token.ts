@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain } from '../chain.ts'
 import {
   missing,
@@ -35,7 +35,7 @@ export function isKnown(token: Token): token is KnownToken {
 }
 
 /** One sentence for all positions of a token, because there may be very many. */
-export const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
+export const withoutDecimals = memoize(({ address }: Token) => `token ${address} has no usable decimals`)
 
 /** The price of every token of a reading that has one, in their order. */
 export function pricesOf(

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagination, whole } from '../../lib/text/schema.ts'
+import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
 import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { usdFigure } from '../figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../price/price.ts'
@@ -80,11 +80,11 @@ export const rangeFigures = {
 /** How many positions there are of each kind; `spam` is one that was left out, with the reason. */
 export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
   return v.strictObject({
-    totalActive: whole,
-    totalInactive: whole,
-    total: whole,
-    filtered: whole,
-    errors: whole,
+    totalActive: nonNegativeInteger,
+    totalInactive: nonNegativeInteger,
+    total: nonNegativeInteger,
+    filtered: nonNegativeInteger,
+    errors: nonNegativeInteger,
     spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
   })
 }
@@ -136,9 +136,9 @@ const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_S
 /** One flow of a position. */
 const event = v.strictObject({
   type: v.picklist(['increase', 'decrease', 'collect']),
-  block_number: whole,
-  log_index: whole,
-  timestamp: v.pipe(whole, v.description('Unix seconds')),
+  block_number: nonNegativeInteger,
+  log_index: nonNegativeInteger,
+  timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds')),
   transaction_hash: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
   liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
   amounts,

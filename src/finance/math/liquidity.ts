@@ -1,8 +1,8 @@
 import { type Decimal, formatExact } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,
-  maxOf,
-  minOf,
+  maxBigint,
+  minBigint,
   mulDivDown,
   mulDivUp,
   pow10,
@@ -129,7 +129,7 @@ export function deposit(position: LiquidityAt): TokenAmounts {
 /** √price at both bounds, and within them where the price is nearest to its own. */
 function rootsOf({ sqrtPriceX96, tickLower, tickUpper }: LiquidityAt) {
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
-  return { lower, upper, here: minOf(maxOf(sqrtPriceX96, lower), upper) }
+  return { lower, upper, here: minBigint(maxBigint(sqrtPriceX96, lower), upper) }
 }
 
 /** Whether the position earns fees at this tick: the lower bound belongs to the range, the upper does not. */

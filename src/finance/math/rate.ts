@@ -1,5 +1,5 @@
+import { createLru } from '../../lib/lru.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
-import { createRecent } from '../../lib/recent.ts'
 
 /** Scale of rates: 10^27 is 100 % (Aave's ray). */
 export const RAY = pow10(27)
@@ -48,7 +48,7 @@ const continuously = remembered((aprRay) => toRay(exp((aprRay << BITS) / RAY) - 
 
 /** The same function, which remembers its last results. */
 function remembered(calculate: (aprRay: bigint) => bigint): (aprRay: bigint) => bigint {
-  const known = createRecent<bigint, bigint>({ entriesMax: REMEMBERED_MAX })
+  const known = createLru<bigint, bigint>({ entriesMax: REMEMBERED_MAX })
   return (aprRay) => {
     const before = known.get(aprRay)
     if (before !== undefined) return before

@@ -1,4 +1,4 @@
-import { minOf } from '../../lib/number/fixed_point.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
 
 /** What a token takes of each transfer. */
 export interface TransferFee {
@@ -16,5 +16,5 @@ export interface TransferFee {
  * @proof test/family/orca_whirlpool/rules_test.ts, test/family/orca_whirlpool/vectors_test.ts
  */
 export function afterTransferFee(amount: bigint, { max, bps }: TransferFee): bigint {
-  return amount - minOf((amount * bps + 9_999n) / 10_000n, max)
+  return amount - minBigint((amount * bps + 9_999n) / 10_000n, max)
 }

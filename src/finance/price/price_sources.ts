@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { LensCursor } from '../../chain/call/cursor.ts'
 import { encodeBytes, encodeStruct, packedAddress } from '../../chain/call/words.ts'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain, Wrapper } from '../chain.ts'
 import type { UsdAnswers } from './price.ts'
 import { WRAPPER_KINDS } from './table/wrappers.ts'
@@ -21,7 +21,7 @@ export interface PriceSources {
 export const NO_PRICE_SOURCES: PriceSources = { feeds: [], wrappers: [], aaveOracle: undefined }
 
 /** The contracts that give a chain's prices. The native token, as the zero address, is worth what its wrapper is. */
-export const priceSourcesOf = onceEach(
+export const priceSourcesOf = memoize(
   ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle } }: FinanceChain): PriceSources => {
     const feeds = entries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
     const wrapping = entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
@@ -39,7 +39,7 @@ function entries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
 export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aaveOracle) prices'
 
 /** Its value. */
-export const encodePriceSources = onceEach(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
+export const encodePriceSources = memoize(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
   const feedRows = feeds.map(({ token, feed }) => packedAddress(token) + packedAddress(feed))
   const wrapperRows = wrappers.map(
     ({ token, kind, of }) =>

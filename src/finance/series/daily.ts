@@ -1,9 +1,9 @@
 import { NoBlockError } from '../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
-import { pause } from '../../lib/async/abort.ts'
+import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
-import { type Log, writeRepeated } from '../../lib/log.ts'
+import { type Log, logThrottled } from '../../lib/log.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
 import type { SnapshotTaker } from './take.ts'
@@ -46,7 +46,7 @@ export async function takeDaily<Figures>(parts: DailyParts<Figures>, signal: Abo
     nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
     // Often all fail for one reason, the database, and do so for hours.
     const line = { msg: 'Could not take snapshots', chainId, reason: String(error) }
-    if (isFault) writeRepeated(log, { level: 'warn', kind: line.msg }, line)
+    if (isFault) logThrottled(log, { level: 'warn', kind: line.msg }, line)
   }
   await Promise.all(
     places.map((place) => takePlace(parts, { place, day }, signal).catch((error) => failed(place, error))),
@@ -96,7 +96,7 @@ async function untilOver<Figures>(
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error
-      await pause(1_000, signal)
+      await delay(1_000, signal)
     }
   }
 }

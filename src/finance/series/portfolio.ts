@@ -5,8 +5,8 @@ import type { Database } from '../../db/database.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { toDigits } from '../../history/part.ts'
 import { createRecheck } from '../../history/recheck.ts'
-import { pause } from '../../lib/async/abort.ts'
-import { createRate } from '../../lib/async/rate.ts'
+import { delay } from '../../lib/async/abort.ts'
+import { createRateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { takeDaily } from './daily.ts'
@@ -55,7 +55,7 @@ export function createPortfolioSnapshots(services: {
   const { db, holder, clock } = services
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
-  const rate = createRate({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: pause })
+  const rate = createRateLimiter({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: delay })
   const taker = createSnapshotTaker({ midnights, store, rate })
   const beginningOf = async ({ place, wallet }: { readonly place: PortfolioPlace; readonly wallet: Address }) => {
     if (place.isFollowed) await store.follow(place, wallet, undefined)

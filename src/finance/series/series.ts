@@ -5,7 +5,7 @@ import { DisputeError } from '../../chain/past/quorum.ts'
 import { DepthError } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
-import { timeLimit, untilAborted } from '../../lib/async/abort.ts'
+import { timeoutSignal, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { SnapshotPlace } from './place.ts'
@@ -165,7 +165,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
       const key = `${place.chainId}:${place.name}:${wallet}:${span}`
       const flight = flights.get(key) ?? depart(key, request)
       flight.interest.refresh()
-      const limit = timeLimit(WAIT_MS)
+      const limit = timeoutSignal(WAIT_MS)
       const isCut = await untilAborted(flight.done, AbortSignal.any([signal, limit])).then(
         (end) => end.isCut,
         (error: unknown) => {

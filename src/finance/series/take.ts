@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import { DisputeError } from '../../chain/past/quorum.ts'
 import { DepthError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
-import { pause } from '../../lib/async/abort.ts'
-import type { Rate } from '../../lib/async/rate.ts'
+import { delay } from '../../lib/async/abort.ts'
+import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { SnapshotPlace } from './place.ts'
 import type { SnapshotStore } from './store.ts'
@@ -48,7 +48,7 @@ export function createSnapshotTaker<Figures>(options: {
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
   /** Waited for before each reading of figures. @default none */
-  readonly rate?: Rate
+  readonly rate?: RateLimiter
 }) {
   const { midnights, store, rate } = options
   const queues = new Map<string, Queue<Figures>>()
@@ -87,7 +87,7 @@ export function createSnapshotTaker<Figures>(options: {
         const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))
-        await pause(pauseMs, signal)
+        await delay(pauseMs, signal)
       }
     }
     throw new Error('The last try neither answers nor fails')

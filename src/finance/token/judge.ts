@@ -1,5 +1,5 @@
-import { onceEach } from '../../lib/once_each.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { FinanceChain } from '../chain.ts'
 import { spamReason } from './spam/spam.ts'
 import { type RawToken, type Token, tokenFrom } from './token.ts'
@@ -18,7 +18,7 @@ export type TokenJudge = ReturnType<typeof createTokenJudge>
 
 /** Makes a judge. A token that changes what it says about itself is judged anew. */
 export function createTokenJudge() {
-  const remembered = createRecent<{ readonly raw: RawToken; readonly judged: JudgedToken }>({ entriesMax: TOKENS_MAX })
+  const remembered = createLru<{ readonly raw: RawToken; readonly judged: JudgedToken }>({ entriesMax: TOKENS_MAX })
   return {
     judge(raw: RawToken, chain: FinanceChain): JudgedToken {
       const key = `${chain.id}:${raw.address}`
@@ -32,7 +32,7 @@ export function createTokenJudge() {
   }
 }
 
-const listedOn = onceEach(({ spamTokens }: FinanceChain) => new Set(spamTokens))
+const listedOn = memoize(({ spamTokens }: FinanceChain) => new Set(spamTokens))
 
 function saysTheSame(a: RawToken, b: RawToken): boolean {
   return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals

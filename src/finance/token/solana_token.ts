@@ -2,7 +2,7 @@ import type { SolanaAccount } from '../../chain/solana/accounts.ts'
 import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
 import { decodeMint, type SolanaMint, type WrittenName } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import { spamReason, type WrittenToken } from './spam/spam.ts'
 import { shownText } from './text.ts'
 import { DECIMALS_MAX } from './token.ts'
@@ -58,7 +58,7 @@ export function symbolOfMint(mint: string): string {
 }
 
 /** Why a token of Solana is spam, as a sentence; undefined if it is not. */
-export const solanaSpamReason = onceEach((token: SolanaToken): { readonly reason: string | undefined } => ({
+export const solanaSpamReason = memoize((token: SolanaToken): { readonly reason: string | undefined } => ({
   reason: spamReason(token, NOT_LISTED),
 }))
 

@@ -1,7 +1,7 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
 import { metadataAddress } from '../../chain/solana/token/metadata.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 import { type SolanaToken, solanaTokenFrom } from './solana_token.ts'
 
 const TOKENS_MAX = 10_000
@@ -16,9 +16,9 @@ export type SolanaTokens = ReturnType<typeof createSolanaTokens>
 
 /** Makes an empty memory. */
 export function createSolanaTokens(clock: Clock) {
-  const tokens = createRecent<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
+  const tokens = createLru<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
   /** Where names of tokens are kept, by their mints: to derive an address takes long. */
-  const names = createRecent<string>({ entriesMax: TOKENS_MAX })
+  const names = createLru<string>({ entriesMax: TOKENS_MAX })
 
   /** A token of the first program; those of the second may change their fees at any time. */
   function known(mint: string): SolanaToken | undefined {

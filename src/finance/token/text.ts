@@ -1,6 +1,6 @@
 import { bytesToBigInt, type Hex, hexToBytes } from 'viem'
-import { onceEachText } from '../../lib/once_each.ts'
-import { visibleText } from '../../lib/text/visible.ts'
+import { memoizeText } from '../../lib/memoize.ts'
+import { toDisplayText } from '../../lib/text/display_text.ts'
 
 /** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
@@ -22,7 +22,7 @@ export function textFrom(answer: Hex | undefined): string {
   return answer === undefined || answer.length <= 2 ? '' : decoded(answer)
 }
 
-const decoded = onceEachText((answer: Hex): string => {
+const decoded = memoizeText((answer: Hex): string => {
   const bytes = hexToBytes(answer)
   const content = bytes.length === WORD_BYTES ? upToNul(bytes) : stringContent(bytes)
   if (content === undefined) return ''
@@ -59,4 +59,4 @@ function upToNul(bytes: Uint8Array): Uint8Array {
 }
 
 /** A token's text for display: nothing that is not seen, letters in one form, at most 64 code points. */
-export const shownText = onceEachText((text: string) => visibleText(text, TEXT_LENGTH_MAX), REMEMBERED_CHARS_MAX)
+export const shownText = memoizeText((text: string) => toDisplayText(text, TEXT_LENGTH_MAX), REMEMBERED_CHARS_MAX)

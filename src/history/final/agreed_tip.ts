@@ -4,10 +4,10 @@ import { checkBlockAge } from '../../chain/block_age.ts'
 import { readGrandparent } from '../../chain/call/grandparent/read_grandparent.ts'
 import { type BlockName, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { timeLimit } from '../../lib/async/abort.ts'
+import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
-import { minOf } from '../../lib/number/fixed_point.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
 import type { Grandparent, TipInSight } from '../tip.ts'
 
 /** The newest block of a chain, and the newest that is final, as one endpoint and those beside it say. */
@@ -67,10 +67,10 @@ export async function readAgreedTip(
     throw new UpstreamError('The endpoint does not know which block is final')
   }
   const said = tagged?.number ?? below(block.number, 'depth' in finality ? BigInt(finality.depth) : 0n)
-  const candidate = minOf(said, deep)
+  const candidate = minBigint(said, deep)
   const young = heads.flatMap((head) => (isYoung(head, { client, nowMs }) ? head.number : []))
   // The highest first: one that is behind does not hold the others back.
-  const numbers = new Set([...young].sort(descending).map((head) => minOf(candidate, below(head, DEPTH_MIN))))
+  const numbers = new Set([...young].sort(descending).map((head) => minBigint(candidate, below(head, DEPTH_MIN))))
   const [finalNumber = candidate] = numbers
   // Zero stands for a hash that the node does not tell.
   const isKnown = older !== 'silent' && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
@@ -121,7 +121,7 @@ export function headerOr(
 /** What is asked of an endpoint; `silent` if it does not say it, or not in time. */
 async function orSilent<T>(ask: (within: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | 'silent'> {
   try {
-    return await ask(AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
+    return await ask(AbortSignal.any([signal, timeoutSignal(WITNESS_MS)]))
   } catch (error) {
     const isSilence =
       error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError

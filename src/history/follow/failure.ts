@@ -3,7 +3,7 @@ import type { Chain } from '../../chain/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 import { NotStoredError } from '../part.ts'
 import { FaultyCheckError, IncompleteError, NoWitnessError, type StreamPlace, UNSETTLED } from '../stream.ts'
 import type { FollowEntry } from './entry.ts'
@@ -27,7 +27,7 @@ export function createFailures(options: {
   readonly clock: Clock
 }) {
   const { chain, stream, place, log, clock } = options
-  const faults = createRecent<{ readonly error: HistoryFaultError; readonly untilMs: number }, Hex | null>({
+  const faults = createLru<{ readonly error: HistoryFaultError; readonly untilMs: number }, Hex | null>({
     entriesMax: FAULTS_MAX,
   })
   const at = { chainId: chain.id, stream, contract: place.contract }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
-import { createAhead } from '../../lib/async/ahead.ts'
-import { askersOf } from '../../lib/async/askers.ts'
+import { createPrefetcher } from '../../lib/async/prefetch.ts'
+import { getRequesters } from '../../lib/async/requesters.ts'
 import type { Covered } from '../coverage.ts'
 import { type BegunPart, beginPart, blocksAtOnce } from '../proof/cover.ts'
 import { lengthOf, missingOf, type Range } from '../range.ts'
@@ -40,7 +40,7 @@ export function createForesight<Row, Place extends StreamPlace>(
   isBusy: (subject: Hex | null) => boolean,
 ): Foresight<Place> {
   const { stream, client, sources, onHealed } = options
-  const ahead = createAhead<BegunPart>({ readsMax: FORESEEN_MAX })
+  const ahead = createPrefetcher<BegunPart>({ readsMax: FORESEEN_MAX })
 
   function foreseeCheck(wanted: Foreseen, place: Place, signal: AbortSignal): void {
     const { subject, covered, finalized } = wanted
@@ -60,7 +60,7 @@ export function createForesight<Row, Place extends StreamPlace>(
       const stored = of === null ? everybody : countedOf(covered.get(of), sources)
       const [missing, ...others] = missingOf(range, stored)
       if (isBusy(of) || missing === undefined || others.length > 0) return
-      const [asker] = askersOf(signal)
+      const [asker] = getRequesters(signal)
       const subjects = of === null ? null : [of]
       const able = sources.filter((source) => source.mayServe(missing))
       const part = { stream, place, subjects, range: missing, sources: able, asker, onHealed }

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
-import type { Askers } from '../../lib/async/askers.ts'
+import type { Requesters } from '../../lib/async/requesters.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Coverage } from '../coverage.ts'
@@ -16,7 +16,7 @@ export interface Wanted {
   /** The last block, which is final. */
   readonly final: FinalBlock
   /** Who asks: different askers are served in turn. */
-  readonly askers: Askers
+  readonly askers: Requesters
 }
 
 export interface FollowerOptions<Row, Place extends StreamPlace> {

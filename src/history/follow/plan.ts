@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { grouped } from '../../lib/grouped.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import { blocksIn, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
@@ -63,7 +63,7 @@ export function groupsOf(
   lacking: readonly Lacking[],
   isForeseen: (subject: Hex | null, ranges: readonly Range[]) => boolean,
 ): Iterable<readonly Lacking[]> {
-  return grouped(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
+  return groupBy(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
     JSON.stringify([missing, asker, isApart || isForeseen(subject, missing) ? subject : null]),
   ).values()
 }

@@ -1,13 +1,13 @@
 import { featureDisabledFind } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { gathered } from '../../lib/async/gather.ts'
+import { coalesce } from '../../lib/async/coalesce.ts'
 
 /**
  * Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as
  * `Database.run`.
  */
 export function createSwitch(db: Database): () => Promise<boolean> {
-  const isOff = gathered<undefined, boolean>({
+  const isOff = coalesce<undefined, boolean>({
     nameOf: () => '',
     itemsMax: Number.POSITIVE_INFINITY,
     async answer(askers) {

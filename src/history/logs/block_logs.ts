@@ -3,7 +3,7 @@ import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
 import { parseRawReceipt, type RawReceipt, receiptsRootOf } from '../../chain/receipt/receipts_root.ts'
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { LongAnswerError } from '../../chain/rpc/transport.ts'
-import { together } from '../../lib/async/together.ts'
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { HistoryLog } from '../stream.ts'
 
 /** All logs of a block, and the root of the receipts that hold them. */
@@ -79,7 +79,7 @@ async function oneByOne(
   const parse = (result: unknown) => (result === null ? undefined : parseRawReceipt(result))
   const receipts: RawReceipt[] = []
   for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
-    const some = await together(
+    const some = await allOrAbort(
       transactions.slice(at, at + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {
         const request = { method: 'eth_getTransactionReceipt', params: [hash], parse, timeoutMs: RECEIPT_MS }
         return endpoint.request(request, within)

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { BusyError } from '../../chain/rpc/error.ts'
-import { together } from '../../lib/async/together.ts'
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
@@ -101,7 +101,7 @@ export function createLearnedSource(options: {
 
   /** One request for each filter; asks again after a rate limit or a failure. */
   async function askOnce(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-    const lists = await together(
+    const lists = await allOrAbort(
       request.filters.map((filter) => (within: AbortSignal) => askFilter(request, { filter, range }, within)),
       signal,
     )
@@ -169,7 +169,7 @@ export function createLearnedSource(options: {
     pieces: readonly Range[],
     signal: AbortSignal,
   ): Promise<readonly HistoryLog[]> {
-    const lists = await together(
+    const lists = await allOrAbort(
       pieces.map((piece) => (within: AbortSignal) => readPiece(request, piece, within)),
       signal,
     )

@@ -4,7 +4,7 @@ import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_clai
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
 import { BusyError } from '../../chain/rpc/error.ts'
 import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
-import { turnBefore } from '../../lib/async/turns.ts'
+import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange } from './check_logs.ts'
@@ -76,7 +76,7 @@ async function readLogs(
       },
       signal,
     )
-    await turnBefore(logs)
+    await yieldIfLarge(logs)
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {

@@ -1,5 +1,5 @@
 import { createAgain } from '../../chain/rpc/rotation/again.ts'
-import { type pause, untilAborted } from '../../lib/async/abort.ts'
+import { type delay, untilAborted } from '../../lib/async/abort.ts'
 import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogSource } from './source.ts'
@@ -12,9 +12,9 @@ const PAUSE_MS_MAX = 60_000
 
 /**
  * How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate;
- * `sleep` waits as `pause` does.
+ * `sleep` waits as `delay` does.
  */
-export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof pause }) {
+export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof delay }) {
   const waiting = createFairQueue<() => void>()
   let running = 0
   let limit = RUNNING_MAX

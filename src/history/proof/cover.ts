@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../db/database.ts'
 import { untilAborted } from '../../lib/async/abort.ts'
-import { turnBefore } from '../../lib/async/turns.ts'
+import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import type { Range } from '../range.ts'
 import {
@@ -162,7 +162,7 @@ async function storeAfter<Row, Place extends StreamPlace>(
   await before
   const { stream, place, subjects, epoch, db } = request
   const { rows, witnesses } = await decoded
-  await turnBefore(rows)
+  await yieldIfLarge(rows)
   const wanted = new Set(subjects)
   const mine = subjects === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
   await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, epoch, rows: mine })
@@ -180,7 +180,7 @@ export async function decodeSettled<Row, Place extends StreamPlace>(
   const { stream, place, subjects, logs, proof } = what
   let receipts: ReadonlyMap<Hex, readonly HistoryLog[]> = new Map()
   for (let round = 0; ; round++) {
-    await turnBefore(logs)
+    await yieldIfLarge(logs)
     const decoded = stream.decode(place, logs, { subjects, receipts })
     if (decoded.unsettled.length === 0) return decoded
     const missing = new Set(decoded.unsettled)

@@ -1,5 +1,5 @@
-import { onBehalfOf } from '../../lib/async/askers.ts'
-import { lateReasonOf } from '../../lib/async/late.ts'
+import { withRequesters } from '../../lib/async/requesters.ts'
+import { getTimeoutError } from '../../lib/async/timeout_error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route/route.ts'
@@ -129,7 +129,7 @@ class Run implements ReadContext, EventListenerObject {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      onBehalfOf(new Set([this.organizationId]), this.#controller.signal)
+      withRequesters(new Set([this.organizationId]), this.#controller.signal)
       if (this.#callerSignal.aborted) this.handleEvent()
       else this.#callerSignal.addEventListener('abort', this)
     }
@@ -138,7 +138,7 @@ class Run implements ReadContext, EventListenerObject {
 
   /** What its caller is told when the budget is spent, if the read has said so. */
   get late(): UnavailableError | undefined {
-    return this.#controller && lateReasonOf(this.#controller.signal)
+    return this.#controller && getTimeoutError(this.#controller.signal)
   }
 
   /** Ends it whether or not the read heeds its signal. */

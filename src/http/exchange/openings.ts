@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { Answer, PresentContext, Reply } from '../route/route.ts'
 
 /** What an answer depends on besides the blocks that it was read from. */
@@ -39,7 +39,7 @@ const NO_HEADERS = {}
 
 /** Keeps finished answers while their blocks are the newest: many callers ask the same within one block. */
 export function createOpenings(clock: Clock) {
-  const entries = createRecent<Kept>({
+  const entries = createLru<Kept>({
     entriesMax: ENTRIES_MAX,
     weightMax: CHARS_MAX,
     weightOf: ({ opening, body }, name) => name.length + body.length + opening.text.length,

@@ -1,5 +1,5 @@
-import { CodedError, isTold } from '../../lib/error.ts'
-import { type Log, writeRepeated } from '../../lib/log.ts'
+import { CodedError, isAlreadyLogged } from '../../lib/error.ts'
+import { type Log, logThrottled } from '../../lib/log.ts'
 import { failureOf, HttpError } from '../error.ts'
 import { preflightHeaders } from '../request/cors.ts'
 import { failure, type PreparedAnswer } from '../respond.ts'
@@ -26,9 +26,9 @@ export function failed(
   const { requestId, route, badGateway, log } = options
   const shown = failureOf(error, { badGateway })
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
-  else if (shown.status >= 500 && !isTold(error)) {
+  else if (shown.status >= 500 && !isAlreadyLogged(error)) {
     const fields = { msg: 'Could not answer a request', requestId, route, error: shown.message }
-    writeRepeated(log, { level: 'warn', kind: `${route} ${shown.code}` }, fields)
+    logThrottled(log, { level: 'warn', kind: `${route} ${shown.code}` }, fields)
   }
   return failure(shown, requestId)
 }

@@ -1,5 +1,5 @@
-import { timeLimit } from '../../lib/async/abort.ts'
-import { before, DEADLINE } from '../../lib/async/wait.ts'
+import { timeoutSignal } from '../../lib/async/abort.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'
 
@@ -102,11 +102,11 @@ function blindnessOf({ chain_id, blind_since }: TriggerLine): Readiness['reasons
 }
 
 async function answers(probe: Probe): Promise<boolean | string> {
-  const signal = timeLimit(PROBE_TIMEOUT_MS)
+  const signal = timeoutSignal(PROBE_TIMEOUT_MS)
   try {
-    return await before(PROBE_TIMEOUT_MS, probe(signal))
+    return await withTimeout(PROBE_TIMEOUT_MS, probe(signal))
   } catch (error) {
-    if (error === DEADLINE || signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
+    if (error === TIMED_OUT || signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
     // The client of the dependency logs why.
     return false
   }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 import { createOwnerSlots } from '../exchange/slots.ts'
 import { PLANE_STRANGERS_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
@@ -27,7 +27,7 @@ export function withoutCrowds(authenticate: Authenticate): Authenticate {
 
 /** Credentials that were recognised lately, at most `max` of them, kept as hashes. They are looked up all the same. */
 export function createRecognised(max: number) {
-  const recent = createRecent<true>({ entriesMax: max })
+  const recent = createLru<true>({ entriesMax: max })
   return {
     has: (secret: string) => recent.get(hash('sha256', secret)) !== undefined,
     add: (secret: string) => recent.set(hash('sha256', secret), true),

@@ -1,4 +1,4 @@
-import { timeLimit } from '../../lib/async/abort.ts'
+import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { FreeRoute, Identity, Route } from '../route/route.ts'
 
 const BUDGET_MS = 5_000
@@ -26,7 +26,7 @@ export function signedInRoute(route: Route, path: string): FreeRoute {
       const call = (await route.accept(asked)).call()
       return async ({ identity, nowMs, url }) => {
         const answer = await call.read({
-          signal: timeLimit(call.budgetMs ?? BUDGET_MS),
+          signal: timeoutSignal(call.budgetMs ?? BUDGET_MS),
           untilMs: Number.POSITIVE_INFINITY,
           organizationId: organizationOf(identity),
           apiKeyId: NO_KEY,

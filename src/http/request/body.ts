@@ -1,5 +1,5 @@
-import { before, DEADLINE } from '../../lib/async/wait.ts'
-import { brokenTextIn, fitsJson } from '../../lib/text/json.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { findInvalidText, isWithinJsonLimits } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
 import { brokenText } from './parameters.ts'
@@ -61,7 +61,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 
 /** JSON text as a value. Of a repeated key the last one counts; `__proto__` is an unknown field to every schema. */
 export function parseJson(text: string): unknown {
-  if (!fitsJson(text, { levelsMax: BODY_DEPTH_MAX })) {
+  if (!isWithinJsonLimits(text, { levelsMax: BODY_DEPTH_MAX })) {
     throw invalidBody(`expected at most ${BODY_DEPTH_MAX} levels of nesting`)
   }
   try {
@@ -74,7 +74,7 @@ export function parseJson(text: string): unknown {
 function objectOf(value: unknown, bytes: Buffer): object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
   // UTF-8 brings NUL and half characters by escapes alone.
-  const broken = bytes.includes('\\u') ? brokenTextIn(value) : undefined
+  const broken = bytes.includes('\\u') ? findInvalidText(value) : undefined
   if (broken !== undefined) throw brokenText(broken)
   return value
 }
@@ -95,10 +95,10 @@ async function readBytes(request: Request): Promise<Buffer> {
 
 async function inTime<T>(reading: Promise<T>): Promise<T> {
   try {
-    return await before(BODY_TIMEOUT_MS, reading)
+    return await withTimeout(BODY_TIMEOUT_MS, reading)
   } catch (error) {
     if (error instanceof HttpError) throw error
-    if (error !== DEADLINE) throw invalidBody('it ended early', { headers: CLOSE, cause: error })
+    if (error !== TIMED_OUT) throw invalidBody('it ended early', { headers: CLOSE, cause: error })
     throw invalidBody(`expected it within ${BODY_TIMEOUT_MS / 1000} s`, { status: 408, headers: CLOSE })
   }
 }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isIn, type Network } from '../../lib/text/network.ts'
+import { isInNetworks, type Network } from '../../lib/text/network.ts'
 
 /** A request with the address of its connection, as an adapter gives it. */
 interface Connected {
@@ -17,7 +17,7 @@ export function createClientAddress(trusted: readonly Network[]): (context: Conn
   if (trusted.length === 0) return (context) => context
   return (context) => ({
     get ip() {
-      return isIn(trusted, context.ip) ? forwarded(context, trusted) : context.ip
+      return isInNetworks(trusted, context.ip) ? forwarded(context, trusted) : context.ip
     },
   })
 }
@@ -69,5 +69,5 @@ function addressOf(text: string): string {
 
 /** The first one if all are trusted. */
 function lastUntrusted(hops: readonly string[], trusted: readonly Network[]): string {
-  return hops.findLast((hop) => !isIn(trusted, hop)) ?? hops[0] ?? ''
+  return hops.findLast((hop) => !isInNetworks(trusted, hop)) ?? hops[0] ?? ''
 }

@@ -1,4 +1,4 @@
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 
 interface Fielded {
   readonly type: string
@@ -15,7 +15,7 @@ interface Step {
 }
 
 /** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
-export const namesIn = onceEach(({ entries = {} }: Fielded) => {
+export const namesIn = memoize(({ entries = {} }: Fielded) => {
   const refused = (name: string) => isRefused(entries[name])
   const names = Object.keys(entries)
   return { taken: names.filter((name) => !refused(name)), refused: names.filter(refused) }

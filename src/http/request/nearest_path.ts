@@ -1,4 +1,4 @@
-import { editDistance, misspelling, nearest } from '../../lib/text/nearest.ts'
+import { editDistance, findNearest, misspellingDistance } from '../../lib/text/nearest.ts'
 
 /** No path that is meant for us is deeper. */
 const SEGMENTS_MAX = 12
@@ -16,7 +16,7 @@ const PARAMETER_COST = 0.1
 export function nearestPath(path: string, templates: Iterable<string>): string | undefined {
   const asked = segmentsOf(path)
   if (asked.length === 0 || asked.length > SEGMENTS_MAX) return undefined
-  return nearest(templates, (template) => {
+  return findNearest(templates, (template) => {
     const distance = editDistance(asked, segmentsOf(template), COSTS)
     return distance <= asked.length * DIFFERENCE_MAX ? distance : undefined
   })
@@ -27,7 +27,7 @@ function difference(asked: string, segment: string): number {
   if (segment.startsWith('{')) return PARAMETER_COST
   // A family without its version.
   if (segment.startsWith(`${asked}-`)) return PARAMETER_COST
-  const letters = misspelling(asked, segment)
+  const letters = misspellingDistance(asked, segment)
   return letters === undefined ? COSTS.remove + COSTS.add : letters / segment.length
 }
 

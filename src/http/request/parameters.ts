@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
-import { brokenTextIn } from '../../lib/text/json.ts'
-import { listed } from '../../lib/text/listed.ts'
-import { nearestName } from '../../lib/text/nearest.ts'
+import { formatList } from '../../lib/text/format_list.ts'
+import { findInvalidText } from '../../lib/text/json.ts'
+import { suggestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
 import { lengthMaxIn, namesIn } from './fields.ts'
 
@@ -73,7 +73,7 @@ function textOf(schema: v.GenericSchema, name: string, value: unknown): unknown 
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return value
   checkLength(schema, name, value)
-  if (brokenTextIn(value) !== undefined) throw brokenText(name)
+  if (findInvalidText(value) !== undefined) throw brokenText(name)
   return value
 }
 
@@ -161,13 +161,13 @@ function unknownName(
   name: string,
   { known, what }: { readonly known: readonly string[]; readonly what: 'parameter' | 'field' },
 ): CodedError {
-  const near = nearestName(name, known)
+  const near = suggestName(name, known)
   const names = known.map((each) => `"${each}"`)
   const instead =
     near !== undefined
       ? `, the nearest is "${near}"`
       : names.length > 0
-        ? `, only ${listed(names, LISTED_NAMES_MAX)}`
+        ? `, only ${formatList(names, LISTED_NAMES_MAX)}`
         : ''
   return invalidParameter(shown(name), `expected no such ${what}${instead}`)
 }

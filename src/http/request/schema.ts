@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { hasInvisible } from '../../lib/text/display_text.ts'
 import { pagination } from '../../lib/text/schema.ts'
-import { hasUnseen } from '../../lib/text/visible.ts'
 import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
 
 /*
@@ -42,7 +42,7 @@ export function label(max: number) {
     v.trim(),
     v.minLength(1, expected),
     v.maxLength(max, expected),
-    v.check((text) => !hasUnseen(text), expected),
+    v.check((text) => !hasInvisible(text), expected),
   )
 }
 

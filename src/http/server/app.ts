@@ -1,5 +1,5 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
-import { before, createIdle } from '../../lib/async/wait.ts'
+import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
 import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
@@ -72,7 +72,7 @@ export function createApp(options: AppOptions) {
   const { clock, log, gateway, limits = {} } = options
   // Requests between their arrival and their answer.
   let inFlight = 0
-  const idle = createIdle(() => inFlight === 0)
+  const idle = createIdleWaiter(() => inFlight === 0)
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
@@ -246,7 +246,7 @@ export function createApp(options: AppOptions) {
     },
     /** True once no request is in flight, false if one still is after `deadlineMs`. */
     idle: ({ deadlineMs }: { readonly deadlineMs: number }): Promise<boolean> =>
-      before(deadlineMs, idle.wait()).then(
+      withTimeout(deadlineMs, idle.wait()).then(
         () => true,
         () => false,
       ),

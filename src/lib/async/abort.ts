@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { AbortedError } from '../error.ts'
-import { askersOf, onBehalfOf } from './askers.ts'
+import { getRequesters, withRequesters } from './requesters.ts'
 
 /** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -20,18 +20,18 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 }
 
 /** Resolves once the signal has fired. */
-export function fired(signal: AbortSignal): Promise<void> {
+export function whenAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** A signal that fires after `ms`, or at once if none are left. Node takes only whole ones, and a clock counts parts. */
-export function timeLimit(ms: number): AbortSignal {
+export function timeoutSignal(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.max(0, Math.ceil(ms)))
 }
 
 /** Waits `ms`; throws `AbortedError` if `signal` fires first. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+export async function delay(ms: number, signal: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => {
     throw new AbortedError('The caller left')
   })
@@ -69,7 +69,7 @@ export async function withinDeadline<T>(
   { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
 ): Promise<T> {
   const deadline = startDeadline(ms, { parent: signal, now })
-  onBehalfOf(askersOf(signal), deadline.signal)
+  withRequesters(getRequesters(signal), deadline.signal)
   try {
     return await work(deadline)
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { UnavailableError } from '../error.ts'
-import { createIdle } from './wait.ts'
+import { createIdleWaiter } from './wait.ts'
 
 export interface BatcherOptions<Item, Result> {
   /**
@@ -41,7 +41,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   let items = 0
   let scheduled = false
   let timer: ReturnType<typeof setTimeout> | undefined
-  const idle = createIdle(() => items === 0)
+  const idle = createIdleWaiter(() => items === 0)
 
   function schedule(): void {
     if (scheduled || queue.length === 0) return

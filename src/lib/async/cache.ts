@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { AbortedError } from '../error.ts'
-import { createRecent } from '../recent.ts'
+import { createLru } from '../lru.ts'
 import { untilAborted } from './abort.ts'
-import { askersOf, onBehalfOf } from './askers.ts'
+import { getRequesters, withRequesters } from './requesters.ts'
 
 /** A value and how long it may be reused, in milliseconds from now; 0 or less: not at all. */
 export interface Cacheable<T> {
@@ -27,12 +27,12 @@ interface CacheRead<T> {
 /** Values by key, bounded in number and bytes; the least recently used go first. */
 export type Cache<T> = ReturnType<typeof createCache<T>>
 
-interface Kept<T> {
+interface CacheEntry<T> {
   readonly value: T
   readonly untilMs: number
 }
 
-interface Flight<T> {
+interface InFlightRead<T> {
   readonly promise: Promise<T>
   /** Infinity before it started. */
   startedMs: number
@@ -51,26 +51,26 @@ export function createCache<T>(options: {
   readonly bytesOf?: (value: T) => number
 }) {
   const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
-  const entries = createRecent<Kept<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
-  const flights = new Map<string, Flight<T>>()
+  const entries = createLru<CacheEntry<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
+  const flights = new Map<string, InFlightRead<T>>()
 
   function keep(key: string, { value, lifeMs }: Cacheable<T>): void {
     if (lifeMs > 0) entries.set(key, { value, untilMs: clock.monotonicMs() + lifeMs })
     else entries.delete(key)
   }
 
-  function find(key: string): Kept<T> | undefined {
+  function find(key: string): CacheEntry<T> | undefined {
     const entry = entries.get(key)
     if (entry === undefined || entry.untilMs > clock.monotonicMs()) return entry
     entries.delete(key)
     return undefined
   }
 
-  function launch({ key, read, nextTurn = false }: CacheRead<T>): Flight<T> {
+  function launch({ key, read, nextTurn = false }: CacheRead<T>): InFlightRead<T> {
     const controller = new AbortController()
     const askers = new Set<string>()
     const startedMs = nextTurn ? Number.POSITIVE_INFINITY : clock.monotonicMs()
-    const flight: Flight<T> = { promise: fly(), startedMs, controller, askers, waiting: 0, isOver: false }
+    const flight: InFlightRead<T> = { promise: fly(), startedMs, controller, askers, waiting: 0, isOver: false }
     flights.set(key, flight)
     // If every caller left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
@@ -81,7 +81,7 @@ export function createCache<T>(options: {
         // `read` runs a microtask later, when `flight` is in the map.
         await (nextTurn ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve())
         if (nextTurn) flight.startedMs = clock.monotonicMs()
-        const outcome = await read(onBehalfOf(askers, controller.signal))
+        const outcome = await read(withRequesters(askers, controller.signal))
         // A newer read of the same key wins.
         if (flights.get(key) === flight) keep(key, outcome)
         return outcome.value
@@ -92,8 +92,8 @@ export function createCache<T>(options: {
     }
   }
 
-  async function join(key: string, flight: Flight<T>, signal: AbortSignal): Promise<T> {
-    for (const asker of askersOf(signal)) flight.askers.add(asker)
+  async function join(key: string, flight: InFlightRead<T>, signal: AbortSignal): Promise<T> {
+    for (const asker of getRequesters(signal)) flight.askers.add(asker)
     flight.waiting++
     try {
       return await untilAborted(flight.promise, signal)

@@ -1,5 +1,5 @@
 /** Lets others wait until nothing is under way; `isIdle` is asked at each `wait` and `check`. */
-export function createIdle(isIdle: () => boolean) {
+export function createIdleWaiter(isIdle: () => boolean) {
   const waiting: (() => void)[] = []
   return {
     wait: (): Promise<void> => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
@@ -10,13 +10,13 @@ export function createIdle(isIdle: () => boolean) {
   }
 }
 
-/** What `before` throws. */
-export const DEADLINE = Symbol('deadline')
+/** What `withTimeout` throws. */
+export const TIMED_OUT = Symbol('deadline')
 
-/** Waits for a promise that may never settle, at most `deadlineMs`; throws `DEADLINE` after that. */
-export function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
+/** Waits for a promise that may never settle, at most `deadlineMs`; throws `TIMED_OUT` after that. */
+export function withTimeout<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(DEADLINE), deadlineMs)
+    const timer = setTimeout(() => reject(TIMED_OUT), deadlineMs)
     promise.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

@@ -23,12 +23,12 @@ export function mulDivUp(a: bigint, b: bigint, divisor: bigint): bigint {
 }
 
 /** The smaller of two bigints. */
-export function minOf(a: bigint, b: bigint): bigint {
+export function minBigint(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
 
 /** The larger of two bigints. */
-export function maxOf(a: bigint, b: bigint): bigint {
+export function maxBigint(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 

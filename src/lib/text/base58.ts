@@ -24,7 +24,7 @@ const LETTERS_MAX = 5 * LIMBS
 const CODES = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0))
 
 /** An address of 32 bytes as text, ten times as fast as for any number of bytes. */
-export function base58Address(bytes: Uint8Array): string {
+export function encodeBase58Address(bytes: Uint8Array): string {
   const limbs = new Float64Array(LIMBS)
   for (let at = 0; at < 32; at += 2) {
     let carry = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
@@ -55,7 +55,7 @@ const DIGITS = new Uint8Array(128)
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit
 
 /** The 32 bytes of an address, ten times as fast as of any text. Throws `RangeError` for text that is not an address. */
-export function base58Bytes(address: string): Uint8Array {
+export function decodeBase58Address(address: string): Uint8Array {
   if (!isBase58Address(address)) throw new RangeError('Cannot decode an address: it is not base58 of 32 bytes')
   const bytes = new Uint8Array(32)
   const pairs = new Float64Array(16)

@@ -16,7 +16,7 @@ export function randomBase62(length: number): string {
 }
 
 /** A whole number below 2^53 in base 62, padded with zeros in front; throws if it needs more than `length` digits. */
-export function base62(value: number, length: number): string {
+export function encodeBase62(value: number, length: number): string {
   let text = ''
   for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = DIGITS[rest % 62] + text
   if (value >= 62 ** length) throw new RangeError(`Cannot write ${value} in base 62: expected at most ${length} digits`)

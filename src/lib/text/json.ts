@@ -11,7 +11,7 @@ const CLOSING_BRACE = 125
  * absent), as counted by its commas. It does not check that the text is JSON. One pass before `JSON.parse`, which takes
  * far longer over brackets and small values than over strings of the same length.
  */
-export function fitsJson(
+export function isWithinJsonLimits(
   text: string,
   { levelsMax, valuesMax = Number.POSITIVE_INFINITY }: { readonly levelsMax: number; readonly valuesMax?: number },
 ): boolean {
@@ -40,12 +40,12 @@ export function fitsJson(
  * Where a JSON value has text with NUL or half a character, as in `wallets[0]`; undefined if it has none. Names of members
  * are text, too.
  */
-export function brokenTextIn(value: unknown, place = ''): string | undefined {
+export function findInvalidText(value: unknown, place = ''): string | undefined {
   if (typeof value === 'string') return BROKEN.test(value) ? place : undefined
   if (typeof value !== 'object' || value === null) return undefined
   for (const [name, each] of Object.entries(value)) {
     const at = place === '' ? name : `${place}[${name}]`
-    const broken = BROKEN.test(name) ? at : brokenTextIn(each, at)
+    const broken = BROKEN.test(name) ? at : findInvalidText(each, at)
     if (broken !== undefined) return broken
   }
   return undefined

@@ -38,7 +38,10 @@ export function editDistance<Element>(
 }
 
 /** Of `items` the one at the least distance, the first of several; undefined if none has one. */
-export function nearest<Item>(items: Iterable<Item>, distanceTo: (item: Item) => number | undefined): Item | undefined {
+export function findNearest<Item>(
+  items: Iterable<Item>,
+  distanceTo: (item: Item) => number | undefined,
+): Item | undefined {
   let best: { readonly item: Item; readonly distance: number } | undefined
   for (const item of items) {
     const distance = distanceTo(item)
@@ -48,15 +51,15 @@ export function nearest<Item>(items: Iterable<Item>, distanceTo: (item: Item) =>
 }
 
 /** Of `names` the one that `text` probably was meant to be; undefined if none is near. Case does not count. */
-export function nearestName(text: string, names: Iterable<string>): string | undefined {
-  return nearest(names, (name) => misspelling(text, name))
+export function suggestName(text: string, names: Iterable<string>): string | undefined {
+  return findNearest(names, (name) => misspellingDistance(text, name))
 }
 
 /**
  * How many letters differ between a name and what somebody wrote, in any case; undefined if it is more than a third of
  * the name, so that long texts cost nothing.
  */
-export function misspelling(text: string, name: string): number | undefined {
+export function misspellingDistance(text: string, name: string): number | undefined {
   const most = Math.max(1, Math.floor(name.length / 3))
   if (Math.abs(name.length - text.length) > most) return undefined
   const distance = editDistance(text.toLowerCase(), name.toLowerCase(), { replace: (a, b) => (a === b ? 0 : 1) })

@@ -34,7 +34,7 @@ export function parseNetwork(text: string): Network | undefined {
 }
 
 /** True if an address lies in one of the networks. False for what is not an address. */
-export function isIn(networks: readonly Network[], text: string): boolean {
+export function isInNetworks(networks: readonly Network[], text: string): boolean {
   // An address of a link may name it: fe80::1%eth0.
   const address = addressOf(text.split('%')[0] ?? '')
   if (address === undefined) return false

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { moment, one } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
-import { whole } from '../../lib/text/schema.ts'
+import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
 const chainSchema = v.strictObject({
-  chain_id: whole,
+  chain_id: nonNegativeInteger,
   name: v.string(),
   // True if an endpoint answers from a recent block, or did so lately.
   ready: v.boolean(),
@@ -16,23 +16,26 @@ const chainSchema = v.strictObject({
         v.picklist(['ready', 'doubtful', 'open', 'removed']),
         v.description('doubtful failed lately, open failed repeatedly, removed serves another chain'),
       ),
-      latency_ms: v.nullable(whole),
+      latency_ms: v.nullable(nonNegativeInteger),
       head_block: v.pipe(
-        v.nullable(whole),
+        v.nullable(nonNegativeInteger),
         v.description('Newest block, or slot, that it has shown; null before, or if others contradict it'),
       ),
-      head_age_sec: v.nullable(whole),
+      head_age_sec: v.nullable(nonNegativeInteger),
       lag_blocks: v.pipe(
-        v.nullable(whole),
+        v.nullable(nonNegativeInteger),
         v.description('Behind the newest that any endpoint of the chain has shown'),
       ),
       behind: v.pipe(v.boolean(), v.description('Others have shown so much later blocks that they are asked first')),
-      errors: v.pipe(whole, v.description('Requests that failed since the start, refused ones not among them')),
+      errors: v.pipe(
+        nonNegativeInteger,
+        v.description('Requests that failed since the start, refused ones not among them'),
+      ),
       state_depth: v.pipe(
-        v.nullable(v.union([whole, v.literal('all')])),
+        v.nullable(v.union([nonNegativeInteger, v.literal('all')])),
         v.description('So many blocks back it keeps state, or some more; null if that is not known'),
       ),
-      busy_ms: v.pipe(whole, v.description('Until its own rate limit allows the next request')),
+      busy_ms: v.pipe(nonNegativeInteger, v.description('Until its own rate limit allows the next request')),
     }),
   ),
 })
@@ -41,16 +44,16 @@ const chainSchema = v.strictObject({
 export type ChainReport = v.InferOutput<typeof chainSchema>
 
 const historySchema = v.strictObject({
-  chain_id: whole,
+  chain_id: nonNegativeInteger,
   contract: v.string(),
   // Kind of rows: `aave_v3_lending`.
   stream: v.string(),
   // Wallets or positions that have a history of their own.
-  subjects: whole,
+  subjects: nonNegativeInteger,
   // Blocks that are stored of everybody, ascending.
-  everybody: v.array(v.strictObject({ from_block: whole, to_block: whole })),
+  everybody: v.array(v.strictObject({ from_block: nonNegativeInteger, to_block: nonNegativeInteger })),
   // The final block on which the chain's history was built last; null before the first.
-  anchor_block: v.nullable(whole),
+  anchor_block: v.nullable(nonNegativeInteger),
   // True if the chain changed a final block: nothing is added any more.
   stopped: v.boolean(),
 })
@@ -61,20 +64,20 @@ export type HistoryReport = v.InferOutput<typeof historySchema>
 const triggersSchema = v.strictObject({
   lines: v.array(
     v.strictObject({
-      chain_id: whole,
+      chain_id: nonNegativeInteger,
       finality: v.string(),
       // The process that evaluates them; null if none does.
       holder: v.nullable(v.string()),
       // Where they were evaluated last, and how long ago; null if nowhere yet.
-      block: v.nullable(whole),
-      age_sec: v.nullable(whole),
+      block: v.nullable(nonNegativeInteger),
+      age_sec: v.nullable(nonNegativeInteger),
       // Since when some are not evaluated, once that was told.
       blind_since: v.nullable(moment),
     }),
   ),
   // Messages that are due and not delivered yet, counted up to 100,000, and how long the first of them has been due.
-  messages_due: whole,
-  oldest_due_sec: whole,
+  messages_due: nonNegativeInteger,
+  oldest_due_sec: nonNegativeInteger,
 })
 
 export interface ReportReaders {

@@ -5,7 +5,7 @@ import { organizationOf } from '../../http/plane/signed_in.ts'
 import { choice } from '../../http/request/input.ts'
 import { id, moment, one, wholeText } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
-import { whole } from '../../lib/text/schema.ts'
+import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX } from '../access.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 
@@ -24,7 +24,14 @@ const usageSchema = v.strictObject({
 })
 
 const latencySchema = v.array(
-  v.strictObject({ path: v.string(), requests: whole, p50_ms: whole, p90_ms: whole, p99_ms: whole, max_ms: whole }),
+  v.strictObject({
+    path: v.string(),
+    requests: nonNegativeInteger,
+    p50_ms: nonNegativeInteger,
+    p90_ms: nonNegativeInteger,
+    p99_ms: nonNegativeInteger,
+    max_ms: nonNegativeInteger,
+  }),
 )
 
 /** Usage of the organization that is signed in: requests over time, and how long they took. */

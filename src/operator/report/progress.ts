@@ -1,14 +1,14 @@
 import type { StoredProgress } from '../../history/coverage.ts'
 import type { HistoryService } from '../../history/mod.ts'
 import type { HistoryProgress } from '../../http/page/probes.ts'
-import { grouped } from '../../lib/grouped.ts'
+import { groupBy } from '../../lib/group_by.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */
 export function historyProbe(
   history: Pick<HistoryService, 'progress' | 'troubles'>,
 ): () => Promise<Readonly<Record<string, HistoryProgress>>> {
   return async () => {
-    const byChain = grouped(await history.progress(), ({ place }) => place.chainId)
+    const byChain = groupBy(await history.progress(), ({ place }) => place.chainId)
     const troubles = history.troubles()
     const chainIds = new Set([...byChain.keys(), ...troubles.keys()])
     return Object.fromEntries(

@@ -1,8 +1,8 @@
 import type { EvmClient } from '../../chain/evm/evm_client.ts'
 import { readStateDepth } from '../../chain/past/state_depth.ts'
-import { timeLimit } from '../../lib/async/abort.ts'
+import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 
 /** How long a depth is shown until it is asked for anew; one that could not be had sooner. */
 const KEPT_MS = 3_600_000
@@ -20,13 +20,13 @@ interface Known {
  * questions wait in the background until callers leave slots free.
  */
 export function createStateDepths(clock: Clock) {
-  const known = createRecent<Known>({ entriesMax: ENDPOINTS_MAX })
+  const known = createLru<Known>({ entriesMax: ENDPOINTS_MAX })
 
   async function find({ background }: EvmClient, { index, head }: { index: number; head: bigint }): Promise<Known> {
     const endpoint = background[index]
     if (endpoint?.usable !== true) return { depth: null, untilMs: clock.monotonicMs() + AGAIN_MS }
     try {
-      const depth = await readStateDepth(endpoint, head, timeLimit(ASK_MS))
+      const depth = await readStateDepth(endpoint, head, timeoutSignal(ASK_MS))
       return { depth: depth === 'all' ? depth : Number(depth), untilMs: clock.monotonicMs() + KEPT_MS }
     } catch {
       return { depth: null, untilMs: clock.monotonicMs() + AGAIN_MS }

@@ -10,7 +10,7 @@ import { askBalances } from '../../finance/token/balance/read_balances.ts'
 import { createTokenJudge, type TokenJudge } from '../../finance/token/judge.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
 import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
 import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
@@ -62,7 +62,7 @@ export function createAssetReader(options: {
   const { judge } = createTokenJudge()
   const cache = createBlockCache<ChainAssets>({ clock, ...KEPT })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
-  const remembered = createRecent<ReadonlySet<Address>>({
+  const remembered = createLru<ReadonlySet<Address>>({
     entriesMax: FURTHER_MAX,
     weightMax: FURTHER_TOKENS_MAX,
     weightOf: (tokens) => tokens.size,

@@ -5,7 +5,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createMoments, momentRefused } from '../../family/past.ts'
 import { isNow, type Moment } from '../../family/place.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
-import { together } from '../../lib/async/together.ts'
+import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { AccountAssetReader } from '../solana/read_accounts.ts'
@@ -102,7 +102,7 @@ export function createWalletReader(options: {
   return {
     async read(question, signal) {
       const tasks = tasksFor(question).map((task) => (shared: AbortSignal) => readOrLeaveOut(task, question, shared))
-      const found = await together(tasks, signal)
+      const found = await allOrAbort(tasks, signal)
       const reads = found.flatMap((each) => ('read' in each ? each.read : []))
       const unread = found.flatMap((each) => ('unread' in each ? each.unread : []))
       const [refused] = found.flatMap((each) => ('refused' in each ? each.refused : []))

@@ -3,7 +3,7 @@ import type { Address, Hex } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { millionthsText } from '../../finance/figure.ts'
 import type { PortfolioFigures, PortfolioPlace } from '../../finance/series/portfolio.ts'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { judgeAssets } from '../sum/judge.ts'
 import { balanceOf } from '../sum/total.ts'
@@ -27,7 +27,7 @@ export interface MidnightQuestion {
  */
 export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): PortfolioPlace {
   const { client, tokens, includeUnlisted } = asked
-  const figuresOf = onceEach(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
+  const figuresOf = memoize(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
   return {
     client,
     chainId: client.chain.id,
@@ -69,4 +69,4 @@ function nameOf({ client, families, tokens, includeUnlisted }: MidnightQuestion)
   return `0x${hash('sha256', text).slice(0, NAME_DIGITS)}`
 }
 
-const hashOf = onceEach((addresses: readonly Address[]) => hash('sha256', addresses.toSorted().join()))
+const hashOf = memoize((addresses: readonly Address[]) => hash('sha256', addresses.toSorted().join()))

@@ -7,10 +7,10 @@ import { decodeTokenAccount } from '../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
-import { piecesOf } from '../../lib/async/pieces.ts'
-import { mapInTurns } from '../../lib/async/turns.ts'
-import { grouped } from '../../lib/grouped.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { chunk } from '../../lib/async/chunk.ts'
+import { mapCooperatively } from '../../lib/async/cooperative.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { HeldAsset } from '../sum/row.ts'
 
 /** What stands for SOL itself, which has no mint: the address of the system's program. */
@@ -53,7 +53,7 @@ interface Holder {
 
 /** Plans what to read of a wallet's SOL and tokens, by its list of token accounts. */
 export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTokens; readonly prices: ScopePrices }) {
-  const decimals = createRecent<number>({ entriesMax: MINTS_MAX })
+  const decimals = createLru<number>({ entriesMax: MINTS_MAX })
 
   /** The row of a token, or why there is none; its items were read at these slots. */
   function rowOf(wallet: string, holder: Holder, groups: readonly AccountGroup[]): HeldAsset | Absent {
@@ -108,16 +108,16 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
       }
     }
     const described = new Set(listed.filter(({ mint }) => decimals.get(mint) !== 0).map(({ mint }) => mint))
-    await mapInTurns([...described], MINTS_IN_TURN, tokens.unread)
+    await mapCooperatively([...described], MINTS_IN_TURN, tokens.unread)
   }
 
   async function plan(wallet: string, listed: readonly ListedTokenAccount[]): Promise<OwnPlan> {
     const units: string[] = []
     const holders: Holder[] = []
-    for (const [mint, accounts] of grouped(listed, (each) => each.mint)) {
+    for (const [mint, accounts] of groupBy(listed, (each) => each.mint)) {
       const sum = accounts.reduce((total, { amount }) => total + amount, 0n)
       if (sum === 1n && decimals.get(mint) === 0) units.push(mint)
-      else holders.push({ mint, accounts: piecesOf(accounts, ACCOUNTS_TOGETHER) })
+      else holders.push({ mint, accounts: chunk(accounts, ACCOUNTS_TOGETHER) })
     }
     // Those with a price beside each other, so that few requests carry the feed.
     holders.sort((a, b) => prices.addressesFor(b.mint).length - prices.addressesFor(a.mint).length)
@@ -126,13 +126,13 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
       const shared = [...tokens.unread(mint), ...prices.addressesFor(mint)]
       return accounts.map((together) => [...together.map(({ address }) => address), ...shared])
     }
-    const items = (await mapInTurns(holders, MINTS_IN_TURN, itemsOf)).flat()
+    const items = (await mapCooperatively(holders, MINTS_IN_TURN, itemsOf)).flat()
     return {
       items: [native, ...items],
       async read([first, ...groups]) {
         if (first === undefined) return 'changed'
         let at = 0
-        const rows = await mapInTurns(holders, MINTS_IN_TURN, (holder) => {
+        const rows = await mapCooperatively(holders, MINTS_IN_TURN, (holder) => {
           const from = at
           at += holder.accounts.length
           return rowOf(wallet, holder, groups.slice(from, at))

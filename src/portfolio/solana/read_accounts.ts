@@ -11,8 +11,8 @@ import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
-import { maxOf, minOf } from '../../lib/number/fixed_point.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
+import { maxBigint, minBigint } from '../../lib/number/fixed_point.ts'
 import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead, HeldAsset } from '../sum/row.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
@@ -55,7 +55,7 @@ export function createAccountAssetReader(options: {
   const prices = scopePricesOf(solana, priceMarket)
   const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
   const apartMax = slotsApartMax(solana)
-  const remembered = createRecent<readonly ListedTokenAccount[]>({
+  const remembered = createLru<readonly ListedTokenAccount[]>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
     weightOf: (tokens) => tokens.length,
@@ -103,16 +103,16 @@ export function createAccountAssetReader(options: {
     }
     const itself = await own.plan(wallet, tokens)
     const { items, check } = wholeOf(itself, plans)
-    const oldest = plans.map((plan) => plan.oldest).reduce(minOf, listedAt.oldest)
-    const named = plans.map((plan) => plan.newest).reduce(maxOf, listedAt.newest)
+    const oldest = plans.map((plan) => plan.oldest).reduce(minBigint, listedAt.oldest)
+    const named = plans.map((plan) => plan.newest).reduce(maxBigint, listedAt.newest)
     const groups = isAmong(items, early) ? early : await session.grouped(items, { minSlot: named, check })
     for (const { accounts } of new Set(groups)) prices.learn(accounts)
     const slots = groups.map(({ slot }) => slot)
-    const [least, newest] = [slots.reduce(minOf), slots.reduce(maxOf)]
+    const [least, newest] = [slots.reduce(minBigint), slots.reduce(maxBigint)]
     const found = await assetsIn(groups, itself, plans)
     // A list that is much older, or much younger, says little about the slot of the answer.
     const isNear = newest - oldest <= apartMax && named - least <= apartMax
-    if (found === 'changed' || !isNear) return maxOf(newest, named)
+    if (found === 'changed' || !isNear) return maxBigint(newest, named)
     remembered.set(wallet, tokens)
     const block = { chainId: SOLANA_CHAIN_ID, number: least }
     const tokensAsked = new Set(tokens.map(({ mint }) => mint)).size

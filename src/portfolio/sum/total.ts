@@ -1,5 +1,5 @@
 import { confidenceOf, exactSum, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
-import { grouped } from '../../lib/grouped.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 import type { Kind, Row } from './row.ts'
 
@@ -66,7 +66,7 @@ export function balanceOf(rows: readonly Row[]): Breakdown {
   const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
   const [counted, unpriced, spam] = [countedIn(rows), because('unpriced'), because('spam')]
   const total = totalOf(rows)
-  const chains = [...grouped(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
+  const chains = [...groupBy(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
   return {
     ...total,
     chains: chains.map(([chainId, here]) => {

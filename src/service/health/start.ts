@@ -1,6 +1,6 @@
 import type { SilentEndpoint } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { fewAtOnce } from '../../lib/async/few_at_once.ts'
+import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
 
@@ -25,5 +25,5 @@ export async function nameSilentEndpoints({ evm, solana }: Clients, log: Log): P
     const of = client.report().length
     log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of, reasons })
   }
-  await fewAtOnce(asked, AT_ONCE, name, new AbortController().signal)
+  await forEachLimit(asked, AT_ONCE, name, new AbortController().signal)
 }

@@ -1,4 +1,4 @@
-import type { Figure } from '../../lib/metrics.ts'
+import type { MetricSample } from '../../lib/metrics.ts'
 
 /** Variable by which a worker is told what it is; set by the process that starts it, and by nobody else. */
 export const WORKER_VARIABLE = 'WALLETSCOPE_WORKER'
@@ -24,7 +24,7 @@ export interface Place {
 export type FromWorker =
   | ({ readonly kind: 'listens' } & Ports)
   /** Without `id` unasked, now and then, so that little is lost with a worker that dies. */
-  | { readonly kind: 'figures'; readonly figures: readonly Figure[]; readonly id?: number }
+  | { readonly kind: 'figures'; readonly figures: readonly MetricSample[]; readonly id?: number }
   /** Somebody asks it for the metrics of all. */
   | { readonly kind: 'scrape'; readonly id: number }
 

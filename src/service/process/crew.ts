@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
-import { before } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { type Figure, type Metrics, mergeFigures, renderFigures } from '../../lib/metrics.ts'
+import { type MetricSample, type Metrics, mergeMetrics, renderMetrics } from '../../lib/metrics.ts'
 import { type FromWorker, type Place, type Ports, type ToWorker, WORKER_VARIABLE } from './channel.ts'
 
 /** How this program starts itself again. */
@@ -40,7 +40,7 @@ interface Member {
   readonly child: ChildProcess
   readonly startedMs: number
   /** What it counted when it said so last. */
-  figures: readonly Figure[]
+  figures: readonly MetricSample[]
   readonly ended: Promise<void>
 }
 
@@ -58,7 +58,7 @@ export function createCrew(options: CrewOptions): Crew {
   const againMs = new Map<number, number>()
   const counted = new Map<number, () => void>()
   /** What those counted that are gone: counters never fall. */
-  let past: readonly Figure[] = []
+  let past: readonly MetricSample[] = []
   let questions = 0
   let ports: Ports | undefined
   let opened: (ports: Ports) => void = () => {}
@@ -105,7 +105,7 @@ export function createCrew(options: CrewOptions): Crew {
   function lost(member: Member): void {
     const { place, child, startedMs, figures } = member
     members.delete(member)
-    past = mergeFigures([past, figures.filter(({ type }) => type !== 'gauge')])
+    past = mergeMetrics([past, figures.filter(({ type }) => type !== 'gauge')])
     if (stopping || ports === undefined) return
     log.error({ msg: 'Lost a worker', worker: place, status: child.exitCode, signal: child.signalCode })
     restarts.add(1)
@@ -122,8 +122,8 @@ export function createCrew(options: CrewOptions): Crew {
 
   /** The metrics of all as they stand now, as text. */
   async function scrape(): Promise<string> {
-    await before(COUNT_MS, Promise.all([...members].map(count))).catch(() => {})
-    return renderFigures(mergeFigures([metrics.figures(), ...[...members].map(({ figures }) => figures), past]))
+    await withTimeout(COUNT_MS, Promise.all([...members].map(count))).catch(() => {})
+    return renderMetrics(mergeMetrics([metrics.figures(), ...[...members].map(({ figures }) => figures), past]))
   }
 
   /** Resolves once a worker has said its figures, or is gone. */
@@ -154,7 +154,7 @@ export function createCrew(options: CrewOptions): Crew {
       const living = [...members]
       const gone = Promise.all(living.map(({ ended }) => ended))
       for (const member of living) tell(member, { kind: 'stop', reason })
-      await before(stopMs, gone).catch(() => {
+      await withTimeout(stopMs, gone).catch(() => {
         for (const { child } of members) child.kill('SIGKILL')
       })
       await gone

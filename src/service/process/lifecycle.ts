@@ -1,4 +1,4 @@
-import { before, DEADLINE } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Log } from '../../lib/log.ts'
 
 /** Something with a start and a stop. */
@@ -31,9 +31,9 @@ export function createLifecycle(log: Log): Lifecycle {
     for (let part = started.pop(); part !== undefined; part = started.pop()) {
       const { name, limitMs, stop } = part
       try {
-        await before(limitMs, stop())
+        await withTimeout(limitMs, stop())
       } catch (error) {
-        if (error === DEADLINE) log.warn({ msg: 'Left a part that did not stop in time', part: name })
+        if (error === TIMED_OUT) log.warn({ msg: 'Left a part that did not stop in time', part: name })
         else log.error({ msg: 'Could not stop a part', part: name, error })
       }
     }

@@ -1,5 +1,5 @@
 import { UnavailableError } from '../../lib/error.ts'
-import type { Figure } from '../../lib/metrics.ts'
+import type { MetricSample } from '../../lib/metrics.ts'
 import { type FromWorker, type Place, type Ports, type ToWorker, WORKER_VARIABLE } from './channel.ts'
 
 /** This process as one of several that serve as one. */
@@ -9,7 +9,7 @@ export interface Worker extends Place {
   /** Says that the ports are open. */
   listens(ports: Ports): void
   /** From now on says what `read` gives, when it is asked and now and then; once more when it is stopped. */
-  count(read: () => readonly Figure[]): { stop(): Promise<void> }
+  count(read: () => readonly MetricSample[]): { stop(): Promise<void> }
   /** Text of the metrics of all workers. Throws `UnavailableError` if it does not come. */
   scrape(): Promise<string>
 }
@@ -25,7 +25,7 @@ export function workerOf(environment: Readonly<Record<string, string | undefined
   const place: Place = JSON.parse(text)
   const stop = new AbortController()
   const scraped = new Map<number, (text: string) => void>()
-  let read: () => readonly Figure[] = () => []
+  let read: () => readonly MetricSample[] = () => []
   let scrapes = 0
 
   function heard(message: ToWorker): void {

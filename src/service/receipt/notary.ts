@@ -11,8 +11,8 @@ import type { Notary, Statement, WantedReceipt } from '../../http/route/receipt.
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
-import { once, onceEach } from '../../lib/once_each.ts'
-import { createRecent } from '../../lib/recent.ts'
+import { createLru } from '../../lib/lru.ts'
+import { memoize, once } from '../../lib/memoize.ts'
 import type { Config } from '../config/config.ts'
 import { type Again, answerAgain, callOf, headsBy, statedBy } from './again.ts'
 import { PAYLOAD_TYPE, type Payload, readOf, type StatedAnswer } from './payload.ts'
@@ -84,10 +84,10 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
   }
 
   /** Answers that say what they were read from, while their blocks are the newest. */
-  const cited = createRecent<Answer>({ entriesMax: CITED_MAX })
+  const cited = createLru<Answer>({ entriesMax: CITED_MAX })
 
   /** Settings of every chain of a family as a verifier reads them from a receipt. */
-  const settled = onceEach((family: ConfiguredFamily) => {
+  const settled = memoize((family: ConfiguredFamily) => {
     const mine = chains.filter(({ id }) => family.settings.has(id))
     const definition = FAMILIES.find(({ name }) => name === family.name)
     const readWith = (prices: boolean) => {

@@ -1,6 +1,6 @@
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
-import { onceEach } from '../../lib/once_each.ts'
+import { memoize } from '../../lib/memoize.ts'
 import { chainFromRow, HEARTBEAT_SEC_DEFAULT, parseChainsFile } from '../config/chains_file.ts'
 
 /** The part of a configuration that decided figures: chains in the words of `CHAINS_FILE`, without URLs. */
@@ -70,7 +70,7 @@ function rowOf(chain: FinanceChain, hasPrices: boolean): Readonly<Record<string,
   }
 }
 
-const pricesOf = onceEach(({ nativeCurrency: { wrapped } = {}, prices }: FinanceChain): object => {
+const pricesOf = memoize(({ nativeCurrency: { wrapped } = {}, prices }: FinanceChain): object => {
   const { wrappers = {}, usdFeeds, ...plain } = prices
   const feeds = Object.entries(usdFeeds).map(([token, each]) => [
     token,

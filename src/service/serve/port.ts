@@ -1,6 +1,6 @@
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import type { ServeOptions } from './options.ts'
 
 const FAILURES: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ export async function openPort(
   try {
     return await listen({ handler }, at)
   } catch (cause) {
-    const reason = FAILURES[systemCode(cause)] ?? 'the system refused'
+    const reason = FAILURES[getErrnoCode(cause)] ?? 'the system refused'
     throw new Error(`Cannot listen on HOST ${at.host} ${name} ${at.port}: ${reason}`, { cause })
   }
 }

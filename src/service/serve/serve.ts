@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
-import { fired } from '../../lib/async/abort.ts'
+import { whenAborted } from '../../lib/async/abort.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Config } from '../config/config.ts'
 import { createServices } from '../mod.ts'
@@ -30,7 +30,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
     if (worker !== undefined) await begin({ ...config, ...settled(worker, config) }, begun, worker)
     else if (config.workers > 1) await beginWorkers(config, begun)
     else await begin(config, begun)
-    await fired(stop)
+    await whenAborted(stop)
     log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
   } finally {
     await life.stop()

@@ -1,6 +1,6 @@
 import { openDatabase } from '../../db/connection/pool.ts'
 import { migrate } from '../../db/migrate.ts'
-import { fired } from '../../lib/async/abort.ts'
+import { whenAborted } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import type { Config } from '../config/config.ts'
@@ -36,7 +36,7 @@ export async function beginWorkers(
     stop: (made) => made.stop(String(stop.reason)),
     limitMs: stopMs + STOP_SPARE_MS,
   })
-  const listens = await Promise.race([crew.start(), fired(stop)])
+  const listens = await Promise.race([crew.start(), whenAborted(stop)])
   if (listens === undefined) return
   // Last: if anything after it could fail, the key would be lost before it is shown.
   const first = db === undefined ? undefined : await createFirst(db)

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ip from 'ipaddr.js'
-import { isIn, type Network, parseNetwork } from '../../lib/text/network.ts'
+import { isInNetworks, type Network, parseNetwork } from '../../lib/text/network.ts'
 
 /*
  * Where a webhook may be. Whoever makes one names an address that this machine connects to, so it must lead to nothing
@@ -72,7 +72,7 @@ export async function reachableTarget(text: string, { allowed, resolve }: Addres
   if (found.length === 0) throw new AddressError('dns', 'a URL whose host has an address')
   const addresses = found.map((each) => (isIP(each) === 0 ? undefined : ip.process(each)))
   const known = addresses.filter((address) => address !== undefined)
-  const isAllowed = (address: ip.IPv4 | ip.IPv6) => isIn(allowed, address.toString())
+  const isAllowed = (address: ip.IPv4 | ip.IPv6) => isInNetworks(allowed, address.toString())
   const isOpen = (address: ip.IPv4 | ip.IPv6) =>
     address.range() !== 'linkLocal' && (isPublic(address) || isAllowed(address))
   if (known.length < found.length || !known.every(isOpen)) {
@@ -87,7 +87,7 @@ const A_URL = `an https URL of at most ${URL_LENGTH_MAX} characters`
 
 /** What the library does not know is `unicast` to it, as `::7f00:1`; of IPv6 only one block was ever given out. */
 function isPublic(address: ip.IPv4 | ip.IPv6): boolean {
-  return address.range() === 'unicast' && (address.kind() === 'ipv4' || isIn(GLOBAL_IPV6, address.toString()))
+  return address.range() === 'unicast' && (address.kind() === 'ipv4' || isInNetworks(GLOBAL_IPV6, address.toString()))
 }
 
 const GLOBAL_IPV6 = ['2000::/3'].map(parseNetwork).filter((network) => network !== undefined)

@@ -1,8 +1,8 @@
 import type { Database } from '../../db/database.ts'
 import type { Job } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
-import { turn } from '../../lib/async/turns.ts'
-import { createIdle } from '../../lib/async/wait.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
+import { createIdleWaiter } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Post } from './post.ts'
@@ -64,7 +64,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const { db, post, keys, clock, log, random, tried = () => undefined, postsMax = POSTS_MAX } = options
   const { leaseSec = LEASE_SEC } = options
   const underWay = new Set<DueMessage>()
-  const idle = createIdle(() => underWay.size === 0)
+  const idle = createIdleWaiter(() => underWay.size === 0)
   let isStopped = false
   let wake = () => {}
   const marks = createBatcher<Tried, undefined>({
@@ -107,7 +107,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     const claimed = await claimMessages(db, { most: free, leaseSec })
     for (const message of claimed) underWay.add(message)
     for (const [index, message] of claimed.entries()) {
-      if (index % POSTS_IN_TURN === 0) await turn()
+      if (index % POSTS_IN_TURN === 0) await yieldToEventLoop()
       // It was given back meanwhile.
       if (!underWay.has(message)) continue
       deliver(message, signing)

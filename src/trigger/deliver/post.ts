@@ -1,8 +1,8 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { before, DEADLINE } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { systemCode } from '../../lib/error.ts'
+import { getErrnoCode } from '../../lib/error.ts'
 import { AddressError, type AddressRules, reachableTarget, type WebhookTarget } from './address.ts'
 
 /** Why there was no answer. */
@@ -49,7 +49,7 @@ export function createPost(options: {
   const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent(kept) }
 
   async function attempt(url: string, { headers, body, no }: Parameters<Post>[1], untilMs: number) {
-    const target = await before(untilMs - clock.monotonicMs(), reachableTarget(url, rules))
+    const target = await withTimeout(untilMs - clock.monotonicMs(), reachableTarget(url, rules))
     const request = requestOf(target, { headers, body, no, ca })
     const send = (agent: http.Agent | false) =>
       sent({ ...request, agent }, { body, ms: untilMs - clock.monotonicMs(), isHttp: target.url.protocol === 'http:' })
@@ -115,7 +115,7 @@ function sent(
       outgoing.destroy()
       reject(error)
     }
-    const timer = setTimeout(() => end(DEADLINE), Math.max(0, ms))
+    const timer = setTimeout(() => end(TIMED_OUT), Math.max(0, ms))
     outgoing.on('error', end)
     outgoing.end(body)
   })
@@ -145,9 +145,9 @@ function rest(answer: IncomingMessage): Promise<void> {
 }
 
 function failureOf(error: unknown): PostFailure {
-  if (error === DEADLINE) return 'timeout'
+  if (error === TIMED_OUT) return 'timeout'
   if (error instanceof AddressError) return error.reason
-  const code = systemCode(error)
+  const code = getErrnoCode(error)
   if (/^HPE_/.test(code)) return 'protocol'
   if (/^(ECONNRESET|EPIPE|ERR_STREAM_PREMATURE_CLOSE)$/.test(code)) return 'closed'
   return /^(ECONN|EHOST|ENET|ETIMEDOUT|EADDR)/.test(code) ? 'connect' : 'tls'

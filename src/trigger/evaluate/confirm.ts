@@ -1,8 +1,8 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { createCitingClient } from '../../chain/receipt/citing.ts'
 import type { Watcher, WatchPlace } from '../../family/watch.ts'
-import { inPieces } from '../../lib/async/pieces.ts'
-import { once } from '../../lib/once_each.ts'
+import { mapChunks } from '../../lib/async/chunk.ts'
+import { once } from '../../lib/memoize.ts'
 import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
@@ -34,7 +34,7 @@ export async function confirm(
 ): Promise<Reading> {
   const { subjects, client, block } = of
   const errors: unknown[] = []
-  const read = await inPieces(subjects, PIECES, readPiece, signal)
+  const read = await mapChunks(subjects, PIECES, readPiece, signal)
   return { subjects, read, errors }
 
   async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal) {

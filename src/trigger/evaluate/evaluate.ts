@@ -1,7 +1,7 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Watcher, WatchPlace } from '../../family/watch.ts'
 import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
-import { createBreaks } from '../../lib/async/turns.ts'
+import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type News, rewind } from '../step.ts'
 import type { BlockMark } from '../trigger.ts'
@@ -106,7 +106,7 @@ async function evaluateAll(
     signal,
   )
   signal.throwIfAborted()
-  const breaks = createBreaks(clock)
+  const breaks = createYielder(clock)
   let screened = 0
   let confirmed = 0
   const told = new Map<Entry, (Source & { readonly news: News })[]>()
@@ -237,7 +237,7 @@ async function openFamilies(
   { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
 ): Promise<readonly Family[]> {
   const families: Family[] = []
-  const breaks = createBreaks(clock)
+  const breaks = createYielder(clock)
   for (const name of list.families) {
     const watcher = watchers.get(name)
     if (watcher === undefined) continue

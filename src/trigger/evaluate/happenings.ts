@@ -2,7 +2,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { Happening, Watcher, WatchPlace } from '../../family/watch.ts'
 import type { WatchedLogs } from '../../family/watch_logs.ts'
-import { inPieces } from '../../lib/async/pieces.ts'
+import { mapChunks } from '../../lib/async/chunk.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
@@ -64,7 +64,7 @@ async function readTimes(
       priority: 'background',
       past: 'header',
     })
-  const headers = await inPieces(missing, PIECES, read, signal)
+  const headers = await mapChunks(missing, PIECES, read, signal)
   for (const { number, timestampSec } of headers) times.set(Number(number), timestampSec)
   return times
 

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { watchBlockList, watchListChanged, watchListLine } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import type { Confirmed, WatchSubject } from '../../family/watch.ts'
-import { createBreaks } from '../../lib/async/turns.ts'
+import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Bounds, lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
 import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
@@ -170,7 +170,7 @@ export function createWatchlist(
     async refresh(nowMs, at) {
       const isWhole = nowMs - loadedMs >= RELOAD_MS
       const found = new Set<string>()
-      const breaks = createBreaks(clock)
+      const breaks = createYielder(clock)
       let next: string | undefined
       let after = { afterOrganization: '', afterId: '' }
       for (;;) {

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { listOf, moment, one } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
-import { whole } from '../../lib/text/schema.ts'
+import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { MESSAGE_TYPES } from '../message.ts'
 import { TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, HEAD_NAMES } from '../trigger.ts'
@@ -27,26 +27,26 @@ export const secretOutput = one(v.strictObject({ ...webhookEntries, secret: v.st
 export const idOutput = one(v.strictObject({ id: v.string() }))
 // More: so many that the rest has to be asked for, after the message of that id.
 export const redeliveredOutput = one(
-  v.strictObject({ redelivered: whole, more: v.boolean(), after: v.nullable(v.string()) }),
+  v.strictObject({ redelivered: nonNegativeInteger, more: v.boolean(), after: v.nullable(v.string()) }),
 )
 
 const triggerSchema = v.strictObject({
   id: v.string(),
   name: v.nullable(v.string()),
-  chain_id: whole,
+  chain_id: nonNegativeInteger,
   family: v.string(),
   subject: v.record(v.string(), v.string()),
   when: clauseSchema,
   clear: v.nullable(v.string()),
-  for_blocks: whole,
+  for_blocks: nonNegativeInteger,
   finality: v.picklist(HEAD_NAMES),
   webhook_id: v.nullable(v.string()),
   state: v.picklist(TRIGGER_STATES),
   paused_for: v.nullable(v.picklist(['owner', 'credits'])),
   // The figure at the last change.
   value: v.nullable(v.string()),
-  changes: whole,
-  since_block: v.nullable(whole),
+  changes: nonNegativeInteger,
+  since_block: v.nullable(nonNegativeInteger),
   expires_at: v.nullable(moment),
   created_at: moment,
 })
@@ -56,7 +56,7 @@ export const triggersOutput = listOf(triggerSchema)
 const deliveryEntries = {
   id: v.string(),
   type: v.picklist(MESSAGE_TYPES),
-  change: v.nullable(whole),
+  change: v.nullable(nonNegativeInteger),
   created_at: moment,
   webhook_id: v.nullable(v.string()),
   // Feed: it was posted to nobody.
@@ -65,9 +65,9 @@ const deliveryEntries = {
   tries: v.array(
     v.strictObject({
       at: moment,
-      status_code: v.nullable(whole),
+      status_code: v.nullable(nonNegativeInteger),
       failure: v.nullable(v.string()),
-      latency_ms: whole,
+      latency_ms: nonNegativeInteger,
     }),
   ),
 }

@@ -7,7 +7,7 @@ import { serveBun } from '../../../src/http/server/bun.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { createRequestIds } from '../../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createClients } from '../../../src/service/clients.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { routesOf } from '../../../src/service/routes.ts'
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     corsOrigins: [],
     openapi: '{}',
     probes: { database: async () => true, chains: new Map() },
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   const [key = ''] = await createOrganizations(db, 1)
   const server = serveBun(app, { port: 0, host: '127.0.0.1' })

@@ -3,7 +3,7 @@ import { type Hex, numberToHex, size } from 'viem'
 import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
 import { type LensAccess, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
 import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
-import { onBehalfOf } from '../../../src/lib/async/askers.ts'
+import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
@@ -136,11 +136,11 @@ test('callTogether() waits for the end of the turn if the read wants that, howev
 })
 
 test('callTogether() never mixes those who ask, so that the slow question of one holds up no other', async () => {
-  const signalOf = (asker: string) => onBehalfOf(new Set([asker]), new AbortController().signal)
+  const signalOf = (asker: string) => withRequesters(new Set([asker]), new AbortController().signal)
   const slow = question(99)
   chain.rpc.rule(({ params }) => (JSON.stringify(params).includes(slow.slice(2)) ? { kind: 'hang' } : undefined))
   const leaving = new AbortController()
-  const signal = onBehalfOf(new Set(['slow']), leaving.signal)
+  const signal = withRequesters(new Set(['slow']), leaving.signal)
   const hostile = [...crowd(10), slow].map((data) => ask(data, { signal }).catch((error: unknown) => error))
   const honest = crowd(6).map((data) => ask(data, { signal: signalOf('honest') }))
   expect(await Promise.all(honest)).toEqual(crowd(6))

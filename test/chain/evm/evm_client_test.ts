@@ -6,7 +6,7 @@ import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_cl
 import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { parseQuantity } from '../../../src/chain/rpc/value.ts'
-import { onBehalfOf } from '../../../src/lib/async/askers.ts'
+import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -18,7 +18,7 @@ const never = new AbortController().signal
 
 /** A signal of work that is done for somebody. */
 function asking(asker: string) {
-  return { signal: onBehalfOf(new Set([asker]), new AbortController().signal) }
+  return { signal: withRequesters(new Set([asker]), new AbortController().signal) }
 }
 
 const SECRET = 'hunter2secret'

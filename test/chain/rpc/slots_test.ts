@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { CrowdedError, createSlots, type Priority } from '../../../src/chain/rpc/slots/slots.ts'
-import { onBehalfOf } from '../../../src/lib/async/askers.ts'
+import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
@@ -60,7 +60,7 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
 
 /** A signal of work that is done for these. */
 function asking(...askers: string[]): AbortSignal {
-  return onBehalfOf(new Set(askers), new AbortController().signal)
+  return withRequesters(new Set(askers), new AbortController().signal)
 }
 
 /** Starts `count` tasks that run until they are released, and counts those that run. */
@@ -165,7 +165,7 @@ test('what is done for several counts for the one who has the fewest, also if th
   const slots = createSlots({ runningMax: 6, runningMin: 1, waitingMax: 100 })
   const greedy = hold(slots, { count: 10, signal: asking('greedy') })
   const askers = new Set(['greedy'])
-  const shared = hold(slots, { count: 1, signal: onBehalfOf(askers, new AbortController().signal) })
+  const shared = hold(slots, { count: 1, signal: withRequesters(askers, new AbortController().signal) })
   await Bun.sleep(1)
   expect([greedy.running(), shared.running()]).toEqual([4, 0])
   askers.add('other')

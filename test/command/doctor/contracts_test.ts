@@ -4,7 +4,7 @@ import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { good, lacking } from '../../../src/lib/finding.ts'
+import { okFinding, warningFinding } from '../../../src/lib/finding.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { UNISWAP_V3 as CONTRACTS, walletOf } from '../../devnet/addresses.ts'
@@ -33,7 +33,7 @@ function examined(row: object, rpcUrl = devnet.rpcUrl) {
 
 test('contracts that answers need and that do not answer are named, each of them', async () => {
   expect(await examined(SILENT)).toEqual([
-    lacking(
+    warningFinding(
       'contracts',
       `position manager ${EMPTY} does not answer, market "ghost" does not answer in US dollars, ` +
         'its Morpho contract does not answer',
@@ -48,7 +48,7 @@ test('that all of them answer is said in a word, and an endpoint that does not i
   const families = [UNISWAP_V3, AAVE_V3].map((family) => family.configure(new Map([[1, answering]])))
   const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
   const asked = { index: 0, families }
-  expect(await examineContracts(chainOf(devnet), asked, examination)).toEqual([good('contracts', 'all 4 answer')])
+  expect(await examineContracts(chainOf(devnet), asked, examination)).toEqual([okFinding('contracts', 'all 4 answer')])
   const dead = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret'] })
   const [finding] = await examineContracts(dead, asked, examination)
   expect(finding).toMatchObject({ verdict: 'lack', found: expect.stringContaining('Cannot read chain 1 (Devnet)') })

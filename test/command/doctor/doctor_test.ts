@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { CommandIo } from '../../../src/command/command.ts'
 import { doctorCommand } from '../../../src/command/doctor/doctor.ts'
-import { type Finding, good } from '../../../src/lib/finding.ts'
+import { type Finding, okFinding } from '../../../src/lib/finding.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
@@ -61,7 +61,7 @@ test('tells of the database and of every endpoint, in order and without their ad
     'chain 1 (Ethereum), endpoint 2',
     'listener',
   ])
-  expect(reports.at(-1)?.findings).toEqual([good('names', 'answers under addresses, localhost')])
+  expect(reports.at(-1)?.findings).toEqual([okFinding('names', 'answers under addresses, localhost')])
   const [server, triggers, first, second] = reports.map(({ findings }) =>
     Object.fromEntries(findings.map((finding) => [finding.check, finding])),
   )
@@ -74,7 +74,7 @@ test('tells of the database and of every endpoint, in order and without their ad
   })
   const { rows } = { rows: await database.db.run<{ fsync: string }>('show fsync', []) }
   expect(server?.['fsync']?.found).toBe(rows[0]?.fsync ?? '')
-  expect(triggers).toEqual({ 'to evaluate': good('to evaluate', 'none') })
+  expect(triggers).toEqual({ 'to evaluate': okFinding('to evaluate', 'none') })
   expect(first).toMatchObject({ answers: { verdict: 'failed', cost: 'nothing is read from it' } })
   expect(second).toMatchObject({ head: { verdict: 'good' }, 'state override': { verdict: 'good' } })
   expect(text).not.toMatch(/secret|127\.0\.0\.1|postgres:/)

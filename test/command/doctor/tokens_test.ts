@@ -3,7 +3,7 @@ import type { Address } from 'viem'
 import { examineTokens } from '../../../src/command/doctor/tokens.ts'
 import { tokenListOf } from '../../../src/finance/token/list/list.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { good, lacking } from '../../../src/lib/finding.ts'
+import { okFinding, warningFinding } from '../../../src/lib/finding.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS, walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -37,14 +37,16 @@ async function examined(addresses: readonly Address[], rpcUrl = devnet.rpcUrl) {
 test('tokens of the operator without a contract or a balance are named, and the others counted', async () => {
   const { usdc, weth } = TOKENS
   const plain = await examined([])
-  expect(plain.found).toEqual([good('tokens', `${plain.count} listed`)])
+  expect(plain.found).toEqual([okFinding('tokens', `${plain.count} listed`)])
   const fine = await examined([usdc.address, weth.address, usdc.address])
-  expect(fine.found).toEqual([good('tokens', `${fine.count} listed; of 2 in TOKEN_LISTS and CHAINS_FILE all answer`)])
+  expect(fine.found).toEqual([
+    okFinding('tokens', `${fine.count} listed; of 2 in TOKEN_LISTS and CHAINS_FILE all answer`),
+  ])
   const absent = walletOf('no token')
   const dead = await examined([absent, usdc.address, ...silent])
   const said = `${absent} (no contract), ${silent.map((token) => `${token} (no balance)`).join(', ')}`
   expect(dead.found).toEqual([
-    lacking('tokens', `${dead.count} listed; of 4 in TOKEN_LISTS and CHAINS_FILE 3 do not: ${said}`, COST),
+    warningFinding('tokens', `${dead.count} listed; of 4 in TOKEN_LISTS and CHAINS_FILE 3 do not: ${said}`, COST),
   ])
   const many = await examined(Array.from({ length: 200 }, (_, index) => walletOf(`no token ${index}`)))
   expect(many.found[0]?.found).toStartWith(`${many.count} listed; of the first 150 of 200 in`)
@@ -54,6 +56,6 @@ test('tokens of the operator without a contract or a balance are named, and the 
 test('an endpoint that does not answer is no token’s fault', async () => {
   const { found } = await examined([TOKENS.usdc.address], 'http://127.0.0.1:1/path-secret')
   expect(found).toEqual([
-    lacking('tokens', expect.stringContaining('Cannot read chain 10'), 'it is not known which of them answer'),
+    warningFinding('tokens', expect.stringContaining('Cannot read chain 10'), 'it is not known which of them answer'),
   ])
 })

@@ -12,7 +12,7 @@ import { createApp } from '../../../src/http/server/app.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { createRequestIds } from '../../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { AAVE_TOKENS } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
@@ -91,7 +91,7 @@ function serviceOver(ids: readonly number[], { deployments, way }: Configuration
     corsOrigins: [],
     openapi: openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map() },
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   const call = createClient(app.handler)
   return {

@@ -4,7 +4,7 @@ import type { WhirlpoolTick } from '../../../src/family/orca_whirlpool/math/stat
 import { sqrtPriceAtTickX64, TICK_MAX } from '../../../src/family/orca_whirlpool/math/tick.ts'
 import { withdrawn } from '../../../src/family/orca_whirlpool/math/withdrawn.ts'
 import { afterTransferFee } from '../../../src/finance/math/transfer.ts'
-import { maxOf, minOf } from '../../../src/lib/number/fixed_point.ts'
+import { maxBigint, minBigint } from '../../../src/lib/number/fixed_point.ts'
 import { cases } from '../../support/cases.ts'
 
 const STATES = cases(20_000)
@@ -154,7 +154,7 @@ function oracle({ pool, position, ticks, nowSec }: State, without?: Rule) {
   /** By the price itself: the same amounts, whichever side the tick tells. */
   function amounts() {
     const [low, high] = [sqrtPriceAtTickX64(tickLower), sqrtPriceAtTickX64(tickUpper)]
-    const here = minOf(maxOf(pool.sqrtPriceX64, low), high)
+    const here = minBigint(maxBigint(pool.sqrtPriceX64, low), high)
     const rounded = has('amounts are rounded down') ? floor : (a: bigint, b: bigint) => -floor(-a, b)
     // L · (1/√here − 1/√high) and L · (√here' − √low), with roots in units of 2^-64.
     return {
@@ -226,7 +226,7 @@ test('a transfer fee is rounded up, and at most the maximum', () => {
   for (let index = 0; index < cases(4_000); index++) {
     const [amount, max, bps] = [random.sized(64), random.sized(64), random.below(10_001n)]
     const exact = -floor(-amount * bps, 10_000n)
-    expect(amount - afterTransferFee(amount, { max, bps })).toBe(minOf(exact, max))
+    expect(amount - afterTransferFee(amount, { max, bps })).toBe(minBigint(exact, max))
   }
   expect(afterTransferFee(7n, { max: 7n, bps: 10_000n })).toBe(0n)
   expect(afterTransferFee(8n, { max: 7n, bps: 10_000n })).toBe(1n)

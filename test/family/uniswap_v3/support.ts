@@ -6,7 +6,7 @@ import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questio
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
-import type { Steps } from '../../../src/lib/async/turns.ts'
+import type { Steps } from '../../../src/lib/async/cooperative.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'

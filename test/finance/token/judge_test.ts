@@ -5,7 +5,7 @@ import { interpret } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createTokenJudge } from '../../../src/finance/token/judge.ts'
 import type { RawToken } from '../../../src/finance/token/token.ts'
-import { inTurns } from '../../../src/lib/async/turns.ts'
+import { runCooperatively } from '../../../src/lib/async/cooperative.ts'
 import { atOnce, DEPLOYMENT } from '../../family/uniswap_v3/support.ts'
 
 const CHAIN: FinanceChain = {
@@ -102,7 +102,7 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     if (counting) setImmediate(count)
   }
   setImmediate(count)
-  const found = await inTurns(interpret(read, { ...options, judge: createTokenJudge().judge }))
+  const found = await runCooperatively(interpret(read, { ...options, judge: createTokenJudge().judge }))
   counting = false
   expect(turns).toBeGreaterThan(25)
   expect(found.positions).toHaveLength(500)

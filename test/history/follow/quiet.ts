@@ -6,7 +6,7 @@ import { createFollower, type Follower } from '../../../src/history/follow/follo
 import { createLearnedSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Stream, StreamPlace } from '../../../src/history/stream.ts'
-import { pause } from '../../../src/lib/async/abort.ts'
+import { delay } from '../../../src/lib/async/abort.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { EMITTER } from '../scene.ts'
@@ -60,7 +60,7 @@ function headerOf(number: number): object {
 /** What a follower has besides its endpoints. */
 interface Circumstances {
   readonly clock?: Clock
-  readonly sleep?: typeof pause
+  readonly sleep?: typeof delay
   readonly log?: Log
   /** What is different about the stream. */
   readonly checks?: Partial<Stream<LendingEvent>>
@@ -73,7 +73,7 @@ export function follow(
   endpoints: readonly BackgroundEndpoint[],
   {
     clock = systemClock,
-    sleep = pause,
+    sleep = delay,
     log = silentLog,
     checks = {},
     store = simulateStore(() => 0),

@@ -14,7 +14,7 @@ import { type App, createApp } from '../../../src/http/server/app.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { createRequestIds } from '../../../src/lib/request_id.ts'
+import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createAccount, readBooks } from '../../account/scene.ts'
 import { createClient } from '../../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
@@ -59,7 +59,7 @@ beforeAll(async () => {
     openapi: '{}',
     metrics: createMetrics(),
     probes: { database: async () => true, chains: new Map() },
-    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
 }, 60_000)
 

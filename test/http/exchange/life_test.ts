@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { askersOf } from '../../../src/lib/async/askers.ts'
-import { whenLate } from '../../../src/lib/async/late.ts'
+import { getRequesters } from '../../../src/lib/async/requesters.ts'
+import { registerTimeoutError } from '../../../src/lib/async/timeout_error.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
 import { createFixture, WALLET } from '../fixture.ts'
@@ -198,7 +198,7 @@ describe('limits', () => {
   test('a read beyond its budget says what it waits for, if it has said so', async () => {
     const { app, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
     happenings.instead = (signal) => {
-      whenLate(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
+      registerTimeoutError(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
       return new Promise(() => {})
     }
     const answer = await createClient(app.handler)(ITEM, { key: 'good' })
@@ -237,7 +237,7 @@ describe('limits', () => {
     const { app, happenings } = createFixture()
     const askers: string[][] = []
     happenings.instead = async (signal) => {
-      askers.push([...askersOf(signal)])
+      askers.push([...getRequesters(signal)])
       throw new UnavailableError('Enough')
     }
     const call = createClient(app.handler)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { pause, timeLimit, untilAborted } from '../../../src/lib/async/abort.ts'
+import { delay, timeoutSignal, untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const pending = () => new Promise<never>(() => {})
@@ -20,7 +20,7 @@ test('untilAborted() ends with the signal, even if the promise never settles', a
 
 test('pause() ends with the signal', async () => {
   const caller = new AbortController()
-  const waiting = pause(60_000, caller.signal)
+  const waiting = delay(60_000, caller.signal)
   caller.abort()
   await expect(waiting).rejects.toBeInstanceOf(AbortedError)
 })
@@ -33,7 +33,7 @@ test('timeLimit() asks for whole milliseconds, never fewer than none: Node refus
     return timeout.call(AbortSignal, ms)
   }
   try {
-    for (const ms of [0, 0.2, 1_999.3, -3.5]) timeLimit(ms)
+    for (const ms of [0, 0.2, 1_999.3, -3.5]) timeoutSignal(ms)
   } finally {
     AbortSignal.timeout = timeout
   }

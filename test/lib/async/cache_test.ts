@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { askersOf, onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { type Cache, type Cacheable, createCache } from '../../../src/lib/async/cache.ts'
+import { getRequesters, withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
@@ -158,15 +158,15 @@ test('get() reads on behalf of all who ask meanwhile', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const ask = (asker: string) => {
-    const signal = onBehalfOf(new Set([asker]), new AbortController().signal)
+    const signal = withRequesters(new Set([asker]), new AbortController().signal)
     return cache.get({ key: 'a', read: slow.read }, signal)
   }
   const first = ask('first')
   await Promise.resolve()
   const [signal = never] = slow.signals
-  expect([...askersOf(signal)]).toEqual(['first'])
+  expect([...getRequesters(signal)]).toEqual(['first'])
   const second = ask('second')
-  expect([...askersOf(signal)]).toEqual(['first', 'second'])
+  expect([...getRequesters(signal)]).toEqual(['first', 'second'])
   slow.resolve({ value: 'x', lifeMs: 0 })
   await Promise.all([first, second])
 })

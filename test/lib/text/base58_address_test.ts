@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
-import { base58Address, base58Bytes } from '../../../src/lib/text/base58.ts'
+import { decodeBase58Address, encodeBase58Address } from '../../../src/lib/text/base58.ts'
 import { cases } from '../../support/cases.ts'
 
 test('an address is written and read as base58 does any bytes, zeros in front too', () => {
@@ -12,12 +12,12 @@ test('an address is written and read as base58 does any bytes, zeros in front to
   samples.push(new Uint8Array(32), new Uint8Array(32).fill(255))
   for (const bytes of samples) {
     const address = base58.encode(bytes)
-    expect(base58Address(bytes)).toBe(address)
-    expect(base58Bytes(address)).toEqual(bytes)
+    expect(encodeBase58Address(bytes)).toBe(address)
+    expect(decodeBase58Address(address)).toEqual(bytes)
   }
 })
 
 test.each([31, 33])('text of %i bytes is not read as an address', (length) => {
   const text = base58.encode(new Uint8Array(length).fill(7))
-  expect(() => base58Bytes(text)).toThrow('Cannot decode an address: it is not base58 of 32 bytes')
+  expect(() => decodeBase58Address(text)).toThrow('Cannot decode an address: it is not base58 of 32 bytes')
 })

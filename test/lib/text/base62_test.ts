@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { base62, randomBase62 } from '../../../src/lib/text/base62.ts'
+import { encodeBase62, randomBase62 } from '../../../src/lib/text/base62.ts'
 
 test('base62() pads with zeros and refuses what does not fit', () => {
-  expect(base62(0, 6)).toBe('000000')
-  expect(base62(61, 2)).toBe('0z')
-  expect(base62(62, 2)).toBe('10')
-  expect(base62(0xffffffff, 6)).toBe('4gfFC3')
-  expect(() => base62(62 ** 2, 2)).toThrow(RangeError)
+  expect(encodeBase62(0, 6)).toBe('000000')
+  expect(encodeBase62(61, 2)).toBe('0z')
+  expect(encodeBase62(62, 2)).toBe('10')
+  expect(encodeBase62(0xffffffff, 6)).toBe('4gfFC3')
+  expect(() => encodeBase62(62 ** 2, 2)).toThrow(RangeError)
 })
 
 test('randomBase62() uses every digit about equally often', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { brokenTextIn, fitsJson } from '../../../src/lib/text/json.ts'
+import { findInvalidText, isWithinJsonLimits } from '../../../src/lib/text/json.ts'
 import { cpuSeconds } from '../../support/cpu.ts'
 
 const LIMITS = { levelsMax: 2, valuesMax: 4 }
@@ -20,12 +20,12 @@ test.each([
   ['"[[[[', true],
   ['', true],
 ] as const)('fitsJson() counts levels and values of %s outside of strings', (text, fits) => {
-  expect(fitsJson(text, LIMITS)).toBe(fits)
+  expect(isWithinJsonLimits(text, LIMITS)).toBe(fits)
 })
 
 test('fitsJson() takes a time that grows with the length alone, whatever the text is made of', async () => {
   const seconds = await cpuSeconds(() => {
-    for (const piece of ['[', '"\\"', '"\\\\', '\\', '"",', ' ']) fitsJson(piece.repeat(2_000_000), LIMITS)
+    for (const piece of ['[', '"\\"', '"\\\\', '\\', '"",', ' ']) isWithinJsonLimits(piece.repeat(2_000_000), LIMITS)
   })
   expect(seconds).toBeLessThan(2)
 })
@@ -38,5 +38,5 @@ test.each([
   ['half a character in a name', { a: { '\ude00': 1 } }, 'a[\ude00]'],
   ['text alone', '\0', ''],
 ])('brokenTextIn() finds %s', (_name, value, place) => {
-  expect(brokenTextIn(value)).toBe(place)
+  expect(findInvalidText(value)).toBe(place)
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { editDistance, nearest, nearestName } from '../../../src/lib/text/nearest.ts'
+import { editDistance, findNearest, suggestName } from '../../../src/lib/text/nearest.ts'
 
 const letters = { replace: (a: string, b: string) => (a === b ? 0 : 1) }
 
@@ -50,14 +50,14 @@ describe('nearestName()', () => {
     ['colour', undefined],
     ['address', undefined],
     ['', undefined],
-  ])('for %p is %p', (text, name) => expect(nearestName(text, names)).toBe(name))
+  ])('for %p is %p', (text, name) => expect(suggestName(text, names)).toBe(name))
 })
 
 test('nearestName() of a long text is undefined', () => {
-  expect(nearestName('x'.repeat(8_000), ['wallet'])).toBeUndefined()
+  expect(suggestName('x'.repeat(8_000), ['wallet'])).toBeUndefined()
 })
 
 test('nearest() takes the first of several', () => {
-  expect(nearest([3, 1, 2, 1.0], (item) => item)).toBe(1)
-  expect(nearest([3, 1], () => undefined)).toBeUndefined()
+  expect(findNearest([3, 1, 2, 1.0], (item) => item)).toBe(1)
+  expect(findNearest([3, 1], () => undefined)).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { isIn, parseNetwork } from '../../../src/lib/text/network.ts'
+import { isInNetworks, parseNetwork } from '../../../src/lib/text/network.ts'
 
 function networkOf(text: string) {
   const network = parseNetwork(text)
@@ -33,7 +33,7 @@ test.each([
 ])('%s holds %s: %p', (network, address, expected) => {
   // A mapped network cannot be read: its addresses count as those of IPv4.
   const parsed = parseNetwork(network)
-  expect(parsed !== undefined && isIn([parsed], address)).toBe(expected)
+  expect(parsed !== undefined && isInNetworks([parsed], address)).toBe(expected)
 })
 
 test.each([
@@ -66,7 +66,7 @@ test('bits that are set after the prefix are seen wherever they stand', () => {
       expect(parseNetwork(`${groups.join(':')}/${prefix}`) !== undefined).toBe(isFirst)
       const first = (bits >> BigInt(128 - prefix)) << BigInt(128 - prefix)
       const start = [...Array(8).keys()].map((group) => ((first >> BigInt(112 - 16 * group)) & 0xffffn).toString(16))
-      expect(isIn([networkOf(`${start.join(':')}/${prefix}`)], groups.join(':'))).toBe(true)
+      expect(isInNetworks([networkOf(`${start.join(':')}/${prefix}`)], groups.join(':'))).toBe(true)
     }),
   )
 })

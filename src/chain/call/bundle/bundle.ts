@@ -1,8 +1,8 @@
 import { type Hex, numberToHex } from 'viem'
 import { untilAborted } from '../../../lib/async/abort.ts'
-import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
+import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import { type BlockAt, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
 import { LateAnswerError } from '../../rpc/transport.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -40,7 +40,7 @@ interface Waiting {
   readonly call: LensCall
   readonly signal: AbortSignal
   /** For whom it is. */
-  readonly askers: Askers
+  readonly askers: Requesters
   readonly resolve: (answer: Hex) => void
   readonly reject: (error: unknown) => void
 }
@@ -57,7 +57,7 @@ interface Desk {
 /** One for each endpoint. Its key is what the endpoint has learned, which all clients of it share. */
 const desks = new WeakMap<Endpoint['learned'], Desk>()
 /** One of the questions of a late bundle was slow, perhaps at every endpoint. Each goes alone until it has an answer. */
-const slow = createRecent<true>({ entriesMax: SLOW_MAX })
+const slow = createLru<true>({ entriesMax: SLOW_MAX })
 
 /**
  * `eth_call` with `runtime` as the code of an address (state override). Only the node limits the size of code,
@@ -98,7 +98,7 @@ export async function callTogether(endpoint: Endpoint, call: LensCall, signal: A
     return answer
   }
   const answer = new Promise<Hex>((resolve, reject) => {
-    desk.waiting.push({ endpoint, call, signal, askers: askersOf(signal), resolve, reject })
+    desk.waiting.push({ endpoint, call, signal, askers: getRequesters(signal), resolve, reject })
     if (desk.waiting.length === 1) setImmediate(() => sendAll(desk))
   })
   return await untilAborted(answer, signal)
@@ -221,7 +221,7 @@ async function ask(
       data: `0x${bytesOf(bundle.length, 1)}${questions.join('')}`,
       block: call.block,
     }
-    return decode(answered(await endpoint.call(request, onBehalfOf(askers, left.signal))), bundle.length)
+    return decode(answered(await endpoint.call(request, withRequesters(askers, left.signal))), bundle.length)
   } finally {
     for (const { signal } of bundle) signal.removeEventListener('abort', leave)
   }

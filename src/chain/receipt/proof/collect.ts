@@ -1,5 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
-import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
+import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { ChainClient, Endpoint } from '../../rpc/client.ts'
@@ -161,7 +161,7 @@ async function fetchLacking(
 ): Promise<void> {
   const at = { blockHash }
   const accounts = Object.entries(lacking.accounts)
-  await fewAtOnce(
+  await forEachLimit(
     [
       ...accounts.map(([address, slots]) => ({
         method: 'eth_getProof',

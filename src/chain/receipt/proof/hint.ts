@@ -1,5 +1,5 @@
 import { type Hex, pad, toHex } from 'viem'
-import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
+import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
 import { LENS_ADDRESS } from '../../call/bundle/bundle.ts'
 import { deploylessCode, deploylessRoom } from '../../call/deployless.ts'
 import type { Endpoint, Read } from '../../rpc/client.ts'
@@ -50,7 +50,7 @@ export async function readHints(
     try {
       const ask = (call: ProvenCall, shared: AbortSignal) =>
         endpoint.request(READ[method](call, { blockHash, draft }), shared)
-      await fewAtOnce(calls, TOGETHER_MAX, ask, signal)
+      await forEachLimit(calls, TOGETHER_MAX, ask, signal)
       // One that runs something else than the lens sees it read nothing.
       if (calls.length > 0 && !isAny(draft)) throw new TypeError('Expected what the calls read')
       // The lens stands nowhere.

@@ -1,4 +1,4 @@
-import { pause } from '../../../lib/async/abort.ts'
+import { delay } from '../../../lib/async/abort.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { RevertError } from '../client.ts'
 import { BusyError, MissingBlockError, MissingStateError } from '../error.ts'
@@ -47,7 +47,7 @@ export function createAgain(options: {
         const pauseMs = Math.max(askedMs, AGAIN_MS * 2 ** times * (1 + random()))
         if (pauseMs >= remainingMs()) throw error
         if (error instanceof BusyError) limited(error.retryAfterMs)
-        await pause(pauseMs, signal)
+        await delay(pauseMs, signal)
       }
     }
   }

@@ -1,5 +1,5 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
-import { type Askers, askersOf } from '../../../lib/async/askers.ts'
+import { getRequesters, type Requesters } from '../../../lib/async/requesters.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */
@@ -49,7 +49,7 @@ export type Slots = ReturnType<typeof createSlots>
 
 /** A task that waits for a slot. */
 interface Waiting {
-  readonly askers: Askers
+  readonly askers: Requesters
   /** Hands it what gives the slot back. */
   readonly grant: (leave: () => void) => void
 }
@@ -65,7 +65,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
   let finished = Number.POSITIVE_INFINITY
 
   /** Takes a slot; what gives it back, or undefined if none is free for these askers. */
-  function take(priority: Priority, askers: Askers): (() => void) | undefined {
+  function take(priority: Priority, askers: Requesters): (() => void) | undefined {
     if (priority === 'background') {
       const share = Math.max(1, Math.floor(limit * BACKGROUND_SHARE))
       if (runningInBackground >= share || running.total + runningInBackground >= limit) return undefined
@@ -86,7 +86,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
 
   /** Waits for a slot; what gives it back. */
   async function enter(signal: AbortSignal, priority: Priority): Promise<() => void> {
-    const askers = askersOf(signal)
+    const askers = getRequesters(signal)
     const free = take(priority, askers)
     if (free !== undefined) return free
     const asker = queued[priority].leastOf(askers)
@@ -193,7 +193,7 @@ function createTally() {
     /** Places that an asker has taken. */
     of,
     /** The one of them who has taken the fewest; for nobody in particular it is ourselves. */
-    leastOf(askers: Askers): string {
+    leastOf(askers: Requesters): string {
       let least = OURS
       let fewest = Number.POSITIVE_INFINITY
       for (const asker of askers) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { base58Address, base58Bytes } from '../../../lib/text/base58.ts'
+import { decodeBase58Address, encodeBase58Address } from '../../../lib/text/base58.ts'
 import { isOnCurve } from './curve.ts'
 
 const SUFFIX = new TextEncoder().encode('ProgramDerivedAddress')
@@ -16,10 +16,10 @@ export type Seed = string | Uint8Array
 export function derivedAddress(program: string, seeds: readonly Seed[]): string {
   const prefix = createHash('sha256')
   for (const seed of seeds) prefix.update(seed)
-  const owner = base58Bytes(program)
+  const owner = decodeBase58Address(program)
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const hash = prefix.copy().update(Uint8Array.of(bump)).update(owner).update(SUFFIX).digest()
-    if (!isOnCurve(hash)) return base58Address(hash)
+    if (!isOnCurve(hash)) return encodeBase58Address(hash)
   }
   throw new RangeError('Cannot derive an address: every number gives a point of the curve')
 }

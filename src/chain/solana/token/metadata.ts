@@ -1,4 +1,4 @@
-import { base58Bytes } from '../../../lib/text/base58.ts'
+import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import type { SolanaAccount } from '../accounts.ts'
 import { derivedAddress } from '../address/derived.ts'
 import { bytesIn } from '../bytes.ts'
@@ -12,7 +12,11 @@ const NAMES_AT = 65
 
 /** Where a mint's name is kept if it is not in the mint. */
 export function metadataAddress(mint: string): string {
-  return derivedAddress(METADATA_PROGRAM, ['metadata', base58Bytes(METADATA_PROGRAM), base58Bytes(mint)])
+  return derivedAddress(METADATA_PROGRAM, [
+    'metadata',
+    decodeBase58Address(METADATA_PROGRAM),
+    decodeBase58Address(mint),
+  ])
 }
 
 /** A mint's name from its account at `metadataAddress`; undefined if there is none. */

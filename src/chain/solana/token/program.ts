@@ -1,4 +1,4 @@
-import { base58Bytes } from '../../../lib/text/base58.ts'
+import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import { derivedAddress } from '../address/derived.ts'
 
 /** Both programs that keep tokens: the first one, and its successor with extensions. */
@@ -13,5 +13,9 @@ export function associatedAddress(
   wallet: string,
   { mint, program }: { readonly mint: string; readonly program: string },
 ) {
-  return derivedAddress(ASSOCIATED_PROGRAM, [base58Bytes(wallet), base58Bytes(program), base58Bytes(mint)])
+  return derivedAddress(ASSOCIATED_PROGRAM, [
+    decodeBase58Address(wallet),
+    decodeBase58Address(program),
+    decodeBase58Address(mint),
+  ])
 }

@@ -1,4 +1,4 @@
-import { maxOf, minOf } from '../../../lib/number/fixed_point.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { SolanaSession } from '../client.ts'
 import type { ListedTokenAccount } from '../searches.ts'
 import { TOKEN_PROGRAMS } from './program.ts'
@@ -22,7 +22,7 @@ export async function listWalletTokens(
   const slots = lists.map(({ slot }) => slot)
   return {
     tokens: lists.flatMap(({ accounts }) => accounts).filter(({ amount }) => amount > 0n),
-    oldest: slots.reduce(minOf),
-    newest: slots.reduce(maxOf),
+    oldest: slots.reduce(minBigint),
+    newest: slots.reduce(maxBigint),
   }
 }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { LendingEvent, LendingEventKind } from '../../../finance/lending/lending_event.ts'
 import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import { roundingOf } from './near.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
@@ -35,7 +35,7 @@ export function checkBalances(
   rows: readonly LendingEvent[],
   { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
 ): void {
-  const byToken = grouped(rows, keyOf)
+  const byToken = groupBy(rows, keyOf)
   for (const { token, scaled, indexRay } of balances) {
     const reserve = place.tokens.get(token)
     if (reserve === undefined || !isFollowed(reserve)) continue

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
 import { topicOf } from '../../../history/logs/event_shapes.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
 import { type LendingLog, readLog } from './log.ts'
 import type { LendingPlace } from './place.ts'
@@ -34,7 +34,7 @@ export function decodeLogs(
   const rows: LendingEvent[] = []
   const unsettled: Hex[] = []
   const seen: LendingLog[] = []
-  for (const [hash, transaction] of grouped(logs, ({ transactionHash }) => transactionHash)) {
+  for (const [hash, transaction] of groupBy(logs, ({ transactionHash }) => transactionHash)) {
     const receipt = context.receipts.get(hash)
     const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
     const settled = settle(read, { subjects, isReceipt: receipt !== undefined, assets })

@@ -6,7 +6,7 @@ import {
 } from '../../../finance/lending/lending_event.ts'
 import { eventShapes } from '../../../history/logs/event_shapes.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
 import { decodeLogs } from './decode.ts'
 import type { LendingPlace } from './place.ts'
@@ -60,7 +60,7 @@ export function happeningsIn(place: LendingPlace, logs: readonly HistoryLog[]): 
   const here = new Set(contractsOf([place]))
   const own = logs.filter(({ address }) => here.has(address))
   // A block holds whole transactions.
-  const receipts = grouped(own, ({ transactionHash }) => transactionHash)
+  const receipts = groupBy(own, ({ transactionHash }) => transactionHash)
   const { rows } = decodeLogs(place, own, { subjects: null, receipts })
   return rows.filter(({ kind, leg }) => leg === 0 && SHOWN.includes(kind))
 }

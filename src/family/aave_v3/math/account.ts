@@ -6,7 +6,7 @@ import {
   type YieldLegs,
 } from '../../../finance/math/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../finance/math/rate.ts'
-import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { minBigint, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import type { AccountData, Features, RawCategory, RawHolding, ReserveLimits } from './state.ts'
 
@@ -203,7 +203,7 @@ export function safeWithdraw(account: Account, target: Rational): Rational {
     const isAll = room >= groupLimit
     const part = ({ value, payable }: Collateral): bigint => {
       const wanted = isAll ? value * WAD : (value * WAD * room) / groupLimit
-      return minOf(wanted, payable * WAD)
+      return minBigint(wanted, payable * WAD)
     }
     taken += group.reduce((sum, each) => sum + part(each), 0n)
     if (!isAll || group.some(({ value, payable }) => payable < value)) break
@@ -241,7 +241,7 @@ function collateralsOf(account: Account): Collateral[] {
     .filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
     .map((asset) => {
       const { reserve, supplied, price } = asset
-      const payable = minOf(supplied, reserve.withdrawable)
+      const payable = minBigint(supplied, reserve.withdrawable)
       return {
         value: suppliedValue(asset),
         payable: reserve.isOpen ? mulDivDown(payable, price, pow10(reserve.decimals)) : 0n,

@@ -5,8 +5,8 @@ import {
   presentReducedCalculations,
   presentTotals,
 } from '../../../finance/lending/calculations.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import {
   borrowsOf,
   healthFactorOf,
@@ -64,7 +64,7 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
 }
 
 /** What a snapshot says of a position, in the words of the list. The health factor is the pool's own. */
-export const figuresOf = onceEach((position: Position) => {
+export const figuresOf = memoize((position: Position) => {
   const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(totalsOf(position))
   return {
     collateralUsd: totalCollateralUSD,
@@ -75,7 +75,7 @@ export const figuresOf = onceEach((position: Position) => {
 })
 
 /** Positions of one block serve many answers, which differ only by the target. */
-const presentPosition = onceEach((position: Position): PresentedPosition => {
+const presentPosition = memoize((position: Position): PresentedPosition => {
   const { unit, market } = position
   const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = figuresOf(position)
   return {
@@ -98,4 +98,4 @@ const presentPosition = onceEach((position: Position): PresentedPosition => {
   }
 })
 
-const lendingOf = onceEach((position: Position) => ({ totals: totalsOf(position), ...yieldLegs(position) }))
+const lendingOf = memoize((position: Position) => ({ totals: totalsOf(position), ...yieldLegs(position) }))

@@ -5,9 +5,9 @@ import { type LensAccess, type LensReading, readByLens } from '../../../chain/ca
 import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
-import { together } from '../../../lib/async/together.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { createPastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
@@ -79,7 +79,7 @@ export function createLendingReader(options: {
       wallets: readonly Address[],
       { places: asked, signal }: { readonly places: readonly AaveV3Place[]; readonly signal: AbortSignal },
     ) =>
-      together(
+      allOrAbort(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
       ),
@@ -152,7 +152,7 @@ function keptAs({ client, deployments, block }: AaveV3Place, wallets: readonly A
 }
 
 /** Because 500 addresses are a long key. */
-const hashOf = onceEach((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
+const hashOf = memoize((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
 function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly Address[]) {
   return async ({ call, at, observeBlock }: LensAccess): Promise<readonly boolean[]> => {

@@ -5,7 +5,7 @@ import { encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { ForeseenBlock } from '../../../history/stream.ts'
-import { createAhead } from '../../../lib/async/ahead.ts'
+import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { isFollowed, type TokenBalance } from '../event/balance.ts'
@@ -32,7 +32,7 @@ type Balances = readonly TokenBalance[] | undefined
 
 /** Makes a reader of what the tokens of a market say about a wallet at a past block. */
 export function createBalanceReader(clock: Clock) {
-  const ahead = createAhead<Balances>({ readsMax: AHEAD_MAX })
+  const ahead = createPrefetcher<Balances>({ readsMax: AHEAD_MAX })
 
   async function readPinned(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal) {
     const { chainId } = question.place

@@ -1,5 +1,5 @@
 import { SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
-import { minOf } from '../../../lib/number/fixed_point.ts'
+import { minBigint } from '../../../lib/number/fixed_point.ts'
 import type { CurvePoint, Market, Reserve } from '../read/accounts/layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */
@@ -83,7 +83,7 @@ function distributed(
 ): bigint {
   if (reserve.collateralSupply === 0n || supplySf <= 0n) return 0n
   const allowed = ((supplySf / SF) * maxAprBps * units) / (BPS * perYear)
-  return minOf(minOf(reserve.rewardsPerUnit * units, allowed), reserve.rewardsAvailable)
+  return minBigint(minBigint(reserve.rewardsPerUnit * units, allowed), reserve.rewardsAvailable)
 }
 
 /**
@@ -92,7 +92,10 @@ function distributed(
  */
 export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: { rewardsMaxAprBps: bigint }): bigint {
   if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
-  return minOf((reserve.rewardsPerUnit * unitsPerYear(reserve) * SF * SF) / pool.supplySf, fromBps(rewardsMaxAprBps))
+  return minBigint(
+    (reserve.rewardsPerUnit * unitsPerYear(reserve) * SF * SF) / pool.supplySf,
+    fromBps(rewardsMaxAprBps),
+  )
 }
 
 /** Available + borrowed − fees, Sf: what belongs to suppliers. Negative only in a broken account. */

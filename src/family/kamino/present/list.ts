@@ -10,8 +10,8 @@ import {
 import { positionFiguresWith, walletPositions } from '../../../finance/lending/position.ts'
 import { healthFactor, safeBorrowUsd, safeWithdrawUsd } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
@@ -141,7 +141,7 @@ function presentPlace({ address, market, snapshot }: ShownObligation, withSlot: 
 }
 
 /** Obligations of one slot serve many answers, which differ only by the target. */
-const presentPosition = onceEach((position: ObligationPosition) => {
+const presentPosition = memoize((position: ObligationPosition) => {
   const { totals, supplies, borrows } = position
   const usd = (value: bigint) => usdText(rational(value, totals.perUsd))
   return {
@@ -160,7 +160,7 @@ const presentPosition = onceEach((position: ObligationPosition) => {
   }
 })
 
-const presentHeld = onceEach(({ totals }: ObligationPosition) => ({
+const presentHeld = memoize(({ totals }: ObligationPosition) => ({
   healthFactor: healthFactorText(healthFactor(totals)),
   ...presentTotals(totals),
 }))

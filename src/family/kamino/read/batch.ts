@@ -1,15 +1,15 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { LimitedError } from '../../../chain/solana/error.ts'
 import { slotOf } from '../../../chain/solana/slot_cache.ts'
-import { pause } from '../../../lib/async/abort.ts'
-import { fewAtOnce } from '../../../lib/async/few_at_once.ts'
-import { piecesOf } from '../../../lib/async/pieces.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { delay } from '../../../lib/async/abort.ts'
+import { chunk } from '../../../lib/async/chunk.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
+import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { grouped } from '../../../lib/grouped.ts'
-import { maxOf } from '../../../lib/number/fixed_point.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { groupBy } from '../../../lib/group_by.ts'
+import { createLru } from '../../../lib/lru.ts'
+import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import type { Finder } from './find/find.ts'
 import type { FoundObligations } from './find/found.ts'
 import type { ObligationsReader } from './obligations.ts'
@@ -57,7 +57,7 @@ export function createBatchReader(options: {
   readonly slotsApartMax: bigint
 }) {
   const { finder, read, clock, slotsApartMax } = options
-  const lately = createRecent<{ readonly found: FoundObligations; readonly untilMs: number }>({
+  const lately = createLru<{ readonly found: FoundObligations; readonly untilMs: number }>({
     entriesMax: LATELY_WALLETS_MAX,
     weightMax: LATELY_OBLIGATIONS_MAX,
     weightOf: ({ found: { targets } }) => targets.length,
@@ -70,7 +70,7 @@ export function createBatchReader(options: {
         return await work()
       } catch (error) {
         if (!(error instanceof LimitedError) || clock.monotonicMs() + LIMITED_MS >= untilMs) throw error
-        await pause(LIMITED_MS, signal)
+        await delay(LIMITED_MS, signal)
       }
     }
   }
@@ -96,13 +96,13 @@ export function createBatchReader(options: {
     const minSlot = slot > slotsApartMax ? slot - slotsApartMax : 0n
     // Each begins in a turn of its own: to make the questions takes time.
     const derive = async (some: readonly string[], signal: AbortSignal) => {
-      await turn()
+      await yieldToEventLoop()
       const asked = { market, minSlot }
       const derived = await patiently(() => finder.derive(session.until(signal), some, asked), { ...limits, signal })
       for (const [index, wallet] of some.entries()) note(wallet, derived[index] as FoundObligations)
     }
     const search = async (wallet: string, signal: AbortSignal): Promise<boolean> => {
-      await turn()
+      await yieldToEventLoop()
       const searched = await patiently(() => finder.search(session.until(signal), wallet, minSlot), {
         ...limits,
         signal,
@@ -116,10 +116,10 @@ export function createBatchReader(options: {
 
     // The first shows whether there is a search and, if not, what to derive from.
     const { signal } = limits
-    if (await search(first, signal)) await fewAtOnce(others, AT_ONCE, find, signal)
+    if (await search(first, signal)) await forEachLimit(others, AT_ONCE, find, signal)
     else {
       await derive([first], signal)
-      await fewAtOnce(piecesOf(others, DERIVED_TOGETHER), AT_ONCE, derive, signal)
+      await forEachLimit(chunk(others, DERIVED_TOGETHER), AT_ONCE, derive, signal)
     }
   }
 
@@ -133,9 +133,9 @@ export function createBatchReader(options: {
       const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
       throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
     }
-    const newest = [...found.values()].map((one) => one.newest).reduce(maxOf)
+    const newest = [...found.values()].map((one) => one.newest).reduce(maxBigint)
     const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
-    const held = grouped(heldIn(targets, reads), ({ wallet }) => wallet)
+    const held = groupBy(heldIn(targets, reads), ({ wallet }) => wallet)
     const wallets = [...found.keys()].flatMap((wallet) => {
       const obligations = held.get(wallet)
       return obligations === undefined ? [] : [{ wallet, obligations }]

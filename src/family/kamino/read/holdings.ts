@@ -4,7 +4,7 @@ import { missing } from '../../../finance/price/price.ts'
 import { decimalOf, type ScopeOutcome, type ScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
-import { mapInTurns } from '../../../lib/async/turns.ts'
+import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { legsOf } from '../math/holding.ts'
@@ -101,11 +101,11 @@ export function createHoldingsReader(options: {
       items: targets.map(addressesOf),
       check,
       async read(groups) {
-        await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
+        await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
           known.learn(accounts)
           prices.learn(accounts)
         })
-        const read = await mapInTurns(targets, OBLIGATIONS_IN_TURN, (target, index) => {
+        const read = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) => {
           const group = groups[index]
           const legs = group === undefined ? 'changed' : legsIn(group, target)
           return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs }

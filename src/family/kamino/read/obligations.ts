@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { mapInTurns } from '../../../lib/async/turns.ts'
-import { maxOf, minOf } from '../../../lib/number/fixed_point.ts'
+import { mapCooperatively } from '../../../lib/async/cooperative.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
 import type { AnswerCheck } from './accounts/check.ts'
 import type { Known, MarketObligation, ObligationTarget } from './accounts/known.ts'
@@ -67,14 +67,14 @@ export function createObligationsReader(options: {
     let least = minSlot
     for (let left = READS_MAX; ; ) {
       const groups = await session.grouped(targets.map(known.addressesFor), { minSlot: least, check })
-      await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => known.learn(accounts))
-      const reads = await mapInTurns(targets, OBLIGATIONS_IN_TURN, (target, index) =>
+      await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => known.learn(accounts))
+      const reads = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) =>
         readIn(groups[index] as AccountGroup, target),
       )
       const slots = groups.map(({ slot }) => slot)
-      least = slots.reduce(maxOf)
+      least = slots.reduce(maxBigint)
       const isDone = --left === 0 || reads.every(({ kind }) => kind !== 'broken')
-      const timestampSec = groups.map((group) => group.timestampSec).reduce(minOf)
+      const timestampSec = groups.map((group) => group.timestampSec).reduce(minBigint)
       if (isDone) return { reads, slots, newest: least, timestampSec }
     }
   }

@@ -4,12 +4,12 @@ import { createSlotCache, slotsApartMax } from '../../../chain/solana/slot_cache
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
-import { mapInTurns } from '../../../lib/async/turns.ts'
+import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { Log } from '../../../lib/log.ts'
-import { minOf } from '../../../lib/number/fixed_point.ts'
+import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { type ObligationPosition, positionOf } from '../math/position.ts'
 import { createCheck } from './accounts/check.ts'
 import { createKnown, type MarketObligation, type ObligationTarget } from './accounts/known.ts'
@@ -75,7 +75,7 @@ export function createKaminoReader(options: {
   const lists = createSlotCache<WalletObligations>({ ...kept, budgetMs: LIST_BUDGET_MS })
 
   const valued = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
-    mapInTurns(held, VALUED_IN_TURN, (each) => ({ ...each, position: positionOf(each.snapshot, { slotMs }) }))
+    mapCooperatively(held, VALUED_IN_TURN, (each) => ({ ...each, position: positionOf(each.snapshot, { slotMs }) }))
 
   async function readOne(session: SolanaSession, target: ObligationTarget): Promise<ObligationReading> {
     const { reads } = await read(session, [target], 0n)
@@ -131,7 +131,7 @@ export function createKaminoReader(options: {
       const limits = { signal, untilMs: startedMs + BATCH_BUDGET_MS }
       const work = (session: SolanaSession) => readMany(session, query, limits)
       const batch = await solana.read(work, { signal, budgetMs: BATCH_BUDGET_MS })
-      const all = grouped(await valued(batch.wallets.flatMap(({ obligations }) => obligations)), (each) => each.wallet)
+      const all = groupBy(await valued(batch.wallets.flatMap(({ obligations }) => obligations)), (each) => each.wallet)
       const wallets = [...all].map(([wallet, obligations]) => ({ wallet, obligations }))
       return { ...batch, wallets, untilMs: startedMs + slotMs }
     },
@@ -143,10 +143,10 @@ export function createKaminoReader(options: {
     async readObligations(targets: readonly MarketObligation[], minSlot: bigint, signal: AbortSignal) {
       const work = (session: SolanaSession) => read(session, targets, minSlot)
       const { reads, slots, timestampSec } = await solana.read(work, { signal, budgetMs: LIST_BUDGET_MS })
-      const positions = await mapInTurns(reads, VALUED_IN_TURN, (each) =>
+      const positions = await mapCooperatively(reads, VALUED_IN_TURN, (each) =>
         each.kind === 'found' ? positionOf(each.snapshot, { slotMs }) : each.kind,
       )
-      return { slot: slots.reduce(minOf), timestampSec, positions }
+      return { slot: slots.reduce(minBigint), timestampSec, positions }
     },
   }
 }

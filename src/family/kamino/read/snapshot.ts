@@ -3,7 +3,7 @@ import { entriesIn, scopeFeedOf } from '../../../finance/price/scope/layout.ts'
 import { priceOf } from '../../../finance/price/scope/price.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import type { Log } from '../../../lib/log.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { ObligationState } from '../math/holding.ts'
 import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from '../math/position.ts'
 import { decoded, reservesIn } from './accounts/known.ts'
@@ -64,7 +64,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
   }
 
   /** Prices of a group's reserves: many obligations share them. */
-  const pricesIn = onceEach((_: AccountGroup['accounts']) => new Map<string, Asset | string>())
+  const pricesIn = memoize((_: AccountGroup['accounts']) => new Map<string, Asset | string>())
 
   /** A reserve and its price, or why it has none. */
   function assetOf({ accounts, slot, timestampSec }: AccountGroup, address: string, reserve: Reserve): Asset | string {

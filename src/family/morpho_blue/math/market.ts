@@ -6,7 +6,7 @@ import {
   safeWithdrawUsd,
 } from '../../../finance/math/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
-import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
+import { minBigint, mulDivDown, mulDivUp, pow10, WAD } from '../../../lib/number/fixed_point.ts'
 import { addRational, compareRational, type Rational, rational } from '../../../lib/number/rational.ts'
 import type { MarketState, StoredPosition } from './state.ts'
 
@@ -233,7 +233,7 @@ export function safeBorrow(position: Safety, target: Rational): Rational {
  */
 export function safeWithdraw(position: Safety, target: Rational): Rational {
   const { totals, market, supplied, loanUsd } = position
-  return addRational(safeWithdrawUsd(totals, target), worth(minOf(supplied, idleOf(market)), loanUsd))
+  return addRational(safeWithdrawUsd(totals, target), worth(minBigint(supplied, idleOf(market)), loanUsd))
 }
 
 function worth(amount: bigint, { numerator, denominator }: Rational): Rational {

@@ -4,10 +4,10 @@ import { apyText, healthFactorText, ratioText, usdText } from '../../../finance/
 import { presentCalculations, presentTotals } from '../../../finance/lending/calculations.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
 import type { Token } from '../../../finance/token/token.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
 import type { Held, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
@@ -33,7 +33,7 @@ export function presentWallet({ chainId, wallet, positions }: WalletMarkets, tar
 }
 
 /** Positions of one block serve many answers, which differ only by the target. */
-const presentPosition = onceEach((read: HeldRead): PresentedPosition => {
+const presentPosition = memoize((read: HeldRead): PresentedPosition => {
   const held = read.kind === 'position' ? read.position : read.held
   const valued = read.kind === 'position' ? valuesOf(read.position) : NOT_VALUED
   const { params, supplied, owed, collateral, loan, collateralToken, oraclePrice } = held

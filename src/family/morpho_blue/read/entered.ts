@@ -6,7 +6,7 @@ import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamPlace } from '../../../history/stream.ts'
 import type { BegunTip } from '../../../history/tip.ts'
-import { createAhead } from '../../../lib/async/ahead.ts'
+import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event/entry.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
@@ -103,7 +103,7 @@ export function createEnteredReader(options: {
       // What is stored is most often all that there is: it is asked about beside the history's end.
       const upTo = block === undefined ? NEWEST : Number(block.number)
       const known = stored(historyOf(place), subject, upTo).catch(() => ({ entries: [] as readonly Hex[] }))
-      const ahead = createAhead<Fresh<WalletRead>>({ readsMax: 1 })
+      const ahead = createPrefetcher<Fresh<WalletRead>>({ readsMax: 1 })
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
         reader.read({ ...place, block: at }, { wallet, marketIds }, within)
       const foresee = async (at: PinnedBlock) => {

@@ -6,9 +6,9 @@ import type { LendingPosition } from '../../../finance/math/lending.ts'
 import { type UsdAnswers, type UsdPrice, type UsdPriceOutcome, usdPriceOf } from '../../../finance/price/price.ts'
 import { type RawToken, type Token, tokenFrom } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { createLru } from '../../../lib/lru.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import { createRecent } from '../../../lib/recent.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math/market.ts'
 import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from '../math/state.ts'
 import type { MarketsQuestion } from './abi.ts'
@@ -172,7 +172,7 @@ function stateOf(
 
 const IDS_MAX = 10_000
 /** Ids by parameters, for a hash takes a tenth of an answer's time. */
-const ids = createRecent<Hex>({ entriesMax: IDS_MAX })
+const ids = createLru<Hex>({ entriesMax: IDS_MAX })
 
 /** `MarketParamsLib.id`: the hash of the parameters, a word each. */
 function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {

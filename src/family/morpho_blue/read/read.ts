@@ -8,7 +8,7 @@ import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { createPastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { RawRead } from '../math/state.ts'
@@ -145,7 +145,7 @@ function keptAs({ client, block }: MorphoBluePlace, { morpho, marketIds, wallet 
 }
 
 /** Because many ids are a long key. */
-const hashOf = onceEach((marketIds: readonly Hex[]) => hash('sha256', marketIds.join()))
+const hashOf = memoize((marketIds: readonly Hex[]) => hash('sha256', marketIds.join()))
 
 function bytesOf({ markets }: WalletRead): number {
   return READ_BYTES + markets.filter(({ kind }) => kind !== 'absent').length * MARKET_BYTES

@@ -11,7 +11,7 @@ import {
 } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/route/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
-import { together } from '../../../lib/async/together.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, type Moment, placesOn, readAt } from '../../place.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
@@ -86,7 +86,7 @@ async function readMatching(
   }
   const asked = { places, moment, past: reader.past, signal }
   const reads: (WalletRead & { readonly untilMs?: number })[] = await readAt(asked, (standing) =>
-    together(standing.map(readPlace), signal),
+    allOrAbort(standing.map(readPlace), signal),
   )
   const matching = reads
     .map(({ block, markets }): WalletMarkets => ({ chainId: block.chainId, wallet, positions: markets.filter(isHeld) }))

@@ -1,4 +1,4 @@
-import { minOf, Q128 } from '../../../lib/number/fixed_point.ts'
+import { minBigint, Q128 } from '../../../lib/number/fixed_point.ts'
 import type { PoolReward, RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from './state.ts'
 
 /** What a position is owed, base units. */
@@ -56,7 +56,7 @@ const NOTHING_WRITTEN: Written = { checkpointX64: 0n, owed: 0n }
  * @proof test/family/orca_whirlpool/vectors_test.ts
  */
 export function collectable(owed: bigint, inVault: bigint): bigint {
-  return minOf(owed, inVault)
+  return minBigint(owed, inVault)
 }
 
 /** A reward's growth up to now. It stands still without liquidity, and if the emission of the time needs over 128 bits. */

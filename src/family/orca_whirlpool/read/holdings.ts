@@ -1,4 +1,4 @@
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
 import type { AccountsCheck } from './check.ts'
@@ -18,7 +18,7 @@ export function createHoldingsReader(options: {
   readonly check: AccountsCheck
 }): AccountHoldingsReader {
   const { namer, items: reader, check } = options
-  const wallets = createRecent<readonly Item[]>({
+  const wallets = createLru<readonly Item[]>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
     weightOf: (items) => items.length,

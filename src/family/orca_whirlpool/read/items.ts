@@ -1,8 +1,8 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
-import { mapInTurns } from '../../../lib/async/turns.ts'
-import { maxOf } from '../../../lib/number/fixed_point.ts'
+import { mapCooperatively } from '../../../lib/async/cooperative.ts'
+import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import type { AccountsCheck } from './check.ts'
 import { createInterpreter, type Interpreted } from './interpret.ts'
 import type { Depth, Item } from './item.ts'
@@ -98,11 +98,11 @@ export function createItemsReader(options: {
     groups: readonly AccountGroup[],
     wallet: string,
   ): Promise<Interpreted[]> {
-    await mapInTurns([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
+    await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
       known.learn(accounts)
       prices.learn(accounts)
     })
-    return await mapInTurns(reads, ITEMS_IN_TURN, ({ item, depth }, index): Interpreted => {
+    return await mapCooperatively(reads, ITEMS_IN_TURN, ({ item, depth }, index): Interpreted => {
       const group = groups[index]
       return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
     })
@@ -122,7 +122,7 @@ export function createItemsReader(options: {
     const groups = await session.grouped(addressesOf(reads), { minSlot, check })
     const interpreted = await interpretAll(reads, groups, wallet)
     const slots = groups.map(({ slot }) => slot)
-    return { interpreted, slots, newest: slots.reduce(maxOf, minSlot) }
+    return { interpreted, slots, newest: slots.reduce(maxBigint, minSlot) }
   }
 
   return { isPlanned, prepare, addressesOf, interpretAll, read, learnPrices: prices.prepare, hasPrices: prices.isReady }

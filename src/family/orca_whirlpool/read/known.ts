@@ -1,8 +1,8 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { onceEach } from '../../../lib/once_each.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { Whirlpool, WhirlpoolPosition } from '../math/state.ts'
 import { arrayStart } from '../math/tick.ts'
 import { arrayAddress, bundledAddress } from './address.ts'
@@ -29,11 +29,11 @@ export type Known = ReturnType<typeof createKnown>
 
 /** Makes an empty memory of what these programs' accounts show. */
 export function createKnown(programs: readonly string[], clock: Clock) {
-  const subjects = createRecent<Subject | 'none'>({ entriesMax: SUBJECTS_MAX })
-  const positions = createRecent<PositionFacts>({ entriesMax: POSITIONS_MAX })
-  const bundles = createRecent<readonly number[]>({ entriesMax: POSITIONS_MAX })
-  const pools = createRecent<PoolFacts>({ entriesMax: POOLS_MAX })
-  const addresses = createRecent<string>({ entriesMax: ADDRESSES_MAX })
+  const subjects = createLru<Subject | 'none'>({ entriesMax: SUBJECTS_MAX })
+  const positions = createLru<PositionFacts>({ entriesMax: POSITIONS_MAX })
+  const bundles = createLru<readonly number[]>({ entriesMax: POSITIONS_MAX })
+  const pools = createLru<PoolFacts>({ entriesMax: POOLS_MAX })
+  const addresses = createLru<string>({ entriesMax: ADDRESSES_MAX })
 
   function derived(key: string, derive: () => string): string {
     const before = addresses.get(key)
@@ -69,7 +69,7 @@ export function createKnown(programs: readonly string[], clock: Clock) {
 }
 
 /** What an account of one of the programs is, read once. */
-export const decoded = onceEach(({ data }: SolanaAccount) => ({
+export const decoded = memoize(({ data }: SolanaAccount) => ({
   position: decodePosition(data),
   pool: decodePool(data),
   bundle: decodeBundle(data),

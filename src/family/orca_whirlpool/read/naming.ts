@@ -1,8 +1,8 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 import { TOKEN_PROGRAM } from '../../../chain/solana/token/program.ts'
-import { piecesOf } from '../../../lib/async/pieces.ts'
-import { mapInTurns, turn } from '../../../lib/async/turns.ts'
+import { chunk } from '../../../lib/async/chunk.ts'
+import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
 import type { Item, Subject } from './item.ts'
@@ -59,9 +59,9 @@ export function createNamer({
   async function name(session: SolanaSession, tokens: readonly Token[], minSlot: bigint): Promise<bigint> {
     const unknown = tokens.filter(({ amount, mint }) => amount === 1n && known.subjectOf(mint) === undefined)
     let newest = minSlot
-    for (const round of piecesOf(unknown, MINTS_IN_ROUND)) {
-      await turn()
-      const candidates = await mapInTurns(round, TOKENS_IN_TURN, candidatesOf)
+    for (const round of chunk(unknown, MINTS_IN_ROUND)) {
+      await yieldToEventLoop()
+      const candidates = await mapCooperatively(round, TOKENS_IN_TURN, candidatesOf)
       const items = candidates.map((each) => each.map(({ address }) => address))
       const groups = await session.grouped(items, { minSlot, check, mayDiffer: true })
       for (const [index, { mint }] of round.entries()) {
@@ -101,7 +101,7 @@ export function createNamer({
       if (kind === 'position') items.push({ program, address, held, bundle: undefined })
       else {
         for (const place of known.placesOf(address) ?? []) {
-          if (items.length % PLACES_IN_TURN === PLACES_IN_TURN - 1) await turn()
+          if (items.length % PLACES_IN_TURN === PLACES_IN_TURN - 1) await yieldToEventLoop()
           const own = known.bundledOf(program, mint, place)
           items.push({ program, address: own, held, bundle: { address, place } })
         }

@@ -1,9 +1,9 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { decodeMint } from '../../../chain/solana/token/mint.ts'
 import { associatedAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token/program.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { OrcaPosition } from '../math/position.ts'
 import { bundleAddress, positionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
@@ -46,7 +46,7 @@ export function createSingleReader(options: {
   readonly check: AccountsCheck
 }) {
   const { programs, items: reader, known, check } = options
-  const remembered = createRecent<Item>({ entriesMax: REMEMBERED_MAX })
+  const remembered = createLru<Item>({ entriesMax: REMEMBERED_MAX })
 
   /** What stands at the id, at the addresses derived from it, and in the wallet's usual accounts for it. */
   async function look(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<Look> {
@@ -104,7 +104,7 @@ export function createSingleReader(options: {
     if (held === undefined) return 'not_held'
     if (bundle === undefined) return { program, address, held, bundle: undefined }
     for (const [index, place] of (known.placesOf(bundle) ?? []).entries()) {
-      if (index % PLACES_IN_TURN === PLACES_IN_TURN - 1) await turn()
+      if (index % PLACES_IN_TURN === PLACES_IN_TURN - 1) await yieldToEventLoop()
       if (known.bundledOf(program, mint, place) === address)
         return { program, address, held, bundle: { address: bundle, place } }
     }

@@ -2,7 +2,7 @@ import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { slotOf } from '../../../chain/solana/slot_cache.ts'
 import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
 import { type Item, inOrder } from './item.ts'
 import type { ItemRead, ItemsRead, ItemsReader } from './items.ts'
@@ -51,7 +51,7 @@ export function createWalletReader(options: {
   readonly slotsApartMax: bigint
 }) {
   const { namer, items: reader, known, slotsApartMax } = options
-  const wallets = createRecent<Before>({
+  const wallets = createLru<Before>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
     weightOf: ({ items }) => items.length,

@@ -2,7 +2,7 @@ import { worthIn } from '../../../finance/liquidity/worth.ts'
 import { isInRange, sqrtPriceAtTickX96, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import type { Both } from '../../../finance/math/pnl/flow.ts'
 import { exactSum } from '../../../finance/price/price.ts'
-import { minOf, pow10 } from '../../../lib/number/fixed_point.ts'
+import { minBigint, pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { splitOwed } from './fees.ts'
 import { type Figurable, heldIn } from './figures.ts'
@@ -58,7 +58,7 @@ export function distanceToEdge({
   const square = (root: bigint): bigint => root * root
   const price = square(pool.sqrtPriceX96)
   const [lower, upper] = [square(sqrtPriceAtTickX96(tickLower)), square(sqrtPriceAtTickX96(tickUpper))]
-  return rational(minOf(price - lower, upper - price) * 100n, price)
+  return rational(minBigint(price - lower, upper - price) * 100n, price)
 }
 
 function usdOf(position: Figurable, amounts: readonly TokenAmounts[]): Rational | undefined {

@@ -1,5 +1,5 @@
 import { checksumAddress } from 'viem'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { addLiquidity, type Holding, type Refused } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
@@ -19,4 +19,4 @@ export function holdingsOf(positions: readonly Position[]): Holding[] {
   return rows
 }
 
-const addressOf = onceEach(({ manager }: UniswapV3Deployment) => checksumAddress(manager))
+const addressOf = memoize(({ manager }: UniswapV3Deployment) => checksumAddress(manager))

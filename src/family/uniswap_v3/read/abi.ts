@@ -10,9 +10,9 @@ import {
   PRICE_SOURCES_ARGUMENT,
   type PriceSources,
 } from '../../../finance/price/price_sources.ts'
-import type { Steps } from '../../../lib/async/turns.ts'
+import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
 const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`
@@ -72,7 +72,7 @@ function contracts({ deployments, prices }: LensSubject) {
   return [encodeDeployments(deployments), encodePriceSources(prices)] as const
 }
 
-const encodeDeployments = onceEach((deployments: LensSubject['deployments']) =>
+const encodeDeployments = memoize((deployments: LensSubject['deployments']) =>
   encodeStruct(
     encodeArray(deployments.map(({ manager }) => manager)),
     encodeArray(deployments.map(({ factory }) => factory)),

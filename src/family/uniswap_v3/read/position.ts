@@ -4,7 +4,7 @@ import { pricedParts } from '../../../finance/liquidity/list/priced_parts.ts'
 import { type Parts, type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
 import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_token.ts'
 import type { TokenJudge } from '../../../finance/token/judge.ts'
-import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
+import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 
@@ -119,7 +119,7 @@ export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition
 }
 
 function* ordered<Listed extends BriefPosition>(read: ChainRead<Listed>): Steps<ChainRead<Listed>> {
-  return { ...read, positions: yield* sortedInSteps(read.positions, inOrder) }
+  return { ...read, positions: yield* sortInSteps(read.positions, inOrder) }
 }
 
 /** The order of a chain's positions in answers. */

@@ -7,7 +7,7 @@ import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/judge.ts'
-import { inTurns, type Steps } from '../../../lib/async/turns.ts'
+import { runCooperatively, type Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -79,7 +79,9 @@ export async function readList(
 ): Promise<ChainRead<ListedPosition> | undefined> {
   const countOf = countFor(wallet, asked.place)
   const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeList }, asked)
-  return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpretList(raw, optionsOf(asked, 'apart')))
+  return countOf(raw.managers) > wholeMax
+    ? undefined
+    : await runCooperatively(interpretList(raw, optionsOf(asked, 'apart')))
 }
 
 /** All positions of a wallet, spam included, and how many they are. */
@@ -92,7 +94,7 @@ export async function readHeld(
   const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeLens }, asked)
   const count = countOf(raw.managers)
   const positions = count > wholeMax ? [] : raw.positions
-  return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
+  return { count, read: await runCooperatively(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
 }
 
 /**
@@ -116,7 +118,7 @@ async function readWhole<Page extends RawRead<RawBrief>>(
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
       // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
-      return await inTurns(decode(await call({ data, block, isLight: start === 0 })))
+      return await runCooperatively(decode(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {
       const count = countOf(managers)
@@ -149,8 +151,8 @@ export async function readScan(
     pageSize: BRIEF_PAGE_SIZES[way],
     async read({ start, end, block }) {
       const data = encodeScan(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-      const page = await inTurns(decodeScan(await call({ data, block })))
-      const digest = await inTurns(interpretScan(page, options))
+      const page = await runCooperatively(decodeScan(await call({ data, block })))
+      const digest = await runCooperatively(interpretScan(page, options))
       return { block: page.block, taken: page.taken, managers: page.managers, digest }
     },
     count: ({ managers }) => countOf(managers),
@@ -158,7 +160,7 @@ export async function readScan(
   const { block } = pages[0].page
   if (at !== undefined) observeBlock(block)
   const digests = pages.map(({ page }) => page.digest)
-  return await inTurns(joinScans({ ...block, hash: pinned.hash }, digests))
+  return await runCooperatively(joinScans({ ...block, hash: pinned.hash }, digests))
 }
 
 /** Some positions at a block, each given to `owner`. */
@@ -170,7 +172,7 @@ interface Picked {
 
 /** Some of an owner's positions, at least one, at the block of the list that they are from. */
 export async function readSome(lens: LensAccess, picked: Picked, asked: Asked): Promise<ChainRead> {
-  const read = await inTurns(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
+  const read = await runCooperatively(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
   const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
   if (picked.picks.every(({ tokenId }) => found.has(tokenId))) return read
   throw new UpstreamError('The endpoint answers about other positions than were asked for')
@@ -188,7 +190,7 @@ export async function readPicked(
     countMin: picks.length,
     async read({ start, end, block }) {
       const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
-      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
+      return await runCooperatively(decodeLens(await call({ data, block, isLight: start === 0 })))
     },
     count({ block }) {
       if (!isSameBlock(block, pinned)) throw new UpstreamError('The chain changed since the list was read')
@@ -205,10 +207,10 @@ export async function readOne(
   asked: Asked,
 ): Promise<ChainRead> {
   const data = encodeOne(subjectOf(asked), tokenId)
-  const raw = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
+  const raw = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
   observeBlock(raw.block)
   checkManagers(raw.managers, asked.place.deployments, 'manager_address')
-  return await inTurns(interpret(raw, optionsOf(asked, 'included')))
+  return await runCooperatively(interpret(raw, optionsOf(asked, 'included')))
 }
 
 /** How the answer to a question is interpreted. */

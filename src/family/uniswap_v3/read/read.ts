@@ -4,7 +4,7 @@ import type { LensReading } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/sort_out.ts'
 import { createTokenJudge } from '../../../finance/token/judge.ts'
-import { together } from '../../../lib/async/together.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { askByLens, createReadingCaches, onEachChain, pricedByPools, type ReadPlaces } from '../../managed_places.ts'
@@ -88,7 +88,7 @@ export function createPositionReader(options: {
     past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
     readWallet(wallet, { places, isPriced = true, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => listOf(wallet, { place, judge, isPriced }, shared))
-      return together(tasks, signal)
+      return allOrAbort(tasks, signal)
     },
     readOne(tokenId, { places, isPriced = true, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => {
@@ -96,7 +96,7 @@ export function createPositionReader(options: {
         const read = (all: AbortSignal) => ask(place, (lens) => readOne(lens, tokenId, asked), all)
         return singles.reuse({ ...keptAs(`one:${tokenId}:${isPriced}`, place), read }, shared)
       })
-      return together(tasks, signal)
+      return allOrAbort(tasks, signal)
     },
     priceByPools: (positions, at) => pricedByPools(positions, at, { amountsOf: allHeldIn, clock }),
     async complete(wallet, { reads, positions, isPriced = true, signal }) {

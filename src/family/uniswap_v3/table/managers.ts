@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { byChain } from '../../../chain/table/by_chain.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 
 /** Contracts of an exchange by chain id, and a block before which its manager has no events. */
@@ -142,7 +142,7 @@ const DEPLOYMENTS = Object.entries(EXCHANGES)
  * knows it.
  */
 export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deployment[]> = new Map(
-  [...grouped(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, here]) => [
+  [...groupBy(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, here]) => [
     chainId,
     here.map(({ code, row: [manager, factory, startBlock] }) => ({ manager, factory, startBlock, code })),
   ]),

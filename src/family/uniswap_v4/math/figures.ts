@@ -8,7 +8,7 @@ import {
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
-import { minOf } from '../../../lib/number/fixed_point.ts'
+import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { type Earning, feesOf } from './fees.ts'
 
 /** What a position's figures depend on. */
@@ -81,7 +81,7 @@ export function countedOf(owed: Owed, withdrawal: Withdrawal | undefined): Token
   if (withdrawal === undefined) return all
   if ('error' in withdrawal) return undefined
   const { paid } = withdrawal
-  return { amount0: minOf(paid.amount0, all.amount0), amount1: minOf(paid.amount1, all.amount1) }
+  return { amount0: minBigint(paid.amount0, all.amount0), amount1: minBigint(paid.amount1, all.amount1) }
 }
 
 function bothOf({ principal, fees }: Owed): TokenAmounts {

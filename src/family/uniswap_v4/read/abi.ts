@@ -5,7 +5,7 @@ import { keepRecords } from '../../../chain/call/kept_records.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
-import type { Steps } from '../../../lib/async/turns.ts'
+import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { UnavailableError } from '../../../lib/error.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { OwnedRead } from './questions.ts'
 
@@ -47,7 +47,7 @@ export type ReadAllOwned = (asked: AskedWallet, reading: WalletReading, signal: 
 
 /** Makes a reader that remembers which positions wallets have. */
 export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
-  const remembered = createRecent<readonly bigint[]>({
+  const remembered = createLru<readonly bigint[]>({
     entriesMax: WALLETS_MAX,
     weightMax: IDS_MAX,
     weightOf: ({ length }) => length,

@@ -7,8 +7,8 @@ import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_to
 import type { JudgedToken, TokenJudge } from '../../../finance/token/judge.ts'
 import { nativeToken } from '../../../finance/token/native_token.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
-import { type Steps, sortedInSteps } from '../../../lib/async/turns.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'
@@ -108,9 +108,9 @@ function* sortAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefP
   const becauseOf = ({ part }: (typeof read.broken)[number]) => BROKEN_BECAUSE[part]
   const sorting = { ...options, judge: judgeAny, managerOf: () => deployment.positionManager, becauseOf }
   const sorted = yield* sortOut(read, sorting, make)
-  const positions = yield* sortedInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1))
+  const positions = yield* sortInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   return { ...sorted, block: read.block, positions }
 }
 
 /** No contract says what it is. */
-const nativeOf = onceEach((chain: FinanceChain): JudgedToken => ({ token: nativeToken(chain), spam: undefined }))
+const nativeOf = memoize((chain: FinanceChain): JudgedToken => ({ token: nativeToken(chain), spam: undefined }))

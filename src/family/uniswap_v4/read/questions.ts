@@ -7,7 +7,7 @@ import type { FinanceChain } from '../../../finance/chain.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/judge.ts'
-import { inTurns } from '../../../lib/async/turns.ts'
+import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { decodeLens, decodeList, encodeList, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
@@ -79,7 +79,7 @@ export async function readOwned(
     async read({ start, end, block }) {
       const asked = ids.slice(start, end)
       const data = encodeList(subject, { wallet, ids: asked, bytesMax: PAGE_BYTES_MAX })
-      return await inTurns(decodeList(await call({ data, block, isLight: start === 0 }), asked))
+      return await runCooperatively(decodeList(await call({ data, block, isLight: start === 0 }), asked))
     },
     count: ({ taken, balance }) => (balance > BigInt(positionsMax) ? taken : ids.length),
   })
@@ -91,7 +91,7 @@ export async function readOwned(
     block: read.block,
     balance: read.balance,
     owned,
-    read: await inTurns(interpretList(read, { chain, deployment, judge, spam, owner: wallet })),
+    read: await runCooperatively(interpretList(read, { chain, deployment, judge, spam, owner: wallet })),
   }
 }
 
@@ -103,11 +103,11 @@ export async function readSingle(
 ): Promise<ChainRead> {
   const subject = { deployment, prices: priceSourcesOf(chain) }
   const data = encodeOne(subject, tokenId)
-  const read = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
+  const read = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
   observeBlock(read.block)
   checkManager(read, { deployment, isPast: at !== undefined })
   const owner = read.owner ?? zeroAddress
-  return await inTurns(interpret(read, { chain, deployment, judge, spam: 'included', owner }))
+  return await runCooperatively(interpret(read, { chain, deployment, judge, spam: 'included', owner }))
 }
 
 /** Throws if the manager does not answer. In the past it may not have stood yet. */

@@ -6,9 +6,9 @@ import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
 import { createTokenJudge } from '../../../finance/token/judge.ts'
-import { together } from '../../../lib/async/together.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import {
   askByLens,
   createReadingCaches,
@@ -77,7 +77,7 @@ export function createPositionReader(options: {
   const readAllOwned = createOwnershipReader(find)
   const { lists, singles } = createReadingCaches<ChainRead<ListedPosition>, ChainRead>(clock)
   /** Positions of wallets whose withdrawals must be executed to be known, as they were last read. */
-  const hooked = createRecent<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
+  const hooked = createLru<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
 
   const ask = <Answer>(
     place: UniswapV4Place,
@@ -174,7 +174,7 @@ export function createPositionReader(options: {
         const read = (all: AbortSignal) => readList({ wallet, full }, place, all)
         return lists.reuse({ ...keptAs(`wallet:${wallet.toLowerCase()}:${full}`, place), read }, shared)
       })
-      return together(tasks, signal)
+      return allOrAbort(tasks, signal)
     },
     readOne(tokenId, { places, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => {
@@ -182,7 +182,7 @@ export function createPositionReader(options: {
         const read = (all: AbortSignal) => ask(place, (lens) => readSingle(lens, tokenId, asked), all)
         return singles.reuse({ ...keptAs(`one:${tokenId}`, place), read }, shared)
       })
-      return together(tasks, signal)
+      return allOrAbort(tasks, signal)
     },
     async readFull(positions, at) {
       const pricing = { amountsOf: allHeldIn, clock }

@@ -2,7 +2,7 @@ import type { Block } from '../../../chain/block.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, IncapableError, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { Position } from './position.ts'
@@ -59,7 +59,7 @@ export async function withdrawn(
     else if (needsWithdrawal(position)) open.push(position)
     else if (mayChangeWithdrawal(position.pool.hooks)) found.set(position, NOTHING)
   }
-  for (const [owner, own] of grouped(open, (position) => position.owner)) {
+  for (const [owner, own] of groupBy(open, (position) => position.owner)) {
     const [first] = own
     if (first === undefined) continue
     const asked = { owner, ids: own.map(({ tokenId }) => tokenId), deployment: first.deployment }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { listed } from '../../../lib/text/listed.ts'
+import { formatList } from '../../../lib/text/format_list.ts'
 import type { FinanceChain } from '../../chain.ts'
 import type { SortedOut } from './sort_out.ts'
 
@@ -69,7 +69,7 @@ export function ambiguous(found: readonly FoundPlace[], id: bigint): CodedError 
     .filter(Boolean)
     .join(' and ')
   const places = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`)
-  const where = listed(places, NAMED_MAX)
+  const where = formatList(places, NAMED_MAX)
   return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${needed}: it was found on ${where}`)
 }
 
@@ -77,6 +77,6 @@ export function ambiguous(found: readonly FoundPlace[], id: bigint): CodedError 
 export function unknownManager(manager: Address, known: readonly FoundPlace[]): CodedError {
   const names = known.map((each) => `${each.manager} on chain ${each.chainId}`)
   const expected =
-    names.length === 0 ? 'there is none on that chain' : `expected a configured one (${listed(names, NAMED_MAX)})`
+    names.length === 0 ? 'there is none on that chain' : `expected a configured one (${formatList(names, NAMED_MAX)})`
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
 }

@@ -1,4 +1,4 @@
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { type KnownToken, type PricedToken, UNPRICED } from '../priced_token.ts'
 import type { Parts } from './sort_out.ts'
 
@@ -10,11 +10,11 @@ export function pricedParts<RawPool extends { readonly token0: number; readonly 
   prices: readonly (typeof UNPRICED)[],
   poolOf: (raw: RawPool) => Pool,
 ) {
-  const pricedBy = onceEach((price: typeof UNPRICED) =>
-    onceEach((token: KnownToken): PricedToken => ({ ...token, ...price })),
+  const pricedBy = memoize((price: typeof UNPRICED) =>
+    memoize((token: KnownToken): PricedToken => ({ ...token, ...price })),
   )
   const priced = (token: KnownToken, place: number) => pricedBy(prices[place] ?? UNPRICED)(token)
-  return onceEach(({ pool, token0, token1 }: Parts<RawPool>) => ({
+  return memoize(({ pool, token0, token1 }: Parts<RawPool>) => ({
     pool: poolOf(pool),
     token0: priced(token0, pool.token0),
     token1: priced(token1, pool.token1),

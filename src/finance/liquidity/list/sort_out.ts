@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Steps } from '../../../lib/async/turns.ts'
+import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
 import type { JudgedToken } from '../../token/judge.ts'

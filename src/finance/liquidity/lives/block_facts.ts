@@ -1,11 +1,11 @@
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import { lifeMsOf } from '../../../chain/past/quorum.ts'
 import { LateError } from '../../../chain/rpc/client.ts'
+import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../lib/async/cache.ts'
-import { whenLate } from '../../../lib/async/late.ts'
-import { together } from '../../../lib/async/together.ts'
+import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { Both } from '../../math/pnl/flow.ts'
 import type { PriceReader } from '../../price/past/price_reader.ts'
@@ -79,7 +79,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
       tokens.map((token) => ({ token: pricedToken(token), block, isFinal: Number(block.number) <= finalTo })),
     )
     const outcomes = await prices.pricesAt(client, { asker: { kind: 'chain' }, wanted: asked }, signal)
-    return await together(
+    return await allOrAbort(
       some.map((block) => async (shared: AbortSignal): Promise<[number, BlockFacts]> => {
         const { timestampSec } = block
         const number = Number(block.number)
@@ -96,17 +96,17 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   }
 
   return async (asked, signal) => {
-    const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
+    const question = { ...asked, byBlock: groupBy(asked.rows, ({ block }) => block) }
     const { client } = question
     const numbers = [...question.byBlock.keys()]
     const wanted = pricedBlocks(question.rows)
     const facts = new Map<number, BlockFacts>()
     const missing = () =>
       blocksMissing(question, { what: 'the prices of its flows are', done: facts.size, of: numbers.length })
-    whenLate(signal, missing)
+    registerTimeoutError(signal, missing)
     const reading = inWaves({ chainId: client.chain.id, items: numbers }, async (next) => {
       const asked = next.map((number) => (shared: AbortSignal) => blockOf(question, number, shared))
-      const some = await together(asked, signal)
+      const some = await allOrAbort(asked, signal)
       for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
     })
     await reading.catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { inTurns } from '../../../lib/async/turns.ts'
+import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import type { Both } from '../../math/pnl/flow.ts'
 import { type Ledger, replayInSteps } from '../../math/pnl/replay.ts'
 import type { MissingPrice } from './flow_price.ts'
@@ -32,7 +32,7 @@ export function countLife(
     const known = await before?.ledger()
     const isKnown = known !== undefined && !('because' in known)
     const rest = isKnown ? flows.slice(before?.flows.length) : flows
-    return await inTurns(replayInSteps(countedFlows(rest, subject.tokens), isKnown ? known : undefined))
+    return await runCooperatively(replayInSteps(countedFlows(rest, subject.tokens), isKnown ? known : undefined))
   }
 
   return {

@@ -1,6 +1,6 @@
-import { inTurns, turnBefore } from '../../../lib/async/turns.ts'
+import { runCooperatively, yieldIfLarge } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { createLru } from '../../../lib/lru.ts'
 import { type CountedLife, countLife } from './count.ts'
 import { type BlockFacts, type LifeFlow, lifeInSteps, type PnlSubject, pricedBlocks } from './life.ts'
 import type { PositionFlow } from './position_flow.ts'
@@ -24,7 +24,7 @@ const FLOWS_MAX = 25_000
 
 /** Keeps lives that were read lately, so that one that is asked for again is neither read nor replayed again. */
 export function createKeptLives(clock: Clock) {
-  const lives = createRecent<Kept & { readonly untilMs: number }>({
+  const lives = createLru<Kept & { readonly untilMs: number }>({
     entriesMax: LIVES_MAX,
     weightMax: FLOWS_MAX,
     weightOf: ({ rows }) => 1 + rows.length,
@@ -70,8 +70,8 @@ export async function countedFrom(
   const first = before?.flows.length ?? 0
   const isNext = before !== undefined && rows[first - 1] === before.flows[first - 1]?.row
   if (isNext && rows.length === first) return before
-  const flows = await inTurns(lifeInSteps(rows, known))
-  await turnBefore(flows)
+  const flows = await runCooperatively(lifeInSteps(rows, known))
+  await yieldIfLarge(flows)
   return countLife(flows, { subject, before: isNext ? before : undefined })
 }
 

@@ -1,5 +1,5 @@
-import type { Steps } from '../../../lib/async/turns.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import type { Steps } from '../../../lib/async/cooperative.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { TickRange } from '../../math/liquidity.ts'
 import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../math/pnl/flow.ts'
 import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
@@ -68,7 +68,7 @@ export function* lifeInSteps(
   { subject, facts }: { readonly subject: PnlSubject; readonly facts: ReadonlyMap<number, BlockFacts> },
 ): Steps<LifeFlow[]> {
   const last = lastFlow(rows)
-  const byBlock = grouped(rows, ({ block }) => block)
+  const byBlock = groupBy(rows, ({ block }) => block)
   const life: LifeFlow[] = []
   let pending: Both<bigint> = [0n, 0n]
 

@@ -5,8 +5,8 @@ import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { History, Stream, StreamPlace } from '../../../history/stream.ts'
 import type { BegunTip } from '../../../history/tip.ts'
-import { whenLate } from '../../../lib/async/late.ts'
-import { turnBefore } from '../../../lib/async/turns.ts'
+import { yieldIfLarge } from '../../../lib/async/cooperative.ts'
+import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -117,7 +117,7 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
   async function flowsUpTo(question: Question, kept: Kept | undefined, signal: AbortSignal) {
     const { client, tokenId, block, begun } = question
     const toBlock = block ?? (await readNewest(client, signal)).number
-    whenLate(signal, () => mintMissing(question))
+    registerTimeoutError(signal, () => mintMissing(question))
     const at = await source.locate(question, toBlock, signal)
     if (at === undefined) return undefined
     const { storedTo, tail, block: end, version } = await history.ensure({ stream, ...at, upTo: block, begun }, signal)
@@ -146,11 +146,11 @@ export function createLifeReader<Question extends LifeQuestion, Row, Place exten
       const { rows, stored, end, storedTo, before, version, isCut } = flows
       const { subject, poolPrice } = await source.born(question, { first, finalTo: storedTo }, signal)
       const known = before?.facts ?? new Map<number, BlockFacts>()
-      await turnBefore(rows)
+      await yieldIfLarge(rows)
       const { client, tokenId } = question
       const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
       const read = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknown }, signal)
-      await turnBefore(rows)
+      await yieldIfLarge(rows)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
       if (isCut || rows.length < stored.length)

@@ -1,6 +1,6 @@
-import { timeLimit, untilAborted } from '../../../lib/async/abort.ts'
-import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
+import { timeoutSignal, untilAborted } from '../../../lib/async/abort.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
+import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
 import { keyOf, type Life, type LifeQuestion, type LifeReader } from './life_reader.ts'
@@ -37,7 +37,7 @@ const QUEUE_MAX = 200
 interface Waiting<Question> {
   readonly key: string
   readonly question: Question
-  readonly askers: Askers
+  readonly askers: Requesters
 }
 
 /** Makes it over a reader. */
@@ -54,12 +54,12 @@ export function createTimedLives<Question extends LifeQuestion>(options: {
     working++
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       queued.delete(next.key)
-      await readWithin(next.question, onBehalfOf(next.askers, timeLimit(BACKGROUND_MS)))
+      await readWithin(next.question, withRequesters(next.askers, timeoutSignal(BACKGROUND_MS)))
     }
     working--
   }
 
-  function goOn(question: Question, askers: Askers): void {
+  function goOn(question: Question, askers: Requesters): void {
     const key = keyOf(question)
     const [asker = ''] = askers
     if (!queued.has(key) && queue.sizeOf(asker) < QUEUE_MAX) {
@@ -83,8 +83,8 @@ export function createTimedLives<Question extends LifeQuestion>(options: {
   return {
     async read(questions, { signal, untilMs }) {
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
-      const askers = askersOf(signal)
-      const patience = onBehalfOf(askers, AbortSignal.any([signal, timeLimit(waitMs)]))
+      const askers = getRequesters(signal)
+      const patience = withRequesters(askers, AbortSignal.any([signal, timeoutSignal(waitMs)]))
       const outcomes: TimedLife[] = []
       const rest = questions.entries()
       async function readRest(): Promise<void> {

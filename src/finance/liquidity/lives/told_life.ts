@@ -1,5 +1,5 @@
 import type { Block } from '../../../chain/block.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion } from './life_reader.ts'
 import { type CountedOutcome, contradictionOf, type Outcome, type PnlState, type Profit, profitOf } from './profit.ts'
@@ -63,7 +63,7 @@ export async function timedOutcomes<Question extends LifeQuestion>(
   for (const [index, { state }] of asked.entries()) {
     const life = lived[index] ?? 'failed'
     outcomes.push(typeof life === 'string' ? { status: life } : await profitOf(life, state))
-    await turn()
+    await yieldToEventLoop()
   }
   return outcomes
 }

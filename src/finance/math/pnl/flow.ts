@@ -1,4 +1,4 @@
-import { minOf } from '../../../lib/number/fixed_point.ts'
+import { minBigint } from '../../../lib/number/fixed_point.ts'
 import type { Rational } from '../../../lib/number/rational.ts'
 
 /** One thing of each of a pool's two tokens. */
@@ -48,7 +48,7 @@ export interface Paid {
  * the rest is fees (history.md A.2).
  */
 export function splitPaid(amounts: Both<bigint>, pending: Both<bigint>): Paid {
-  const principal = [minOf(amounts[0], pending[0]), minOf(amounts[1], pending[1])] as const
+  const principal = [minBigint(amounts[0], pending[0]), minBigint(amounts[1], pending[1])] as const
   return { principal, fees: minus(amounts, principal) }
 }
 

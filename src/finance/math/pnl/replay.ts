@@ -1,4 +1,4 @@
-import type { Steps } from '../../../lib/async/turns.ts'
+import type { Steps } from '../../../lib/async/cooperative.ts'
 import {
   addRational,
   multiplyRational,

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Clock } from '../../../lib/clock.ts'
-import { grouped } from '../../../lib/grouped.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import type { FinanceClient } from '../../chain.ts'
 import { compareRounds } from './neighbours.ts'
 import {
@@ -64,7 +64,7 @@ export function createPricesAhead(
     /** Resolves when all that was started is kept, or cannot be read. */
     async finish(signal: AbortSignal): Promise<void> {
       const read = (await Promise.all(started.splice(0))).flat()
-      const groups = grouped(read, ({ found }) => found.endpoints.join())
+      const groups = groupBy(read, ({ found }) => found.endpoints.join())
       await Promise.allSettled([...groups.values()].map((group) => keep(group, signal)))
     },
   }

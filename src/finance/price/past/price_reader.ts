@@ -4,11 +4,11 @@ import { DisputeError, lifeMsOf, QUORUM } from '../../../chain/past/quorum.ts'
 import type { Database } from '../../../db/database.ts'
 import { fromBytes, toDigits } from '../../../history/part.ts'
 import { createRecheck } from '../../../history/recheck.ts'
-import { turn } from '../../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
-import { grouped } from '../../../lib/grouped.ts'
-import { createRecent } from '../../../lib/recent.ts'
+import { groupBy } from '../../../lib/group_by.ts'
+import { createLru } from '../../../lib/lru.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { DirectPrice } from '../price.ts'
 import { createPricesAhead, type LearnedPrice, type PricesAhead } from './ahead.ts'
@@ -40,7 +40,7 @@ export type PriceReader = ReturnType<typeof createPriceReader>
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
   /** That final blocks have no price. It is only remembered: another configuration may know one. */
-  const absent = createRecent<{ readonly outcome: PriceAtOutcome; readonly untilMs: number }>({
+  const absent = createLru<{ readonly outcome: PriceAtOutcome; readonly untilMs: number }>({
     entriesMax: ABSENT_MAX,
   })
 
@@ -100,7 +100,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       signal: AbortSignal,
     ): Promise<PriceAtOutcome[]> {
       const kept = new Map<string, Found>()
-      for (const [name, group] of grouped(wanted, ({ token }) => askerOf(client, asker, token))) {
+      for (const [name, group] of groupBy(wanted, ({ token }) => askerOf(client, asker, token))) {
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
       }
       const known = new Map<string, PriceAtOutcome>(kept)
@@ -111,11 +111,11 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       const missing = wanted.filter((each) => !known.has(keyOf(each)))
       const doubtful = wanted.filter((each) => recheck.isDue(client, kept.get(keyOf(each))?.witnesses ?? QUORUM))
       const blocks = [
-        ...grouped(missing, ({ block }) => block.number).values(),
-        ...[...grouped(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
+        ...groupBy(missing, ({ block }) => block.number).values(),
+        ...[...groupBy(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
       ]
       const read = async (group: readonly WantedPrice[]) => {
-        if (blocks.length > 1) await turn()
+        if (blocks.length > 1) await yieldToEventLoop()
         const outcomes = await readBlock(client, asker, { group, kept }, signal)
         if (outcomes === undefined) return
         const found = new Map<string, WantedPrice & Found>()
@@ -206,7 +206,7 @@ async function keep(
   client: FinanceClient,
   { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
 ): Promise<void> {
-  for (const [name, prices] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
+  for (const [name, prices] of groupBy(found, ({ token }) => askerOf(client, asker, token))) {
     await priceAtInsert(db, {
       chainId: client.chain.id,
       asker: name,
@@ -226,7 +226,7 @@ async function forget(
   client: FinanceClient,
   { asker, denied }: { readonly asker: PriceAsker; readonly denied: readonly WantedPrice[] },
 ): Promise<void> {
-  for (const [name, prices] of grouped(denied, ({ token }) => askerOf(client, asker, token))) {
+  for (const [name, prices] of groupBy(denied, ({ token }) => askerOf(client, asker, token))) {
     await priceAtDelete(db, {
       chainId: client.chain.id,
       asker: name,

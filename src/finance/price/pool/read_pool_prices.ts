@@ -3,7 +3,7 @@ import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { FinanceChain } from '../../chain.ts'
 import { ageSecMaxOf, missing, usdPriceOf } from '../price.ts'
 import { priceSourcesOf } from '../price_sources.ts'
@@ -96,7 +96,7 @@ function pricesOf(
 }
 
 /** What the lens is asked about; undefined if the chain has no factory or no quote token with a feed. */
-const subjectOf = onceEach((chain: FinanceChain): { readonly subject: PoolSubject | undefined } => {
+const subjectOf = memoize((chain: FinanceChain): { readonly subject: PoolSubject | undefined } => {
   const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
   const fed = quotes.flatMap((token) => {
     const feed = usdFeeds[token]

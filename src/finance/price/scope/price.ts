@@ -1,4 +1,4 @@
-import { minOf, pow10, Q60 } from '../../../lib/number/fixed_point.ts'
+import { minBigint, pow10, Q60 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import type { PricedReserve, ScopeEntry } from './layout.ts'
 
@@ -65,7 +65,7 @@ export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec:
     if (entry.timestampSec > nowSec + FUTURE_SEC_MAX) return undefined
     numerator *= entry.value
     denominator *= pow10(Number(entry.exponent))
-    oldestSec = oldestSec === undefined ? entry.timestampSec : minOf(oldestSec, entry.timestampSec)
+    oldestSec = oldestSec === undefined ? entry.timestampSec : minBigint(oldestSec, entry.timestampSec)
   }
   return oldestSec === undefined ? undefined : { price: rational(numerator, denominator), timestampSec: oldestSec }
 }

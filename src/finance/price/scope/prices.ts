@@ -1,8 +1,8 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
 import { isOfKind } from '../../../chain/solana/bytes.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import { missing, type NoPrice } from '../price.ts'
 import type { PriceMarket } from '../table/kamino.ts'
 import { decodePricedReserve, entriesIn, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
@@ -74,7 +74,7 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
     isReady: () => unread().length === 0,
     /** Reads those that nobody has read yet. Throws as `SolanaSession.grouped`. */
     // Families and the wallet's own tokens prepare in one session at once.
-    prepare: onceEach(async (session: Pick<SolanaSession, 'grouped'>): Promise<void> => {
+    prepare: memoize(async (session: Pick<SolanaSession, 'grouped'>): Promise<void> => {
       const items = unread().map((address) => [address])
       for (const { accounts } of new Set(await session.grouped(items, { mayDiffer: true }))) learn(accounts)
     }),
@@ -102,7 +102,7 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
   }
 }
 
-const reserveFrom = onceEach(({ data }: SolanaAccount): { readonly reserve: PricedReserve | undefined } => ({
+const reserveFrom = memoize(({ data }: SolanaAccount): { readonly reserve: PricedReserve | undefined } => ({
   reserve: isOfKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
 }))
 

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { packedAddress } from '../../../chain/call/words.ts'
 import type { Chain } from '../../../chain/chain.ts'
-import { onceEach } from '../../../lib/once_each.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import builtIn from './built_in.json' with { type: 'json' }
 import { isNativeToken } from './native.ts'
 
@@ -62,7 +62,7 @@ export function tokenListOf(
 }
 
 /** The addresses one after the other, 20 bytes each, as hexadecimal digits. */
-export const packedTokens = onceEach((addresses: readonly Address[]) => addresses.map(packedAddress).join(''))
+export const packedTokens = memoize((addresses: readonly Address[]) => addresses.map(packedAddress).join(''))
 
 /** The same as a set. */
-export const setOfTokens = onceEach((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))
+export const setOfTokens = memoize((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))

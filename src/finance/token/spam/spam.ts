@@ -1,4 +1,4 @@
-import { ACCENTS_MAX } from '../../../lib/text/visible.ts'
+import { ACCENTS_MAX } from '../../../lib/text/display_text.ts'
 import { findHosts } from './hosts.ts'
 import { imitated } from './lookalikes.ts'
 import { callsOut, hasLure } from './lures.ts'

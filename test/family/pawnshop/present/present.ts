@@ -1,11 +1,16 @@
 import * as v from 'valibot'
-import { whole } from '../../../../src/lib/text/schema.ts'
+import { nonNegativeInteger } from '../../../../src/lib/text/schema.ts'
 import type { Appraisal } from '../event/decode.ts'
 
 /** Success body of the appraisals, without `request_id`. */
 export const appraisalsOutput = v.strictObject({
   data: v.array(
-    v.strictObject({ counter: v.string(), blockNumber: whole, transactionHash: v.string(), usd: v.string() }),
+    v.strictObject({
+      counter: v.string(),
+      blockNumber: nonNegativeInteger,
+      transactionHash: v.string(),
+      usd: v.string(),
+    }),
   ),
 })
 

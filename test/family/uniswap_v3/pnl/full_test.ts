@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { History } from '../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../src/lib/error.ts'
-import { grouped } from '../../../../src/lib/grouped.ts'
+import { groupBy } from '../../../../src/lib/group_by.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { until } from '../../../support/until.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
   scene = await startPnlScene({ seed: 9, count: 72 })
   const held = scene.lives.positions.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
   const active = (await scene.devnet.v3.readPositions(held)).filter(({ liquidity }) => liquidity > 0n)
-  const owners = [...grouped(active, ({ owner }) => owner).values()]
+  const owners = [...groupBy(active, ({ owner }) => owner).values()]
   const waiting = (each: readonly { readonly tokenId: bigint }[]) =>
     each.filter(({ tokenId }) => waitsForPrincipal(tokenId)).length
   const [most] = owners.sort((a, b) => waiting(b) - waiting(a))

@@ -7,7 +7,7 @@ import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/tabl
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
 import { createTokenJudge } from '../../../../src/finance/token/judge.ts'
-import { inTurns } from '../../../../src/lib/async/turns.ts'
+import { runCooperatively } from '../../../../src/lib/async/cooperative.ts'
 import { MULTICALL3 } from '../../../devnet/addresses.ts'
 import type { StagedSource } from './entries.ts'
 import { readOneStaged, readWalletStaged } from './read.ts'
@@ -28,7 +28,10 @@ export function createStagedReader(
     const attempt = (endpoint: Endpoint, within: AbortSignal) =>
       reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })
-    return { ...(await inTurns(interpret(raw, { chain, deployments, judge, isPriced: true, spam }))), untilMs: 0 }
+    return {
+      ...(await runCooperatively(interpret(raw, { chain, deployments, judge, isPriced: true, spam }))),
+      untilMs: 0,
+    }
   }
 
   return {

@@ -3,7 +3,7 @@ import { type Address, numberToHex } from 'viem'
 import { countLife } from '../../../../src/finance/liquidity/lives/count.ts'
 import { type BlockFacts, countedFlows, lifeInSteps } from '../../../../src/finance/liquidity/lives/life.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
-import type { Steps } from '../../../../src/lib/async/turns.ts'
+import type { Steps } from '../../../../src/lib/async/cooperative.ts'
 import { createRandom } from '../../../history/simulation/random.ts'
 import { replay } from '../../math/pnl/replayed.ts'
 

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import { SilentError } from '../../../../chain/rpc/client.ts'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
-import { inPieces } from '../../../../lib/async/pieces.ts'
-import { together } from '../../../../lib/async/together.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { grouped } from '../../../../lib/grouped.ts'
+import { groupBy } from '../../../../lib/group_by.ts'
 import type { Confirmed, Happening, Watcher, WatchPlace } from '../../../watch.ts'
 import { changesOf, happeningsIn } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
@@ -51,7 +51,7 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
     try {
       const read = (piece: readonly Address[], within: AbortSignal) =>
         readMarket(deployment, { wallets: piece, place }, within)
-      const confirmed = await inPieces(wallets, PIECES, read, signal)
+      const confirmed = await mapChunks(wallets, PIECES, read, signal)
       return wallets.map((wallet, index) => [keyOf(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
     } catch (error) {
       // A market that does not answer stops no other one.
@@ -64,13 +64,13 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
     chainIds: new Set(reader.places.keys()),
     async confirm(subjects, place, signal) {
       const here = reader.places.get(place.client.chain.id)?.deployments ?? []
-      const byMarket = grouped(subjects, ({ market_id }) => market_id)
+      const byMarket = groupBy(subjects, ({ market_id }) => market_id)
       const tasks = here.map((deployment) => (shared: AbortSignal) => {
         const asked = byMarket.get(deployment.market) ?? []
         const wallets = [...new Set(asked.map(({ wallet }) => wallet as Address))]
         return confirmIn(deployment, { wallets, place }, shared)
       })
-      const found = new Map((await together(tasks, signal)).flat())
+      const found = new Map((await allOrAbort(tasks, signal)).flat())
       return subjects.map(({ market_id = '', wallet = '' }) => found.get(keyOf(market_id, wallet)) ?? 'gone')
     },
     screen: createScreen({ deployments, markets, clock }),

@@ -1,8 +1,8 @@
 import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
 import { scopeFeedOf } from '../../../../finance/price/scope/layout.ts'
 import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
-import { onceEach } from '../../../../lib/once_each.ts'
-import { createRecent } from '../../../../lib/recent.ts'
+import { createLru } from '../../../../lib/lru.ts'
+import { memoize } from '../../../../lib/memoize.ts'
 import { decodeMarket, decodeObligation, decodeReserve, isAccount, type Obligation, type Reserve } from './layout.ts'
 
 /** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */
@@ -48,9 +48,9 @@ export type Known = ReturnType<typeof createKnown>
 
 /** Makes an empty memory. */
 export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
-  const reservesOf = createRecent<readonly string[]>({ entriesMax: REMEMBERED_MAX })
-  const priced = createRecent<PricedBy>({ entriesMax: REMEMBERED_MAX })
-  const held = createRecent<readonly ObligationTarget[]>({
+  const reservesOf = createLru<readonly string[]>({ entriesMax: REMEMBERED_MAX })
+  const priced = createLru<PricedBy>({ entriesMax: REMEMBERED_MAX })
+  const held = createLru<readonly ObligationTarget[]>({
     entriesMax: WALLETS_MAX,
     weightMax: HELD_MAX,
     weightOf: ({ length }) => length,
@@ -120,7 +120,7 @@ export function reservesIn({ deposits, borrows }: Obligation): readonly string[]
 }
 
 /** What an account of the program is. Read once, because many obligations share reserves and markets. */
-export const decoded = onceEach(({ data }: SolanaAccount) => {
+export const decoded = memoize(({ data }: SolanaAccount) => {
   const isObligation = isAccount('obligation', data)
   const isReserve = isAccount('reserve', data)
   const isMarket = isAccount('market', data)

@@ -1,6 +1,6 @@
 import { derivedAddress } from '../../../../chain/solana/address/derived.ts'
-import { mapInTurns } from '../../../../lib/async/turns.ts'
-import { base58Bytes } from '../../../../lib/text/base58.ts'
+import { mapCooperatively } from '../../../../lib/async/cooperative.ts'
+import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import type { KnownMarket } from '../accounts/known.ts'
 
 /** Addresses that are derived in one turn of the event loop, at 0.1 ms each. */
@@ -31,15 +31,15 @@ export function obligationAddress(program: string, wallet: string, { market, tag
   return derivedAddress(program, [
     Uint8Array.of(tag),
     Uint8Array.of(number),
-    base58Bytes(wallet),
-    base58Bytes(market),
+    decodeBase58Address(wallet),
+    decodeBase58Address(market),
     ...keys,
   ])
 }
 
 /** Where the program keeps what it knows of a wallet, such as its lookup table. */
 export function userAddress(program: string, wallet: string): string {
-  return derivedAddress(program, ['user_meta', base58Bytes(wallet)])
+  return derivedAddress(program, ['user_meta', decodeBase58Address(wallet)])
 }
 
 /**
@@ -52,7 +52,7 @@ export async function addressesOf(
   { markets, breadth }: { readonly markets: readonly KnownMarket[]; readonly breadth: Breadth },
 ): Promise<string[]> {
   const seeds = [...plainSeeds(markets, NUMBERS[breadth]), ...(breadth === 'whole' ? pairedSeeds(markets) : [])]
-  return await mapInTurns(seeds.slice(0, ADDRESSES_MAX), ADDRESSES_IN_TURN, (each) =>
+  return await mapCooperatively(seeds.slice(0, ADDRESSES_MAX), ADDRESSES_IN_TURN, (each) =>
     obligationAddress(program, wallet, each),
   )
 }
@@ -65,7 +65,7 @@ function plainSeeds(markets: readonly KnownMarket[], numbers: number): Seeds[] {
 
 function pairedSeeds(markets: readonly KnownMarket[]): Seeds[] {
   const tokens = markets.flatMap(({ market, reserves }) =>
-    [...reserves.values()].map(({ mint, groups }) => ({ market, key: base58Bytes(mint), groups })),
+    [...reserves.values()].map(({ mint, groups }) => ({ market, key: decodeBase58Address(mint), groups })),
   )
   const single = tokens.map(({ market, key }): Seeds => ({ market, tag: TAG.lending, number: 0, keys: [key, key] }))
   const pairs = tokens.flatMap((collateral) =>

@@ -1,11 +1,11 @@
 import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import type { KaminoMarket } from '../../../../finance/price/table/kamino.ts'
-import { turn } from '../../../../lib/async/turns.ts'
+import { yieldToEventLoop } from '../../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import { maxOf, minOf } from '../../../../lib/number/fixed_point.ts'
-import { createRecent } from '../../../../lib/recent.ts'
+import { createLru } from '../../../../lib/lru.ts'
+import { maxBigint, minBigint } from '../../../../lib/number/fixed_point.ts'
 import type { AnswerCheck } from '../accounts/check.ts'
 import { type Accounts, decoded, type Known, type KnownMarket, type ObligationTarget } from '../accounts/known.ts'
 import { addressesOf, type Breadth, userAddress } from './address.ts'
@@ -45,12 +45,12 @@ export function createDeriver(options: {
   readonly clock: Clock
 }) {
   const { program, rows, known, check, clock } = options
-  const derivations = createRecent<Derived>({
+  const derivations = createLru<Derived>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
     weightOf: ({ addresses }) => addresses.length,
   })
-  const tables = createRecent<Pick<Trail, 'table' | 'keys'>>({
+  const tables = createLru<Pick<Trail, 'table' | 'keys'>>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
     weightOf: ({ keys }) => keys.length + 1,
@@ -95,7 +95,7 @@ export function createDeriver(options: {
     const before = derivations.get(key)
     if (before?.version === known.version) return before
     const { version } = known
-    await turn()
+    await yieldToEventLoop()
     const addresses = await addressesOf(program, wallet, { markets: marketsOf(only), breadth })
     const made = { version, addresses, user: before?.user ?? userAddress(program, wallet) }
     derivations.set(key, made)
@@ -159,8 +159,8 @@ export function createDeriver(options: {
       trails = trails.map((trail) => followed(trail, accounts))
     }
     known.learn(accounts)
-    const oldest = slots.reduce(minOf)
-    const newest = slots.reduce(maxOf)
+    const oldest = slots.reduce(minBigint)
+    const newest = slots.reduce(maxBigint)
     const by = { markets: marketsOf(market).length }
     return trails.map((trail) => ({ targets: targetsIn(trail, accounts), oldest, newest, by }))
   }

@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { RefusedMethodError } from '../../../../chain/solana/error.ts'
 import { CodedError } from '../../../../lib/error.ts'
-import { base58Bytes } from '../../../../lib/text/base58.ts'
+import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import { decoded } from '../accounts/known.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../accounts/layout.ts'
 import { createDeriver } from './derive.ts'
@@ -24,7 +24,7 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
   ): Promise<FoundObligations | undefined> {
     const holds = [
       { at: 0, bytes: new Uint8Array(Buffer.from(discriminator, 'hex')) },
-      { at: OBLIGATION_OWNER_AT, bytes: base58Bytes(wallet) },
+      { at: OBLIGATION_OWNER_AT, bytes: decodeBase58Address(wallet) },
     ]
     try {
       const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })

@@ -1,8 +1,8 @@
 import type { Address, Hex } from 'viem'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
-import { inPieces } from '../../../../lib/async/pieces.ts'
+import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { grouped } from '../../../../lib/grouped.ts'
+import { groupBy } from '../../../../lib/group_by.ts'
 import type { Confirmed, Watcher, WatchPlace } from '../../../watch.ts'
 import { nameOf } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
@@ -52,13 +52,13 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   return {
     chainIds: new Set(reader.places.keys()),
     async confirm(subjects, place, signal) {
-      const wallets = grouped(subjects, ({ wallet = '' }) => wallet)
+      const wallets = groupBy(subjects, ({ wallet = '' }) => wallet)
       const asked = [...wallets].map(([wallet, own]) => ({
         wallet: wallet as Address,
         marketIds: [...new Set(own.map(({ market_id }) => market_id as Hex))],
       }))
       const read = (piece: readonly Asked[], within: AbortSignal) => readWallets(piece, place, within)
-      const found = new Map((await inPieces(asked, PIECES, read, signal)).flat())
+      const found = new Map((await mapChunks(asked, PIECES, read, signal)).flat())
       return subjects.map(({ market_id = '', wallet = '' }) => found.get(nameOf(market_id, wallet)) ?? WATCHED_UNKNOWN)
     },
     screen: createScreen({ deployments, reader }),

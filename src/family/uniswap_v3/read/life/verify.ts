@@ -4,9 +4,9 @@ import { readPositionFlows } from '../../../../finance/liquidity/lives/position_
 import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../../history/stream.ts'
-import { createAhead } from '../../../../lib/async/ahead.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
-import { together } from '../../../../lib/async/together.ts'
+import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 
@@ -42,7 +42,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
   const { stream, clock } = options
   const inWaves = createWaves(QUIET_AT_ONCE)
   const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
-  const ahead = createAhead<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
+  const ahead = createPrefetcher<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
 
   const verify: FlowCheck['verify'] = async (place, { subject, client, db, fromBlock, toBlock }, signal) => {
     const tokenId = BigInt(subject)
@@ -70,7 +70,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
         const [before, after] = await Promise.all([keptAt(range.fromBlock, within), keptAt(range.toBlock, within)])
         if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
       }
-      await inWaves({ chainId: place.chainId, items: quiet }, (some) => together(some.map(checkQuiet), signal))
+      await inWaves({ chainId: place.chainId, items: quiet }, (some) => allOrAbort(some.map(checkQuiet), signal))
       if (first > fromBlock && (await keptAt(first - 1, signal)) !== undefined) {
         throw new IncompleteError('birth', { fromBlock, toBlock: first - 1 })
       }

@@ -1,7 +1,7 @@
 import { zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
-import { inTurns } from '../../../../lib/async/turns.ts'
+import { runCooperatively } from '../../../../lib/async/cooperative.ts'
 import { nameOf } from '../../event/watch.ts'
 import type { Picks } from '../abi.ts'
 import { interpret, type Position } from '../position.ts'
@@ -22,7 +22,7 @@ export async function readNamed(
 ): Promise<PickedRead> {
   const { deployments } = asked.place
   const raw = await readPicked(lens, { owner: zeroAddress, picks, block }, asked)
-  const { positions } = await inTurns(interpret(raw, optionsOf(asked, 'included')))
+  const { positions } = await runCooperatively(interpret(raw, optionsOf(asked, 'included')))
   const gone = raw.broken.filter(
     ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,
   )

@@ -1,7 +1,7 @@
 import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import { createTokenJudge } from '../../../../finance/token/judge.ts'
-import { inPieces } from '../../../../lib/async/pieces.ts'
+import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../family.ts'
 import { askByLens } from '../../../managed_places.ts'
 import type { Confirmed, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
@@ -89,7 +89,7 @@ export function createWatcher(
       }
       const read = (piece: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
         readWhole(piece, place, within)
-      const confirmed = await inPieces([...asked.values()], PIECES, read, signal)
+      const confirmed = await mapChunks([...asked.values()], PIECES, read, signal)
       const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
       return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
     },

@@ -3,7 +3,7 @@ import { contradictionOf } from '../../../../finance/liquidity/lives/profit.ts'
 import type { TimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
 import type { Both } from '../../../../finance/math/pnl/flow.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { createRecent } from '../../../../lib/recent.ts'
+import { createLru } from '../../../../lib/lru.ts'
 import { heldIn } from '../../math/figures.ts'
 import type { UniswapV3LifeQuestion } from '../life/lives.ts'
 import type { Position } from '../position.ts'
@@ -30,7 +30,7 @@ export function createWithdrawnOf(options: {
   readonly clock: Clock
 }): WithdrawnOf {
   const { timedLives, clock } = options
-  const known = createRecent<Both<bigint>>({ entriesMax: KNOWN_MAX })
+  const known = createLru<Both<bigint>>({ entriesMax: KNOWN_MAX })
   return async (positions, { client, block }, signal) => {
     const asked = positions.filter((each) => isOwed(each) && known.get(keyOf(each)) === undefined).slice(0, ASKED_MAX)
     if (asked.length > 0) {

@@ -9,7 +9,7 @@ import {
 import { blocksMissing, createWaves } from '../../../../finance/liquidity/lives/waves.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
-import { whenLate } from '../../../../lib/async/late.ts'
+import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import {
@@ -59,7 +59,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
 
     let done = 0
     const what = 'what its changes paid is'
-    whenLate(signal, () => blocksMissing({ client, tokenId }, { what, done, of: missing.length }))
+    registerTimeoutError(signal, () => blocksMissing({ client, tokenId }, { what, done, of: missing.length }))
     await inWaves({ chainId: client.chain.id, items: missing }, async (some) => {
       await keep(await readGroups(question, some, signal))
       done += some.length

@@ -5,10 +5,10 @@ import type { FoundChange, StoredChange } from '../../../../finance/liquidity/li
 import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { PricesAhead } from '../../../../finance/price/past/ahead.ts'
-import { together } from '../../../../lib/async/together.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { grouped } from '../../../../lib/grouped.ts'
+import { groupBy } from '../../../../lib/group_by.ts'
 import { amountsOfChanges, priceFrom } from '../../math/change.ts'
 import { type AskedBlock, readMoves, readPriceBefore, type SeenMoves } from './moves.ts'
 import { readState } from './state.ts'
@@ -149,21 +149,21 @@ export function createGroupReader(clock: Clock): ReadGroups {
         (within: AbortSignal) =>
           blockOf(question, number, within),
     )
-    const blocks = await together(asked, signal)
+    const blocks = await allOrAbort(asked, signal)
     const all = readMoves(poolOf(question, group.first), blocks, signal)
     all.catch(() => {})
     const tasks = groups.map((group) => (within: AbortSignal) => {
       const moves = all.then((seen) => seen.get(group.number) ?? NO_MOVES)
       return readGroup(question, { group, moves }, within)
     })
-    return await together(tasks, signal)
+    return await allOrAbort(tasks, signal)
   }
 }
 
 /** The changes by their blocks. */
 export function groupsOf(changes: readonly StoredChange[]): readonly Group[] {
   let liquidity = 0n
-  const byBlock = [...grouped(changes, ({ block }) => block)]
+  const byBlock = [...groupBy(changes, ({ block }) => block)]
   return byBlock.flatMap(([number, here], index) => {
     const before = liquidity
     const [first] = here

@@ -3,7 +3,7 @@ import type { ChainClient } from '../../../../chain/rpc/client.ts'
 import { lookAtLogs, type SeenLogs } from '../../../../finance/liquidity/lives/mint/seen_logs.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
-import { together } from '../../../../lib/async/together.ts'
+import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { moveFilter, movesOf, type PoolMove, priceFilter } from '../../event/pool_move.ts'
 
@@ -51,10 +51,10 @@ export async function readMoves(
   const tasks = groupsOf(blocks).map((group) => async (within: AbortSignal) => {
     const [first, last] = [group[0]?.number ?? 0, group.at(-1)?.number ?? 0]
     const seen = group.length > 1 && (await look(of, moveFilter(of), { fromBlock: first, toBlock: last }, within))
-    if (seen === false || 'blocks' in seen) await together(group.map(readOne), within)
+    if (seen === false || 'blocks' in seen) await allOrAbort(group.map(readOne), within)
     else for (const block of group) add(block, seen)
   })
-  await together(tasks, signal)
+  await allOrAbort(tasks, signal)
   return found
 }
 

@@ -5,11 +5,11 @@ import type { Database } from '../../../../db/database.ts'
 import { positionSubject } from '../../../../finance/liquidity/lives/position_flow.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
 import type { History, StreamPlace } from '../../../../history/stream.ts'
-import { timeLimit, untilAborted } from '../../../../lib/async/abort.ts'
-import { whenLate } from '../../../../lib/async/late.ts'
+import { timeoutSignal, untilAborted } from '../../../../lib/async/abort.ts'
+import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../lib/error.ts'
-import { createRecent } from '../../../../lib/recent.ts'
+import { createLru } from '../../../../lib/lru.ts'
 import type { FindOwnedIds, WalletPlace } from '../ownership.ts'
 import { beginScan, callsLeft, continueScan, isFound, type Scan, type ScanState, UnlikeStorageError } from './scan.ts'
 import { TRANSFER_STREAM } from './transfers.ts'
@@ -58,7 +58,7 @@ export function createOwnedFinder(options: {
   const { history, db, clock, waitMs = WAIT_MS } = options
   const running = new Map<string, Running>()
   const storing = new Set<string>()
-  const scanned = createRecent<readonly bigint[]>({ entriesMax: SCANNED_MAX })
+  const scanned = createLru<readonly bigint[]>({ entriesMax: SCANNED_MAX })
 
   /** Ids that the wallet was sent up to the block, of those that are stored. */
   async function stored(asked: WalletPlace, toBlock: number) {
@@ -102,7 +102,7 @@ export function createOwnedFinder(options: {
 
   /** Goes on with a scan, and forgets it when it ends; how it ends is told to whoever asks meanwhile. */
   function goOn(key: string, asked: WalletPlace, scan: ScanOf, first: ScanState): Running {
-    const limit = timeLimit(SCAN_LIMIT_MS)
+    const limit = timeoutSignal(SCAN_LIMIT_MS)
     const run = async () => {
       while (!isFound(work.state)) {
         work.state = await step(scan, { state: work.state, priority: 'background' }, limit)
@@ -124,7 +124,7 @@ export function createOwnedFinder(options: {
   function keep(key: string, asked: WalletPlace, owned: readonly bigint[]): void {
     if (storing.has(key) || storing.size >= RUNNING_MAX || owned.length === 0) return
     storing.add(key)
-    const limit = timeLimit(SCAN_LIMIT_MS)
+    const limit = timeoutSignal(SCAN_LIMIT_MS)
     const { client, wallet } = asked
     const chainId = client.chain.id
     const run = async () => {
@@ -180,9 +180,9 @@ export function createOwnedFinder(options: {
 
   /** Waits for a scan. Throws `PendingError` with the progress if it takes long, or what it ended with. */
   async function finished(asked: WalletPlace, work: Running, signal: AbortSignal): Promise<void> {
-    whenLate(signal, () => pending(asked, work))
+    registerTimeoutError(signal, () => pending(asked, work))
     try {
-      await untilAborted(work.done, AbortSignal.any([signal, timeLimit(waitMs)]))
+      await untilAborted(work.done, AbortSignal.any([signal, timeoutSignal(waitMs)]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
       throw pending(asked, work)

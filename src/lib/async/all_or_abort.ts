@@ -1,7 +1,7 @@
-import { askersOf, onBehalfOf } from './askers.ts'
+import { getRequesters, withRequesters } from './requesters.ts'
 
 /** Runs all tasks at the same time; the first failure aborts the others. */
-export async function together<T>(
+export async function allOrAbort<T>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,
 ): Promise<T[]> {
@@ -9,7 +9,7 @@ export async function together<T>(
   if (only === undefined) return []
   if (tasks.length === 1) return [await only(signal)]
   const others = new AbortController()
-  const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, others.signal]))
+  const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, others.signal]))
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
   } catch (error) {

@@ -22,7 +22,7 @@ export const ACCENTS_MAX = 2
  * What strangers wrote, fit to be shown in a line: at most `max` code points, every one of them to be seen; letters in
  * one form (NFKC), so that full-width and mathematical ones are plain; single spaces; few marks on a letter.
  */
-export function visibleText(text: string, max: number): string {
+export function toDisplayText(text: string, max: number): string {
   const shown: string[] = []
   // A mark without a letter before it is left out, as is a space.
   let [marks, accents] = [MARKS_MAX, ACCENTS_MAX]
@@ -44,7 +44,7 @@ export function visibleText(text: string, max: number): string {
 }
 
 /** True if a text has something that nobody sees, apart from what makes a character an emoji. */
-export function hasUnseen(text: string): boolean {
+export function hasInvisible(text: string): boolean {
   return text.replaceAll('\ufe0f', '').search(UNSEEN) >= 0
 }
 

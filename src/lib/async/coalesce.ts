@@ -1,4 +1,4 @@
-interface Waiting<Item, Result> {
+interface PendingItem<Item, Result> {
   readonly item: Item
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
@@ -8,15 +8,15 @@ interface Waiting<Item, Result> {
  * Answers at once what is asked under one name in one turn of the event loop, at most `itemsMax` together. `answer` gives
  * results in the order of the items; if it fails, it fails for all of them.
  */
-export function gathered<Item, Result>(options: {
+export function coalesce<Item, Result>(options: {
   readonly nameOf: (item: Item) => string
   readonly itemsMax: number
   readonly answer: (items: readonly Item[]) => Promise<readonly Result[]>
 }): (item: Item) => Promise<Result> {
   const { nameOf, itemsMax, answer } = options
-  const groups = new Map<string, Waiting<Item, Result>[]>()
+  const groups = new Map<string, PendingItem<Item, Result>[]>()
 
-  async function send(group: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function send(group: readonly PendingItem<Item, Result>[]): Promise<void> {
     try {
       const results = await answer(group.map(({ item }) => item))
       if (results.length !== group.length)

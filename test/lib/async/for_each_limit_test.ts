@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fewAtOnce } from '../../../src/lib/async/few_at_once.ts'
+import { forEachLimit } from '../../../src/lib/async/for_each_limit.ts'
 
 const { signal } = new AbortController()
 
@@ -13,7 +13,7 @@ test('fewAtOnce() begins items in their order, so many at the same time', async 
     await Bun.sleep(item % 3)
     running--
   }
-  await fewAtOnce([5, 4, 3, 2, 1, 0], 2, work, signal)
+  await forEachLimit([5, 4, 3, 2, 1, 0], 2, work, signal)
   expect([begun, most, running]).toEqual([[5, 4, 3, 2, 1, 0], 2, 0])
 })
 
@@ -28,7 +28,7 @@ test('fewAtOnce() aborts the others when one fails, begins no more, and throws t
     if (item === 2) await Bun.sleep(10)
     ended.push(item)
   }
-  await expect(fewAtOnce([0, 2, 1, 3, 4], 3, work, signal)).rejects.toThrow('Unlucky')
+  await expect(forEachLimit([0, 2, 1, 3, 4], 3, work, signal)).rejects.toThrow('Unlucky')
   expect([begun, ended]).toEqual([
     [0, 2, 1],
     [0, 2],
@@ -38,6 +38,6 @@ test('fewAtOnce() aborts the others when one fails, begins no more, and throws t
 test('fewAtOnce() begins nothing for who has left', async () => {
   const begun: number[] = []
   const left = AbortSignal.abort()
-  await expect(fewAtOnce([0, 1], 2, async (item) => begun.push(item), left)).rejects.toThrow()
+  await expect(forEachLimit([0, 1], 2, async (item) => begun.push(item), left)).rejects.toThrow()
   expect(begun).toEqual([])
 })

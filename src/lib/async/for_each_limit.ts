@@ -1,10 +1,10 @@
-import { together } from './together.ts'
+import { allOrAbort } from './all_or_abort.ts'
 
 /**
  * Does work for each item, in their order, for at most so many at the same time. The first failure aborts the others, and
  * is thrown when they have ended.
  */
-export async function fewAtOnce<Item>(
+export async function forEachLimit<Item>(
   items: readonly Item[],
   atOnceMax: number,
   work: (item: Item, signal: AbortSignal) => Promise<unknown>,
@@ -24,12 +24,12 @@ export async function fewAtOnce<Item>(
     return running
   }
   try {
-    await together(
+    await allOrAbort(
       Array.from({ length: Math.min(atOnceMax, items.length) }, () => begin),
       signal,
     )
   } finally {
-    // `together` does not wait for those that it aborts.
+    // `allOrAbort` does not wait for those that it aborts.
     await Promise.allSettled(lanes)
   }
 }

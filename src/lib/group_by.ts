@@ -1,5 +1,5 @@
 /** Items by key, in order. Node 20 has no `Map.groupBy`. */
-export function grouped<Item, Key>(
+export function groupBy<Item, Key>(
   items: readonly Item[],
   key: (item: Item) => Key,
 ): ReadonlyMap<Key, readonly Item[]> {

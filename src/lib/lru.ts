@@ -1,4 +1,4 @@
-interface Weighed<Value> {
+interface LruEntry<Value> {
   readonly value: Value
   readonly weight: number
 }
@@ -7,14 +7,14 @@ interface Weighed<Value> {
  * Remembers at most `entriesMax` values by name, which together weigh at most `weightMax`: those used longest ago are
  * forgotten. A heavier one is not remembered.
  */
-export function createRecent<Value, Name = string>(options: {
+export function createLru<Value, Name = string>(options: {
   readonly entriesMax: number
   readonly weightMax?: number
   readonly weightOf?: (value: Value, name: Name) => number
 }) {
   const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf = () => 0 } = options
   // A Map keeps the order of insertion: the most recently used is last.
-  const entries = new Map<Name, Weighed<Value>>()
+  const entries = new Map<Name, LruEntry<Value>>()
   let weightKept = 0
 
   function drop(name: Name): void {

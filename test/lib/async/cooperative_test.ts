@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import {
-  createBreaks,
-  inTurns,
-  mapInTurns,
+  createYielder,
+  mapCooperatively,
+  runCooperatively,
   type Steps,
-  sortedInSteps,
-  turnBefore,
-} from '../../../src/lib/async/turns.ts'
+  sortInSteps,
+  yieldIfLarge,
+} from '../../../src/lib/async/cooperative.ts'
 
 describe('inTurns()', () => {
   test('lets others have a turn between steps, and gives what the work comes to', async () => {
@@ -19,7 +19,7 @@ describe('inTurns()', () => {
       }
       return 7
     }
-    expect(await inTurns(work())).toBe(7)
+    expect(await runCooperatively(work())).toBe(7)
     expect(order).toEqual(['step 0', 'other 0', 'step 1', 'other 1', 'step 2', 'other 2'])
   })
 
@@ -28,7 +28,7 @@ describe('inTurns()', () => {
     setImmediate(() => {
       turned = true
     })
-    await inTurns((function* (): Steps<void> {})())
+    await runCooperatively((function* (): Steps<void> {})())
     expect(turned).toBe(false)
   })
 
@@ -37,13 +37,13 @@ describe('inTurns()', () => {
       yield
       throw new Error('broken')
     }
-    await expect(inTurns(work())).rejects.toThrow('broken')
+    await expect(runCooperatively(work())).rejects.toThrow('broken')
   })
 })
 
 test('createBreaks() gives a turn away once steps have worked for a millisecond', async () => {
   let nowMs = 0
-  const breaks = createBreaks({ monotonicMs: () => nowMs })
+  const breaks = createYielder({ monotonicMs: () => nowMs })
   const taken: number[] = []
   for (let step = 1; step <= 100; step++) {
     nowMs += 0.05
@@ -74,19 +74,19 @@ describe('mapInTurns()', () => {
   }
 
   test('gives what is made of each item, in their order', async () => {
-    expect(await mapInTurns(['a', 'b', 'c', 'd', 'e'], 2, (item, index) => item + index)).toEqual([
+    expect(await mapCooperatively(['a', 'b', 'c', 'd', 'e'], 2, (item, index) => item + index)).toEqual([
       ...['a0', 'b1', 'c2', 'd3', 'e4'],
     ])
   })
 
   test('works on so many in a turn, and gives none away for fewer', async () => {
     const items = Array.from({ length: 100 }, (_, index) => index)
-    expect(await turnsOf(() => mapInTurns(items, 100, String))).toBe(0)
-    expect(await turnsOf(() => mapInTurns(items, 10, String))).toBe(9)
+    expect(await turnsOf(() => mapCooperatively(items, 100, String))).toBe(0)
+    expect(await turnsOf(() => mapCooperatively(items, 10, String))).toBe(9)
   })
 
   test('throws what the work throws', async () => {
-    const work = mapInTurns([1, 2, 3], 1, (item) => {
+    const work = mapCooperatively([1, 2, 3], 1, (item) => {
       if (item === 3) throw new Error('broken')
     })
     await expect(work).rejects.toThrow('broken')
@@ -108,7 +108,7 @@ describe('turn()', () => {
         seen.push(`${name} in turn ${turns}`)
       }
     }
-    await Promise.all(['a', 'b', 'c'].map((name) => inTurns(work(name))))
+    await Promise.all(['a', 'b', 'c'].map((name) => runCooperatively(work(name))))
     isOver = true
     expect(seen.map((each) => each[0]).join('')).toBe('abcabcabc')
     expect(new Set(seen.map((each) => each.slice(1))).size).toBe(9)
@@ -124,7 +124,7 @@ describe('turnBefore()', () => {
     setImmediate(() => {
       turned = true
     })
-    await turnBefore({ length })
+    await yieldIfLarge({ length })
     expect(turned).toBe(isTurned)
   })
 })
@@ -144,14 +144,14 @@ describe('sortedInSteps()', () => {
     async (count) => {
       const list = items(count)
       const before = [...list]
-      const sorted = await inTurns(sortedInSteps(list, (a, b) => a.value - b.value))
+      const sorted = await runCooperatively(sortInSteps(list, (a, b) => a.value - b.value))
       expect(sorted).toEqual(before.toSorted((a, b) => a.value - b.value))
       expect(list).toEqual(before)
     },
   )
 
   test('takes a step for every few thousand items', () => {
-    const steps = [...sortedInSteps(items(100_000), (a, b) => a.value - b.value)]
+    const steps = [...sortInSteps(items(100_000), (a, b) => a.value - b.value)]
     expect(steps.length).toBeGreaterThan(100)
   })
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { createTrouble } from '../../src/lib/trouble.ts'
+import { createFailureTracker } from '../../src/lib/failure_tracker.ts'
 
 const full = new Error('outer', { cause: new Error('inner', { cause: new Error('No space left on device (53100)') }) })
 
 function scene() {
   let nowMs = 0
-  const trouble = createTrouble({ now: () => 0, monotonicMs: () => nowMs })
+  const trouble = createFailureTracker({ now: () => 0, monotonicMs: () => nowMs })
   return {
     trouble,
     at(ms: number) {

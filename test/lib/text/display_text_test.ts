@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { hasUnseen, visibleText } from '../../../src/lib/text/visible.ts'
+import { hasInvisible, toDisplayText } from '../../../src/lib/text/display_text.ts'
 import { cases } from '../../support/cases.ts'
 
 const LAST = 0x10ffff
@@ -24,7 +24,7 @@ describe('visibleText()', () => {
   test('of every code point there is shows nothing that is not seen, and no space but a plain one', () => {
     let left = 0
     for (let code = 0; code <= LAST; code++) {
-      const shown = visibleText(`A${String.fromCodePoint(code)}B`, MAX)
+      const shown = toDisplayText(`A${String.fromCodePoint(code)}B`, MAX)
       if (isUnseen(code) && shown !== 'AB') throw new Error(`U+${code.toString(16)} shows as "${shown}"`)
       for (const each of shown) {
         const isSpace = /[\p{Z}\s]/u.test(each) && each !== ' '
@@ -33,7 +33,7 @@ describe('visibleText()', () => {
       if (shown === 'AB') left++
     }
     expect(left).toBeGreaterThan(900_000)
-    expect(visibleText(String.fromCodePoint(...BLANK), MAX)).toBe('')
+    expect(toDisplayText(String.fromCodePoint(...BLANK), MAX)).toBe('')
   }, 60_000)
 
   test('is no longer than its limit, shows the same when shown again, and stacks no accents', () => {
@@ -58,9 +58,9 @@ describe('visibleText()', () => {
     )
     fc.assert(
       fc.property(parts, fc.integer({ min: 1, max: MAX }), (texts, max) => {
-        const shown = visibleText(texts.join(''), max)
+        const shown = toDisplayText(texts.join(''), max)
         expect([...shown].length).toBeLessThanOrEqual(max)
-        expect(visibleText(shown, max)).toBe(shown)
+        expect(toDisplayText(shown, max)).toBe(shown)
         expect(shown).not.toMatch(/(?:(?=\p{M})\p{Script=Inherited}){3}|\p{M}{5}|(?:^| )\p{M}|^ | $| {2}/u)
       }),
       { numRuns: cases(5_000) },
@@ -78,7 +78,7 @@ describe('visibleText()', () => {
     ['e\u034f\u0301', 'é'],
     ['  two \u3000\u00a0 words ', 'two words'],
   ])('takes from %j what hides it', (text, shown) => {
-    expect(visibleText(text, MAX)).toBe(shown)
+    expect(toDisplayText(text, MAX)).toBe(shown)
   })
 
   test.each([
@@ -110,18 +110,18 @@ describe('visibleText()', () => {
       '€URO',
     ],
   ])('leaves %s as it is', (text) => {
-    expect(visibleText(text, MAX)).toBe(text.normalize('NFKC'))
-    expect(visibleText(text, MAX).normalize('NFC')).toBe(text.normalize('NFC'))
+    expect(toDisplayText(text, MAX)).toBe(text.normalize('NFKC'))
+    expect(toDisplayText(text, MAX).normalize('NFC')).toBe(text.normalize('NFC'))
   })
 
   test('of joined emoji shows each, and of words with joiners the letters', () => {
-    expect(visibleText('👨‍👩‍👧 ❤️', MAX)).toBe('👨👩👧 ❤')
-    expect(visibleText('می‌خواهم', MAX)).toBe('میخواهم')
+    expect(toDisplayText('👨‍👩‍👧 ❤️', MAX)).toBe('👨👩👧 ❤')
+    expect(toDisplayText('می‌خواهم', MAX)).toBe('میخواهم')
   })
 })
 
 test('hasUnseen() finds what nobody sees, and takes an emoji for what it is', () => {
   for (const text of ['\u3164', 'A\u2800B', 'A\ufe00', 'A\u{e0101}', 'A\u200bB', '\u202e', 'a\nb'])
-    expect(hasUnseen(text)).toBe(true)
-  for (const text of ['', 'Acme', 'Grüße & Söhne', '比特币', '❤️ Love']) expect(hasUnseen(text)).toBe(false)
+    expect(hasInvisible(text)).toBe(true)
+  for (const text of ['', 'Acme', 'Grüße & Söhne', '比特币', '❤️ Love']) expect(hasInvisible(text)).toBe(false)
 })

@@ -7,11 +7,11 @@ export type Steps<T> = Generator<undefined, T, undefined>
  * Does work in steps and lets the event loop turn between them, so that one long list does not hold up other requests.
  * Each step should take some milliseconds at most.
  */
-export async function inTurns<T>(work: Steps<T>): Promise<T> {
+export async function runCooperatively<T>(work: Steps<T>): Promise<T> {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
-    await turn()
+    await yieldToEventLoop()
   }
 }
 
@@ -22,7 +22,7 @@ const waiting: (() => void)[] = []
  * Lets the event loop turn. Those who wait go on one after the other, each in a turn of its own: the steps of many
  * would be long together.
  */
-export function turn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(next)
@@ -42,36 +42,36 @@ const STEPS = 8
  * Lets the event loop turn between the steps of a pass, which begins now, whenever they have worked for some time. Each
  * step should take a tenth of a millisecond at most.
  */
-export function createBreaks({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
+export function createYielder({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
   let beganMs = monotonicMs()
   let steps = 0
   return {
     /** True if it is time for a break. */
     isDue: () => ++steps % STEPS === 0 && monotonicMs() - beganMs >= WORK_MS,
     async take(): Promise<void> {
-      await turn()
+      await yieldToEventLoop()
       beganMs = monotonicMs()
     },
   }
 }
 
 /** What `work` makes of each item, in their order, so many in a turn; at once if they are fewer. */
-export async function mapInTurns<T, R>(
+export async function mapCooperatively<T, R>(
   items: readonly T[],
   inTurn: number,
   work: (item: T, index: number) => R,
 ): Promise<R[]> {
   const made: R[] = []
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % inTurn === 0) await turn()
+    if (index > 0 && index % inTurn === 0) await yieldToEventLoop()
     made.push(work(item, index))
   }
   return made
 }
 
 /** Lets the event loop turn before a pass over items, if they are so many that it takes milliseconds. */
-export async function turnBefore({ length }: { readonly length: number }): Promise<void> {
-  if (length >= MANY_ITEMS) await turn()
+export async function yieldIfLarge({ length }: { readonly length: number }): Promise<void> {
+  if (length >= MANY_ITEMS) await yieldToEventLoop()
 }
 
 const MANY_ITEMS = 1_000
@@ -79,7 +79,7 @@ const MANY_ITEMS = 1_000
 const STEP_ITEMS = 4_096
 
 /** A sorted copy, in steps. Equal items keep their order. */
-export function* sortedInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = []
   for (let at = 0; at < items.length; at += STEP_ITEMS) {
     if (at > 0) yield

@@ -1,5 +1,5 @@
 /** Begins reads before it is certain that somebody will ask for them, at most `readsMax`; each is handed out once. */
-export function createAhead<T>({ readsMax }: { readonly readsMax: number }) {
+export function createPrefetcher<T>({ readsMax }: { readonly readsMax: number }) {
   const begun = new Map<string, Promise<T | undefined>>()
   return {
     /** Begins a read, unless it or too many others are under way. It is dropped when `signal` fires. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { createAhead } from '../../../src/lib/async/ahead.ts'
+import { createPrefetcher } from '../../../src/lib/async/prefetch.ts'
 
 const never = new AbortController().signal
 
 test('what was begun is handed out once, and begun once', async () => {
-  const ahead = createAhead<number>({ readsMax: 2 })
+  const ahead = createPrefetcher<number>({ readsMax: 2 })
   let reads = 0
   const read = async () => ++reads
   expect(await ahead.take('a')).toBeUndefined()
@@ -18,7 +18,7 @@ test('what was begun is handed out once, and begun once', async () => {
 })
 
 test('no more are begun than may wait, until one is taken', async () => {
-  const ahead = createAhead<string>({ readsMax: 2 })
+  const ahead = createPrefetcher<string>({ readsMax: 2 })
   for (const key of ['a', 'b', 'c']) ahead.start(key, async () => key, never)
   expect(['a', 'b', 'c'].map((key) => ahead.has(key))).toEqual([true, true, false])
   await ahead.take('a')
@@ -27,7 +27,7 @@ test('no more are begun than may wait, until one is taken', async () => {
 })
 
 test('what failed is nothing, and what nobody wants any more is dropped and told so', async () => {
-  const ahead = createAhead<string>({ readsMax: 2 })
+  const ahead = createPrefetcher<string>({ readsMax: 2 })
   ahead.start('broken', () => Promise.reject(new Error('It broke')), never)
   expect(await ahead.take('broken')).toBeUndefined()
   const left = new AbortController()

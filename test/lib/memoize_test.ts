@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { onceEach, onceEachText } from '../../src/lib/once_each.ts'
+import { memoize, memoizeText } from '../../src/lib/memoize.ts'
 
 test('onceEach() calculates once for each object, not for equal ones', () => {
   let calls = 0
-  const double = onceEach(({ value }: { readonly value: number }) => {
+  const double = memoize(({ value }: { readonly value: number }) => {
     calls++
     return { twice: value * 2 }
   })
@@ -15,7 +15,7 @@ test('onceEach() calculates once for each object, not for equal ones', () => {
 
 test('text is worked out once while it is among those used last', () => {
   const asked: string[] = []
-  const lengthOf = onceEachText((text: string): string => {
+  const lengthOf = memoizeText((text: string): string => {
     asked.push(text)
     return `${text.length}`
   }, 6)
@@ -34,6 +34,6 @@ test('text is worked out once while it is among those used last', () => {
 
 test('text that is longer than all that is remembered is worked out each time', () => {
   let asked = 0
-  const once = onceEachText(() => String(++asked), 3)
+  const once = memoizeText(() => String(++asked), 3)
   expect([once('long'), once('long'), once('abc'), once('abc')]).toEqual(['1', '2', '3', '3'])
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { createRate } from '../../../src/lib/async/rate.ts'
+import { createRateLimiter } from '../../../src/lib/async/rate_limiter.ts'
 
 const never = new AbortController().signal
 
 test('createRate() lets what came in a pause start at once, and then as many a second as it says', async () => {
   let nowMs = 0
   const waits: number[] = []
-  const rate = createRate({
+  const rate = createRateLimiter({
     perSecond: 50,
     clock: { now: () => nowMs, monotonicMs: () => nowMs },
     sleep: async (ms) => {
@@ -29,7 +29,7 @@ test('createRate() lets what came in a pause start at once, and then as many a s
 test('createRate() without a burst lets one start at once, and the next ones a step apart each', async () => {
   let nowMs = 0
   const waits: number[] = []
-  const rate = createRate({
+  const rate = createRateLimiter({
     perSecond: 100,
     burstMs: 0,
     clock: { now: () => nowMs, monotonicMs: () => nowMs },

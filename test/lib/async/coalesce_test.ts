@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { gathered } from '../../../src/lib/async/gather.ts'
+import { coalesce } from '../../../src/lib/async/coalesce.ts'
 
 /** Doubles numbers, those of one sign together; notes what it was asked. */
 function doubling(itemsMax = 10) {
   const asked: (readonly number[])[] = []
-  const ask = gathered<number, number>({
+  const ask = coalesce<number, number>({
     nameOf: (item) => String(Math.sign(item)),
     itemsMax,
     async answer(items) {

@@ -1,17 +1,17 @@
 import type { Clock } from '../clock.ts'
-import type { pause } from './abort.ts'
+import type { delay } from './abort.ts'
 
 /** Waits until one more may start. Throws `AbortedError` if `signal` fires first. */
-export type Rate = (signal: AbortSignal) => Promise<void>
+export type RateLimiter = (signal: AbortSignal) => Promise<void>
 
 /** Lets at most `perSecond` start in a second over time. */
-export function createRate(options: {
+export function createRateLimiter(options: {
   readonly perSecond: number
   /** How many may start at once after a pause, as the time that they take at the rate. @default 1000 */
   readonly burstMs?: number
   readonly clock: Clock
-  readonly sleep: typeof pause
-}): Rate {
+  readonly sleep: typeof delay
+}): RateLimiter {
   const { perSecond, burstMs = 1_000, clock, sleep } = options
   const stepMs = 1_000 / perSecond
   let nextMs = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-import { createRecent } from './recent.ts'
+import { createLru } from './lru.ts'
 
 /** Makes a value when it is first asked for, and keeps it. */
 export function once<T>(make: () => T): () => T {
@@ -10,7 +10,7 @@ export function once<T>(make: () => T): () => T {
 }
 
 /** The same function, which calculates once for each object; the object must not change. */
-export function onceEach<Key extends object, Value>(calculate: (key: Key) => Value): (key: Key) => Value {
+export function memoize<Key extends object, Value>(calculate: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, Value>()
   return (key) => {
     const before = known.get(key)
@@ -22,11 +22,11 @@ export function onceEach<Key extends object, Value>(calculate: (key: Key) => Val
 }
 
 /** The same for text, while the texts used last have no more than `charsMax` characters. */
-export function onceEachText<Text extends string, Value extends string | object>(
+export function memoizeText<Text extends string, Value extends string | object>(
   calculate: (text: Text) => Value,
   charsMax: number,
 ): (text: Text) => Value {
-  const known = createRecent<Value>({
+  const known = createLru<Value>({
     entriesMax: Number.POSITIVE_INFINITY,
     weightMax: charsMax,
     weightOf: (_, text) => text.length,

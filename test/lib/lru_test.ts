@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { createRecent } from '../../src/lib/recent.ts'
+import { createLru } from '../../src/lib/lru.ts'
 
 test('the value used longest ago goes first', () => {
-  const recent = createRecent<number>({ entriesMax: 2 })
+  const recent = createLru<number>({ entriesMax: 2 })
   recent.set('a', 1)
   recent.set('b', 2)
   expect(recent.get('a')).toBe(1)
@@ -12,7 +12,7 @@ test('the value used longest ago goes first', () => {
 })
 
 test('values go until those that stay weigh no more than allowed', () => {
-  const recent = createRecent<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
   for (const [name, weight] of [
     ['a', 3],
     ['b', 4],
@@ -24,7 +24,7 @@ test('values go until those that stay weigh no more than allowed', () => {
 })
 
 test('a value that is too heavy by itself takes the place of nobody but its own name', () => {
-  const recent = createRecent<string>({
+  const recent = createLru<string>({
     entriesMax: 10,
     weightMax: 3,
     weightOf: (value, name) => value.length + name.length,
@@ -36,7 +36,7 @@ test('a value that is too heavy by itself takes the place of nobody but its own 
 })
 
 test('a value that was replaced or deleted weighs nothing', () => {
-  const recent = createRecent<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+  const recent = createLru<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
   recent.set('a', 9)
   recent.set('a', 5)
   recent.set('b', 5)
