@@ -109,5 +109,5 @@ test('src never calls what the driver does wrongly over a connection that drops'
 
 test('src reaches the driver in one place only', () => {
   const importers = sources.filter(({ text }) => /from 'postgres'/.test(text)).map(({ name }) => name)
-  expect(importers).toEqual(['db/connection/generation.ts'])
+  expect(importers).toEqual(['db/connection/pooled_connection.ts'])
 })

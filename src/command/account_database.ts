@@ -2,8 +2,8 @@ import { organizationIdOf } from '../account/organization.ts'
 import type { DatabaseTls } from '../db/address.ts'
 import { openDatabase } from '../db/connection/pool.ts'
 import type { Database } from '../db/database.ts'
-import { hasEmbedded, startEmbedded } from '../db/embedded/embedded.ts'
-import { findRunningEmbedded } from '../db/embedded/running.ts'
+import { hasEmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
+import { findRunningEmbedded } from '../db/embedded/find_running.ts'
 import { migrate } from '../db/migrate.ts'
 import { checkServable } from '../db/schema.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -44,7 +44,7 @@ type Work<T> = (
  */
 export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
-  if (databaseUrl === undefined && !(await hasEmbedded(dataDir))) {
+  if (databaseUrl === undefined && !(await hasEmbeddedDatabase(dataDir))) {
     throw new CommandError(
       `Cannot find a database in data directory "${dataDir}": set DATA_DIR or DATABASE_URL, ` +
         'or let "walletscope serve" create one there',

@@ -55,6 +55,6 @@ export class SchemaError extends Error {
 export const SERVER_VERSION_MIN = 150_000
 
 /** The refusal of a server below it; `is`: `is PostgreSQL 14.23`. */
-export function tooOld(is: string): SchemaError {
+export function serverTooOldError(is: string): SchemaError {
   return new SchemaError(`Cannot use the database: it ${is}, expected ${SERVER_VERSION_MIN / 10_000} or later`)
 }

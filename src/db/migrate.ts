@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { type Database, SqlError } from './database.ts'
 import {
-  checkCurrent,
-  checkHistory,
+  checkMigrationHistory,
+  checkUpToDate,
+  findOutdatedFunctions,
   type Migration,
-  outdatedFunctions,
+  parseRunsWith,
   type Release,
   readSchema,
-  releaseOf,
-  runsWith,
   type SqlFunction,
+  withReleaseDefaults,
 } from './schema.ts'
 
 /** A migration may build an index over a large table, or wait for another process that does. */
@@ -52,10 +52,10 @@ $walletscope$`
  * `UnavailableError` if the database is away.
  */
 export async function migrate(db: Database, options: Release = {}): Promise<{ readonly applied: readonly string[] }> {
-  const { migrations, functions } = releaseOf(options)
+  const { migrations, functions } = withReleaseDefaults(options)
   const present = await readSchema(db)
-  checkHistory(present.migrations, migrations)
-  const outdated = outdatedFunctions(present.functions, functions)
+  checkMigrationHistory(present.migrations, migrations)
+  const outdated = findOutdatedFunctions(present.functions, functions)
   if (!present.isComplete) await db.run(CREATE_TABLES, [], { lane: 'background', deadlineMs: DEADLINE_MS })
   const applied: string[] = []
   for (const migration of migrations.slice(present.migrations.length)) {
@@ -64,7 +64,7 @@ export async function migrate(db: Database, options: Release = {}): Promise<{ re
   for (const each of outdated) {
     if (await apply(db, functionStatement(each))) applied.push(each.name)
   }
-  checkCurrent(await readSchema(db), { migrations, functions })
+  checkUpToDate(await readSchema(db), { migrations, functions })
   return { applied }
 }
 
@@ -75,7 +75,7 @@ function migrationStatement({ version, name, text }: Migration): string {
   end if;
   execute ${dollarQuoted(text)};
   insert into schema_migration (version, name, sha256, runs_with)
-    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}', ${runsWith(text) ?? 'null'});`)
+    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}', ${parseRunsWith(text) ?? 'null'});`)
 }
 
 /** To PostgreSQL a function with a new signature is a second function: the old one is dropped. */

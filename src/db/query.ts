@@ -14,7 +14,7 @@ interface Query<Params extends object> {
 }
 
 /** Binds a query, with its parameters by name; `sql/queries.ts` has all of them. */
-export function callQuery<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
+export function bindQuery<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
   { text, params: names }: Query<Params>,
 ): Call<Params, readonly Row[]> {
@@ -33,21 +33,21 @@ interface Signature<Params extends object> {
 }
 
 /** Binds a function that returns a table; `sql/functions.ts` has all that the program calls. */
-export function callRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
+export function bindRows<Params extends { readonly [K in keyof Params]: Param }, Row extends object>(
   lane: LaneName,
   { name, params, columns }: Signature<Params>,
 ): Call<Params, readonly Row[]> {
   const call = `${name}(${params.map((_, index) => `$${index + 1}`)})`
   const text = columns === undefined ? `select ${call} as value` : `select ${columns} from ${call}`
-  return callQuery<Params, Row>(lane, { text, params })
+  return bindQuery<Params, Row>(lane, { text, params })
 }
 
 /** The same for a function that gives one value, or nothing. */
-export function callValue<Params extends { readonly [K in keyof Params]: Param }, Value>(
+export function bindValue<Params extends { readonly [K in keyof Params]: Param }, Value>(
   lane: LaneName,
   signature: Signature<Params>,
 ): Call<Params, Value> {
-  const rows = callRows<Params, { readonly value: Value }>(lane, signature)
+  const rows = bindRows<Params, { readonly value: Value }>(lane, signature)
   return async (db, params, options) => {
     const [row] = await rows(db, params, options)
     if (row === undefined) throw new Error(`Cannot call ${signature.name}: the database answered no row`)

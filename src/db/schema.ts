@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { FUNCTIONS, MIGRATIONS } from '../../sql/files.ts'
-import { type Database, SchemaError, SERVER_VERSION_MIN, tooOld } from './database.ts'
+import { type Database, SchemaError, SERVER_VERSION_MIN, serverTooOldError } from './database.ts'
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -61,7 +61,7 @@ const LIST_FUNCTIONS = `select name, sha256, replaced_at is null as current, to_
  * Throws `SchemaError` unless the database has exactly this program's tables and functions.
  */
 export async function checkSchema(db: Database, options: Release = {}): Promise<void> {
-  checkCurrent(await readSchema(db), releaseOf(options))
+  checkUpToDate(await readSchema(db), withReleaseDefaults(options))
 }
 
 /**
@@ -70,9 +70,9 @@ export async function checkSchema(db: Database, options: Release = {}): Promise<
  */
 export async function checkServable(db: Database, options: Release = {}): Promise<'own' | 'newer'> {
   const present = await readSchema(db)
-  const release = releaseOf(options)
+  const release = withReleaseDefaults(options)
   if (isNewerButRuns(present, release)) return 'newer'
-  checkCurrent(present, release)
+  checkUpToDate(present, release)
   return 'own'
 }
 
@@ -105,13 +105,13 @@ function functionState(
  * The least number of migrations that a program must know to run on the tables as they are after this one: the line
  * `-- runs with: 16` of its text. Undefined without that line: only a program that knows the migration runs then.
  */
-export function runsWith(text: string): number | undefined {
+export function parseRunsWith(text: string): number | undefined {
   const [, digits] = /^-- runs with: (\d+)$/m.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits)
 }
 
 /** A release with what is left out of `options`. */
-export function releaseOf({ migrations, functions }: Release): Required<Release> {
+export function withReleaseDefaults({ migrations, functions }: Release): Required<Release> {
   return { migrations: migrations ?? MIGRATIONS, functions: functions ?? (migrations === undefined ? FUNCTIONS : []) }
 }
 
@@ -120,12 +120,12 @@ interface AppliedMigration {
   readonly name: string
   /** Of its text, hexadecimal. */
   readonly sha256: string
-  /** As `runsWith` reads it; null of a migration that was applied before that was recorded. */
+  /** As `parseRunsWith` reads it; null of a migration that was applied before that was recorded. */
   readonly runs_with?: number | null
 }
 
 /** Migrations that the database has, in order, even if a restore into it is unfinished. */
-export async function listApplied(db: Database): Promise<readonly AppliedMigration[]> {
+export async function listAppliedMigrations(db: Database): Promise<readonly AppliedMigration[]> {
   return (await readSchema(db, { unfinished: true })).migrations
 }
 
@@ -154,7 +154,8 @@ export async function readSchema(
   { unfinished = false }: { readonly unfinished?: boolean } = {},
 ): Promise<Schema> {
   const [found] = await db.run<State>(STATE, [], LANE)
-  if (found !== undefined && found.version_no < SERVER_VERSION_MIN) throw tooOld(`is PostgreSQL ${found.version}`)
+  if (found !== undefined && found.version_no < SERVER_VERSION_MIN)
+    throw serverTooOldError(`is PostgreSQL ${found.version}`)
   if (found !== undefined && found.isolation !== ISOLATION) throw new SchemaError(isolationFault(found.isolation))
   if (found?.unfinished && !unfinished) {
     throw new SchemaError(
@@ -178,10 +179,10 @@ function isolationFault(isolation: string): string {
 }
 
 /** Throws `SchemaError` unless these are the tables and functions of the release. */
-export function checkCurrent(present: Schema, { migrations, functions }: Required<Release>): void {
-  checkHistory(present.migrations, migrations)
+export function checkUpToDate(present: Schema, { migrations, functions }: Required<Release>): void {
+  checkMigrationHistory(present.migrations, migrations)
   const version = present.migrations.length
-  const [outdated] = outdatedFunctions(present.functions, functions)
+  const [outdated] = findOutdatedFunctions(present.functions, functions)
   if (version === migrations.length && outdated === undefined) return
   const lacks =
     version === migrations.length
@@ -191,7 +192,7 @@ export function checkCurrent(present: Schema, { migrations, functions }: Require
 }
 
 /** Functions whose text is new to the database. Throws `SchemaError` if the database has replaced that text already. */
-export function outdatedFunctions(
+export function findOutdatedFunctions(
   present: readonly AppliedFunction[],
   functions: readonly SqlFunction[],
 ): readonly SqlFunction[] {
@@ -220,7 +221,7 @@ export function compareMigrations(
 }
 
 /** Throws `SchemaError` if the migrations that were applied are not those of the release, or more. */
-export function checkHistory(present: readonly AppliedMigration[], migrations: readonly Migration[]): void {
+export function checkMigrationHistory(present: readonly AppliedMigration[], migrations: readonly Migration[]): void {
   const { other, isNewer } = compareMigrations(present, migrations)
   if (isNewer) {
     throw new SchemaError(

@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { compressBackup } from '../../db/backup/compress.ts'
 import { type Append, writeNewFile } from '../../db/backup/file.ts'
-import { packBackup } from '../../db/backup/pack.ts'
-import type { Written } from '../../db/backup/write.ts'
+import type { WriteResult } from '../../db/backup/write.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
 import { getErrnoCode } from '../../lib/error.ts'
@@ -59,7 +59,7 @@ function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readon
     const session = await openSession({ ...at, applicationName: 'walletscope backup' })
     const say = quiet ? () => undefined : io.err
     try {
-      return await packBackup(session, {
+      return await compressBackup(session, {
         append,
         program: packageJson.version,
         stop: io.stop,
@@ -91,7 +91,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /** Warnings for the keeper of the backup. */
-async function warningsOf({ end }: Written, dataDir: string): Promise<readonly string[]> {
+async function warningsOf({ end }: WriteResult, dataDir: string): Promise<readonly string[]> {
   const warnings: string[] = []
   if (end.ledger.odd > 0) {
     warnings.push(

@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { MIGRATIONS } from '../../../sql/files.ts'
 import { requestLogExtend } from '../../../sql/functions.ts'
-import { type Header, malformed } from '../../db/backup/format.ts'
+import { type BackupHeader, malformedBackupError } from '../../db/backup/format.ts'
 import { type BackupPart, checkBackup, readBackup } from '../../db/backup/read.ts'
-import { type Restored, restoreBackup } from '../../db/backup/restore.ts'
-import { checkOrigin, checkTarget } from '../../db/backup/target.ts'
+import { type RestoreResult, restoreBackup } from '../../db/backup/restore.ts'
+import { checkBackupVersion, checkTarget } from '../../db/backup/target.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
 import { getErrnoCode } from '../../lib/error.ts'
@@ -50,14 +50,14 @@ export const restoreCommand: Command = {
 async function restoreFrom(
   from: string,
   { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean },
-): Promise<Restored> {
+): Promise<RestoreResult> {
   // A file is read twice, so that a damaged one changes nothing. A pipe can only be checked as it is loaded; a damaged
   // one is rolled back.
   const file = from === '-' ? undefined : await stat(from).catch(() => undefined)
-  if (file?.isFile()) checkOrigin((await checkBackup(open(from, io))).header, MIGRATIONS)
+  if (file?.isFile()) checkBackupVersion((await checkBackup(open(from, io))).header, MIGRATIONS)
   const parts = readBackup(open(from, io))
   const header = await readHeader(parts)
-  checkOrigin(header, MIGRATIONS)
+  checkBackupVersion(header, MIGRATIONS)
   return withNewDatabase(io, async (db, { at }) => {
     await checkTarget(db, { header, migrations: MIGRATIONS })
     const session = await openSession({ ...at, applicationName: 'walletscope restore' })
@@ -97,8 +97,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'the disk failed',
 }
 
-async function readHeader(parts: AsyncGenerator<BackupPart>): Promise<Header> {
+async function readHeader(parts: AsyncGenerator<BackupPart>): Promise<BackupHeader> {
   const { value } = await parts.next()
-  if (value?.kind !== 'header') throw malformed()
+  if (value?.kind !== 'header') throw malformedBackupError()
   return value.header
 }

@@ -55,7 +55,7 @@ const HeaderSchema = v.object({
 })
 
 /** First line of a backup. */
-export type Header = v.InferOutput<typeof HeaderSchema>
+export type BackupHeader = v.InferOutput<typeof HeaderSchema>
 
 const EndSchema = v.object({
   rows: v.record(v.string(), count),
@@ -66,12 +66,12 @@ const EndSchema = v.object({
 })
 
 /** Totals of a backup, written after its tables. */
-export type End = v.InferOutput<typeof EndSchema>
+export type BackupTrailer = v.InferOutput<typeof EndSchema>
 
 const MarkSchema = v.union([v.object({ table: v.string() }), v.object({ end: EndSchema }), v.object({ sha256 })])
 
 /** Any line after the header that is not a row. */
-export type Mark = v.InferOutput<typeof MarkSchema>
+export type MarkerLine = v.InferOutput<typeof MarkSchema>
 
 /** The file cannot be used: it is not a backup, is cut short or altered, or does not fit this program or database. */
 export class BackupError extends Error {
@@ -79,7 +79,7 @@ export class BackupError extends Error {
 }
 
 /** Parses the first line. Throws `BackupError`. */
-export function parseHeader(line: string): Header {
+export function parseHeader(line: string): BackupHeader {
   const value = parseJson(line)
   const named = v.safeParse(v.object({ format: v.literal(FORMAT), version: count }), value)
   if (!named.success) throw new BackupError('Cannot read the backup: this is not a backup of walletscope')
@@ -92,19 +92,19 @@ export function parseHeader(line: string): Header {
   return checked(HeaderSchema, value)
 }
 
-/** Parses a `Mark`. Throws `BackupError`. */
-export function parseMark(line: string): Mark {
+/** Parses a `MarkerLine`. Throws `BackupError`. */
+export function parseMarkerLine(line: string): MarkerLine {
   return checked(MarkSchema, parseJson(line))
 }
 
 /** The error for content that `writeBackup` never writes. */
-export function malformed(): BackupError {
+export function malformedBackupError(): BackupError {
   return new BackupError('Cannot read the backup: it is malformed')
 }
 
 function checked<T extends v.GenericSchema>(schema: T, value: unknown): v.InferOutput<T> {
   const { success, output } = v.safeParse(schema, value)
-  if (!success) throw malformed()
+  if (!success) throw malformedBackupError()
   return output
 }
 

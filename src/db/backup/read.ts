@@ -2,15 +2,24 @@ import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { getErrnoCode } from '../../lib/error.ts'
-import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
+import {
+  BackupError,
+  type BackupHeader,
+  type BackupTrailer,
+  LINE_MAX,
+  type MarkerLine,
+  malformedBackupError,
+  parseHeader,
+  parseMarkerLine,
+} from './format.ts'
 
 /** A part of a backup, in the order of the file. */
 export type BackupPart =
-  | { readonly kind: 'header'; readonly header: Header }
+  | { readonly kind: 'header'; readonly header: BackupHeader }
   /** Rows of one table, as the text of a JSON array of arrays. */
   | { readonly kind: 'rows'; readonly table: string; readonly count: number; readonly json: string }
   /** Comes last, once the checksum and the number of rows are verified. */
-  | { readonly kind: 'end'; readonly end: End }
+  | { readonly kind: 'end'; readonly end: BackupTrailer }
 
 /** Bytes of rows in one part, about. */
 const PART_SIZE = 500_000
@@ -29,14 +38,16 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /** Reads a backup to its end. Throws like `readBackup`. */
-export async function checkBackup(source: AsyncIterable<Uint8Array>): Promise<{ header: Header; end: End }> {
-  let header: Header | undefined
-  let end: End | undefined
+export async function checkBackup(
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ header: BackupHeader; end: BackupTrailer }> {
+  let header: BackupHeader | undefined
+  let end: BackupTrailer | undefined
   for await (const part of readBackup(source)) {
     if (part.kind === 'header') header = part.header
     if (part.kind === 'end') end = part.end
   }
-  if (header === undefined || end === undefined) throw malformed()
+  if (header === undefined || end === undefined) throw malformedBackupError()
   return { header, end }
 }
 
@@ -44,11 +55,11 @@ export async function checkBackup(source: AsyncIterable<Uint8Array>): Promise<{ 
 function createReader() {
   const sha256 = createHash('sha256')
   const rows = new Map<string, number>()
-  let header: Header | undefined
+  let header: BackupHeader | undefined
   let table: string | undefined
   let pending: Buffer[] = []
   let size = 0
-  let end: End | undefined
+  let end: BackupTrailer | undefined
   let proved = false
 
   function* flush(): Generator<BackupPart> {
@@ -60,15 +71,15 @@ function createReader() {
     size = 0
   }
 
-  function* takeMark(mark: Mark): Generator<BackupPart> {
+  function* takeMark(mark: MarkerLine): Generator<BackupPart> {
     if ('sha256' in mark) {
-      if (end === undefined) throw malformed()
+      if (end === undefined) throw malformedBackupError()
       if (mark.sha256 !== sha256.digest('hex')) {
         throw new BackupError('Cannot read the backup: it was altered, for its checksum does not fit')
       }
       proved = true
       yield { kind: 'end', end }
-    } else if (end !== undefined) throw malformed()
+    } else if (end !== undefined) throw malformedBackupError()
     else if ('end' in mark) {
       yield* flush()
       checkCounts(mark.end, rows)
@@ -76,7 +87,7 @@ function createReader() {
     } else {
       yield* flush()
       const known = header?.tables.some(({ name }) => name === mark.table)
-      if (!known || rows.has(mark.table)) throw malformed()
+      if (!known || rows.has(mark.table)) throw malformedBackupError()
       table = mark.table
       rows.set(table, 0)
     }
@@ -84,17 +95,17 @@ function createReader() {
 
   return {
     *take(line: Buffer): Generator<BackupPart> {
-      if (proved) throw malformed()
+      if (proved) throw malformedBackupError()
       if (header === undefined) {
         header = parseHeader(line.toString())
         yield { kind: 'header', header }
       } else if (line[0] === BRACKET) {
-        if (table === undefined || end !== undefined) throw malformed()
+        if (table === undefined || end !== undefined) throw malformedBackupError()
         pending.push(line)
         size += line.length
         if (size >= PART_SIZE) yield* flush()
       } else {
-        yield* takeMark(parseMark(line.toString()))
+        yield* takeMark(parseMarkerLine(line.toString()))
         if (proved) return
       }
       sha256.update(line).update('\n')
@@ -105,9 +116,10 @@ function createReader() {
   }
 }
 
-function checkCounts(end: End, rows: ReadonlyMap<string, number>): void {
+function checkCounts(end: BackupTrailer, rows: ReadonlyMap<string, number>): void {
   const counted = Object.entries(end.rows)
-  if (counted.length !== rows.size || counted.some(([table, count]) => rows.get(table) !== count)) throw malformed()
+  if (counted.length !== rows.size || counted.some(([table, count]) => rows.get(table) !== count))
+    throw malformedBackupError()
 }
 
 /** Lines of the decompressed bytes. Only lines that span two chunks are copied. */
@@ -125,7 +137,7 @@ async function* lines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer>
     }
     if (from < chunk.length) rest.push(chunk.subarray(from))
     length += chunk.length - from
-    if (length > LINE_MAX) throw malformed()
+    if (length > LINE_MAX) throw malformedBackupError()
   }
   if (rest.length > 0) throw cutShort()
 }

@@ -2,14 +2,14 @@ import { MIGRATIONS } from '../../../sql/files.ts'
 import type { Database } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import { type Migration, UNFINISHED_RESTORE } from '../schema.ts'
-import { BackupError, type End, type Header, malformed } from './format.ts'
+import { BackupError, type BackupHeader, type BackupTrailer, malformedBackupError } from './format.ts'
 import { readLedger } from './ledger.ts'
 import type { BackupPart } from './read.ts'
-import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
-import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
+import { type BackupTable, getTableNames, quoteIdentifier, REPLACED_TABLES, readTables } from './tables.ts'
+import { checkBackupVersion, checkEmpty, matchBackupTables, NotEmptyError } from './target.ts'
 
 export interface RestoreOptions {
-  readonly header: Header
+  readonly header: BackupHeader
   /** The parts after the header. */
   readonly parts: AsyncIterable<BackupPart>
   /** Ends the restore with its reason. */
@@ -20,8 +20,8 @@ export interface RestoreOptions {
   readonly migrations?: readonly Migration[]
 }
 
-export interface Restored {
-  readonly end: End
+export interface RestoreResult {
+  readonly end: BackupTrailer
   /** Names of the migrations that brought an older backup up to this program. */
   readonly migrated: readonly string[]
 }
@@ -43,9 +43,9 @@ const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
  * its version, which are then migrated. Throws `BackupError`, `SchemaError`, `SqlError` or `UnavailableError`; after
  * the last, whether the commit happened is unknown.
  */
-export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(session: Database, options: RestoreOptions): Promise<RestoreResult> {
   const { header, migrations = MIGRATIONS } = options
-  checkOrigin(header, migrations)
+  checkBackupVersion(header, migrations)
   await session.run(MARK, [])
   await session.run('begin', [])
   try {
@@ -53,11 +53,11 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     await session.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`, [])
     await session.run(UNMARK, [])
     await migrate(session, { migrations: migrations.slice(0, header.migrations.length) })
-    const tables = await tablesOf(session, header)
+    const tables = await matchBackupTables(session, header)
     await session.run(`lock table ${listed(tables)} in share row exclusive mode`, [])
     await checkEmpty(session, tables)
-    for (const { name } of tables.filter((table) => REPLACED.includes(table.name))) {
-      await session.run(`delete from ${quoted(name)}`, [])
+    for (const { name } of tables.filter((table) => REPLACED_TABLES.includes(table.name))) {
+      await session.run(`delete from ${quoteIdentifier(name)}`, [])
     }
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
@@ -65,7 +65,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const { applied } = await migrate(session, options)
     await checkLedger(session, end)
     // A later migration may have dropped one of them.
-    const left = await readTables(session, namesOf(tables))
+    const left = await readTables(session, getTableNames(tables))
     await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
     return { end, migrated: applied.filter((name) => migrations.some((each) => each.name === name)) }
@@ -78,57 +78,61 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
   }
 }
 
-function listed(tables: readonly Table[]): string {
-  return namesOf(tables).map(quoted).join(', ')
+function listed(tables: readonly BackupTable[]): string {
+  return getTableNames(tables).map(quoteIdentifier).join(', ')
 }
 
 async function load(
   session: Database,
-  { header, tables, parts, stop, onProgress }: RestoreOptions & { readonly tables: readonly Table[] },
-): Promise<End> {
+  { header, tables, parts, stop, onProgress }: RestoreOptions & { readonly tables: readonly BackupTable[] },
+): Promise<BackupTrailer> {
   const inserts = new Map(header.tables.map((table) => [table.name, insertInto(table)]))
   const loaded = new Map<string, number>(tables.map(({ name }) => [name, 0]))
   for await (const part of parts) {
     stop.throwIfAborted()
     if (part.kind === 'end') return part.end
     const insert = part.kind === 'rows' ? inserts.get(part.table) : undefined
-    if (part.kind !== 'rows' || insert === undefined) throw malformed()
+    if (part.kind !== 'rows' || insert === undefined) throw malformedBackupError()
     await session.run(insert, [part.json], { deadlineMs: DEADLINE_MS })
     const count = (loaded.get(part.table) ?? 0) + part.count
     loaded.set(part.table, count)
     onProgress?.(part.table, count)
   }
-  throw malformed()
+  throw malformedBackupError()
 }
 
-/** Safe: `tablesOf` has checked the header's names and types against the catalogue. */
-function insertInto({ name, columns }: Header['tables'][number]): string {
-  const names = columns.map((column) => quoted(column.name)).join(', ')
+/** Safe: `matchBackupTables` has checked the header's names and types against the catalogue. */
+function insertInto({ name, columns }: BackupHeader['tables'][number]): string {
+  const names = columns.map((column) => quoteIdentifier(column.name)).join(', ')
   const values = columns.map((column, index) => `(r.value ->> ${index})::${column.type}`).join(', ')
-  return `insert into ${quoted(name)} (${names}) overriding system value
+  return `insert into ${quoteIdentifier(name)} (${names}) overriding system value
     select ${values} from jsonb_array_elements($1::jsonb) r`
 }
 
-async function checkCounts(session: Database, end: End): Promise<void> {
+async function checkCounts(session: Database, end: BackupTrailer): Promise<void> {
   for (const [name, expected] of Object.entries(end.rows)) {
-    const [found] = await session.run<{ rows: string }>(`select count(*)::text as rows from ${quoted(name)}`, [], {
-      deadlineMs: DEADLINE_MS,
-    })
+    const [found] = await session.run<{ rows: string }>(
+      `select count(*)::text as rows from ${quoteIdentifier(name)}`,
+      [],
+      {
+        deadlineMs: DEADLINE_MS,
+      },
+    )
     if (found?.rows === String(expected)) continue
     throw new BackupError(`Cannot restore the backup: "${name}" has ${found?.rows} rows, the backup ${expected}`)
   }
 }
 
-async function setSequences(session: Database, end: End): Promise<void> {
+async function setSequences(session: Database, end: BackupTrailer): Promise<void> {
   const tables = await readTables(session, Object.keys(end.rows))
   for (const { table, column, reached } of end.sequences) {
     const found = tables.find(({ name }) => name === table)?.columns.find(({ name }) => name === column)
-    if (!found?.sequence) throw malformed()
+    if (!found?.sequence) throw malformedBackupError()
     await session.run('select setval($1::text::regclass, $2::bigint)', [found.sequence, reached])
   }
 }
 
-async function checkLedger(session: Database, { ledger }: End): Promise<void> {
+async function checkLedger(session: Database, { ledger }: BackupTrailer): Promise<void> {
   const found = await readLedger(session)
   const keys = ['organizations', 'granted', 'balance', 'charged', 'odd'] as const
   if (keys.every((key) => found[key] === ledger[key])) return

@@ -1,10 +1,10 @@
 import type { Database } from '../database.ts'
-import { compareMigrations, listApplied, type Migration } from '../schema.ts'
-import { BackupError, type Header } from './format.ts'
-import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
+import { compareMigrations, listAppliedMigrations, type Migration } from '../schema.ts'
+import { BackupError, type BackupHeader } from './format.ts'
+import { type BackupTable, getTableNames, quoteIdentifier, REPLACED_TABLES, readTables } from './tables.ts'
 
 /** Throws `BackupError` unless the backup was made by this program or an older one. */
-export function checkOrigin({ migrations }: Header, known: readonly Migration[]): void {
+export function checkBackupVersion({ migrations }: BackupHeader, known: readonly Migration[]): void {
   const { other, isNewer } = compareMigrations(migrations, known)
   if (isNewer) {
     throw new BackupError(
@@ -22,11 +22,11 @@ export function checkOrigin({ migrations }: Header, known: readonly Migration[])
  */
 export async function checkTarget(
   db: Database,
-  { header, migrations }: { readonly header: Header; readonly migrations: readonly Migration[] },
+  { header, migrations }: { readonly header: BackupHeader; readonly migrations: readonly Migration[] },
 ): Promise<void> {
-  checkOrigin(header, migrations)
-  await checkEmpty(db, await readTables(db, namesOf(header.tables)))
-  const { length: present } = await listApplied(db)
+  checkBackupVersion(header, migrations)
+  await checkEmpty(db, await readTables(db, getTableNames(header.tables)))
+  const { length: present } = await listAppliedMigrations(db)
   if (present <= header.migrations.length) return
   throw new BackupError(
     `Cannot restore the backup: its tables are of version ${header.migrations.length}, those of the database already of ` +
@@ -35,8 +35,8 @@ export async function checkTarget(
 }
 
 /** The backup's tables, as the database has them. Throws `BackupError` if they differ. */
-export async function tablesOf(db: Database, header: Header): Promise<readonly Table[]> {
-  const tables = await readTables(db, namesOf(header.tables))
+export async function matchBackupTables(db: Database, header: BackupHeader): Promise<readonly BackupTable[]> {
+  const tables = await readTables(db, getTableNames(header.tables))
   for (const { name, columns } of header.tables) {
     const found = tables
       .find((table) => table.name === name)
@@ -53,9 +53,12 @@ export async function tablesOf(db: Database, header: Header): Promise<readonly T
 export class NotEmptyError extends BackupError {}
 
 /** Throws `NotEmptyError` if a table has a row that no migration made. */
-export async function checkEmpty(db: Database, tables: readonly Table[]): Promise<void> {
-  for (const { name } of tables.filter((table) => !REPLACED.includes(table.name))) {
-    const [found] = await db.run<{ filled: boolean }>(`select exists (select from ${quoted(name)}) as filled`, [])
+export async function checkEmpty(db: Database, tables: readonly BackupTable[]): Promise<void> {
+  for (const { name } of tables.filter((table) => !REPLACED_TABLES.includes(table.name))) {
+    const [found] = await db.run<{ filled: boolean }>(
+      `select exists (select from ${quoteIdentifier(name)}) as filled`,
+      [],
+    )
     if (!found?.filled) continue
     throw new NotEmptyError(
       `Cannot restore the backup: expected an empty database, and its table "${name}" has rows; nothing was changed`,

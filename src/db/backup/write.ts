@@ -3,9 +3,9 @@ import { MIGRATIONS } from '../../../sql/files.ts'
 import type { Database } from '../database.ts'
 import type { Migration } from '../schema.ts'
 import { checkSchema } from '../schema.ts'
-import { type End, FORMAT, FORMAT_VERSION, type Header, LINE_MAX } from './format.ts'
+import { type BackupHeader, type BackupTrailer, FORMAT, FORMAT_VERSION, LINE_MAX } from './format.ts'
 import { readLedger } from './ledger.ts'
-import { BACKED_UP, quoted, readTables, type Table } from './tables.ts'
+import { BACKUP_TABLES, type BackupTable, quoteIdentifier, readTables } from './tables.ts'
 
 export interface WriteOptions {
   /** Version of this program, for the header. */
@@ -20,9 +20,9 @@ export interface WriteOptions {
   readonly migrations?: readonly Migration[]
 }
 
-export interface Written {
-  readonly header: Header
-  readonly end: End
+export interface WriteResult {
+  readonly header: BackupHeader
+  readonly end: BackupTrailer
   /** SHA-256 of the content, hexadecimal. */
   readonly sha256: string
 }
@@ -42,7 +42,7 @@ const STALL_MAX = '10min'
  * Throws `SchemaError` if the database is not of this program's version, and `UnavailableError` or `SqlError` if it
  * breaks off; then the last line is missing, and the text is not a backup.
  */
-export async function* writeBackup(session: Database, options: WriteOptions): AsyncGenerator<string, Written> {
+export async function* writeBackup(session: Database, options: WriteOptions): AsyncGenerator<string, WriteResult> {
   const sha256 = createHash('sha256')
   const hashed = (text: string): string => {
     sha256.update(text)
@@ -55,7 +55,7 @@ export async function* writeBackup(session: Database, options: WriteOptions): As
   // Checked inside the snapshot: another version may have tables that this program does not know.
   const { migrations = MIGRATIONS } = options
   await checkSchema(session, { migrations })
-  const tables = await readTables(session, options.tables ?? BACKED_UP)
+  const tables = await readTables(session, options.tables ?? BACKUP_TABLES)
   const header = await readHeader(session, { ...options, migrations, tables })
   yield hashed(line(header))
   for (const table of tables) {
@@ -69,7 +69,7 @@ export async function* writeBackup(session: Database, options: WriteOptions): As
     }
     rows[table.name] = count
   }
-  const end: End = { rows, sequences: reachedBy(tables), ledger: await readLedger(session) }
+  const end: BackupTrailer = { rows, sequences: reachedBy(tables), ledger: await readLedger(session) }
   yield hashed(line({ end }))
   await session.run('commit', [])
   const digest = sha256.digest('hex')
@@ -87,8 +87,8 @@ async function readHeader(
     program,
     migrations,
     tables,
-  }: { readonly program: string; readonly migrations: readonly Migration[]; readonly tables: readonly Table[] },
-): Promise<Header> {
+  }: { readonly program: string; readonly migrations: readonly Migration[]; readonly tables: readonly BackupTable[] },
+): Promise<BackupHeader> {
   const [database] = await session.run<{ now: Date; postgresql: string }>(
     `select now() as now, current_setting('server_version') as postgresql`,
     [],
@@ -109,10 +109,10 @@ async function readHeader(
 }
 
 /** Rows as lines, some at a time; the next are fetched while these are written. */
-async function* readRows(session: Database, { name, columns }: Table): AsyncGenerator<readonly string[]> {
-  const values = columns.map((column) => `${quoted(column.name)}::text`).join(', ')
+async function* readRows(session: Database, { name, columns }: BackupTable): AsyncGenerator<readonly string[]> {
+  const values = columns.map((column) => `${quoteIdentifier(column.name)}::text`).join(', ')
   await session.run(
-    `declare backup no scroll cursor for select array_to_json(array[${values}]::text[])::text as line from ${quoted(name)}`,
+    `declare backup no scroll cursor for select array_to_json(array[${values}]::text[])::text as line from ${quoteIdentifier(name)}`,
     [],
   )
   let wanted = FETCH_ROWS_FIRST
@@ -147,7 +147,7 @@ function nextWanted(wanted: number, lengthOfRow: number): number {
   return Math.min(fitting, wanted * 8, FETCH_ROWS_MAX)
 }
 
-function reachedBy(tables: readonly Table[]): End['sequences'] {
+function reachedBy(tables: readonly BackupTable[]): BackupTrailer['sequences'] {
   return tables.flatMap(({ name, columns }) =>
     columns.flatMap((column) =>
       column.reached === null ? [] : [{ table: name, column: column.name, reached: column.reached }],

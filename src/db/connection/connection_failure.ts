@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
 const TLS_CODE = /^(?:CERT_|DEPTH_|SELF_SIGNED_|UNABLE_TO_|ERR_SSL_|ERR_TLS_)/
 
 /** Why there is no connection, in words that name no address, and the code. */
-export function connectionFailure(code: string, message: string): string {
+export function describeConnectionFailure(code: string, message: string): string {
   const words = WORDS[code] ?? (TLS_CODE.test(code) && message !== '' ? message : undefined)
   return words === undefined ? code : `${words} (${code})`
 }

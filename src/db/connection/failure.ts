@@ -1,7 +1,7 @@
 import { TIMED_OUT } from '../../lib/async/wait.ts'
 import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
-import { SqlError, tooOld } from '../database.ts'
-import { connectionFailure } from './connection_failure.ts'
+import { SqlError, serverTooOldError } from '../database.ts'
+import { describeConnectionFailure } from './connection_failure.ts'
 
 /** What a failed statement means for its sender. */
 export type DatabaseFailure =
@@ -21,7 +21,7 @@ const CANNOT_CONNECT_NOW = '57P03'
 const UNCONNECTED = ['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'STANDBY']
 const UNDEFINED_SETTING = '42704'
 /** A setting of each session, which came with PostgreSQL 14: a server before it refuses the session. */
-export const ABANDONED_CHECK = 'client_connection_check_interval'
+export const CLIENT_CONNECTION_CHECK = 'client_connection_check_interval'
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -31,16 +31,16 @@ const DEADLOCK_DETECTED = '40P01'
 const AWAY_CLASSES = ['08', '28', '3D', '53', '57', '58']
 
 /** Reads `TIMED_OUT` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
-export function failureFrom(error: unknown): DatabaseFailure {
+export function classifyFailure(error: unknown): DatabaseFailure {
   if (error === TIMED_OUT) return { kind: 'away', reason: 'no answer by the deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
   const message = error instanceof Error ? error.message : code
-  if (!isOfServer(error)) {
-    return { kind: 'away', reason: connectionFailure(code, message), unsent: UNCONNECTED.includes(code) }
+  if (!isServerError(error)) {
+    return { kind: 'away', reason: describeConnectionFailure(code, message), unsent: UNCONNECTED.includes(code) }
   }
-  if (code === UNDEFINED_SETTING && message.includes(ABANDONED_CHECK)) {
-    return { kind: 'refused', error: tooOld('is older than PostgreSQL 14') }
+  if (code === UNDEFINED_SETTING && message.includes(CLIENT_CONNECTION_CHECK)) {
+    return { kind: 'refused', error: serverTooOldError('is older than PostgreSQL 14') }
   }
   const reason = `${message} (${code})`
   if (isPoolerRefusal(error)) return { kind: 'pooler', reason }
@@ -50,7 +50,7 @@ export function failureFrom(error: unknown): DatabaseFailure {
 }
 
 /** True for an error that a server sent. Poolers send the translated severity alone. */
-export function isOfServer(error: unknown): error is Error & { readonly code: string } {
+export function isServerError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && field(error, 'severity_local') !== undefined && 'code' in error
 }
 
@@ -74,12 +74,12 @@ function isAway(code: string): boolean {
  * The error that callers see if the database cannot take a statement. The reason, which names no address, is for our
  * log only.
  */
-export function unavailable(message: string, reason: string): UnavailableError {
+export function unavailableError(message: string, reason: string): UnavailableError {
   return new UnavailableError(message, { cause: new Error(reason) })
 }
 
 /** The same if the log was told that the database is away. */
-export function away(reason: string): AlreadyLoggedError {
+export function loggedUnavailableError(reason: string): AlreadyLoggedError {
   return new AlreadyLoggedError('The database does not answer', { cause: new Error(reason) })
 }
 
@@ -92,7 +92,7 @@ const PROBE_MS_MAX = 1_500
  * Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass, one at a
  * time. A statement that is late costs its connection, and a server that is only slow would lose one after another.
  */
-export function createBreaker(monotonicMs: () => number) {
+export function createCircuitBreaker(monotonicMs: () => number) {
   let failures = 0
   let nextProbeMs = 0
   return {

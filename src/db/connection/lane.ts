@@ -2,8 +2,8 @@ import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Log, logThrottled, resetThrottled } from '../../lib/log.ts'
 import type { DatabaseAddress } from '../address.ts'
-import { away, createBreaker, failureFrom, unavailable } from './failure.ts'
-import { createGeneration, type Generation } from './generation.ts'
+import { classifyFailure, createCircuitBreaker, loggedUnavailableError, unavailableError } from './failure.ts'
+import { createPooledConnection, type PooledConnection } from './pooled_connection.ts'
 
 /** How a lane does. */
 export interface LaneReport {
@@ -42,7 +42,7 @@ const OPENING = 'select 1'
 /** A place for one connection, which is replaced when it is lost. One statement uses it at a time. */
 interface Slot {
   busy: boolean
-  generation: Generation | undefined
+  generation: PooledConnection | undefined
   /** The listener that it was opened to. */
   listenerIndex: number
   /** Whether it was opened as behind a pooler. */
@@ -53,7 +53,7 @@ interface Slot {
 const ATTEMPTS_MAX = 3
 
 /** A statement that waits for an open connection. */
-interface Waiting {
+interface QueuedStatement {
   resolve(slot: Slot): void
   reject(error: Error): void
 }
@@ -69,10 +69,10 @@ const isOpen = ({ generation }: Slot): boolean => generation?.usable === true &&
  */
 export function createLane(options: LaneOptions) {
   const { address, clock, log, server } = options
-  const breaker = createBreaker(() => clock.monotonicMs())
+  const breaker = createCircuitBreaker(() => clock.monotonicMs())
   const slots: Slot[] = []
-  const waiting = new Set<Waiting>()
-  const generations = new Set<Generation>()
+  const waiting = new Set<QueuedStatement>()
+  const generations = new Set<PooledConnection>()
   const idle = createIdleWaiter(() => statements === 0)
   let isOpening = false
   let listenerIndex = 0
@@ -81,7 +81,7 @@ export function createLane(options: LaneOptions) {
   let awayReason = ''
   let waitedMs = 0
 
-  function generationOf(slot: Slot): Generation {
+  function generationOf(slot: Slot): PooledConnection {
     const { generation } = slot
     if (generation?.usable) return generation
     // Several connections may fail at one listener: only the first of them turns to the next listener.
@@ -89,7 +89,7 @@ export function createLane(options: LaneOptions) {
     if (generation !== undefined && !generation.worked && isSame) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
     for (const old of generations) if (!old.usable) generations.delete(old)
-    const made = createGeneration({
+    const made = createPooledConnection({
       address,
       listener,
       ca: options.ca,
@@ -119,7 +119,7 @@ export function createLane(options: LaneOptions) {
         waiting.delete(waiter)
         waitedMs += clock.monotonicMs() - startedMs
       }
-      const waiter: Waiting = {
+      const waiter: QueuedStatement = {
         resolve(slot) {
           settled()
           resolve(slot)
@@ -137,7 +137,7 @@ export function createLane(options: LaneOptions) {
 
   /** What a statement is told that no connection became free for. */
   function late(): Error {
-    if (slots.some(isOpen)) return unavailable('Too many requests wait for the database', 'no free connection')
+    if (slots.some(isOpen)) return unavailableError('Too many requests wait for the database', 'no free connection')
     return lost('no answer by the deadline')
   }
 
@@ -200,7 +200,7 @@ export function createLane(options: LaneOptions) {
     try {
       return await withTimeout(deadlineMs, rows)
     } catch (error) {
-      const failure = failureFrom(error)
+      const failure = classifyFailure(error)
       if (failure.kind === 'away' || failure.kind === 'pooler') mine.retire()
       // Known by now, and it still refuses: a parameter of the URL, which must not be left out.
       return failure.kind === 'pooler' && slot.pooled ? { ...failure, kind: 'away' as const } : failure
@@ -226,7 +226,7 @@ export function createLane(options: LaneOptions) {
       release(slot)
       openMore()
     }
-    throw unavailable('The database is too busy to answer', reason)
+    throw unavailableError('The database is too busy to answer', reason)
   }
 
   function foundPooler(): void {
@@ -242,7 +242,7 @@ export function createLane(options: LaneOptions) {
     awayReason = reason
     // One line a minute for all lanes, also if it comes and goes.
     logThrottled(log, { level: 'warn', kind: LOST }, { msg: 'Lost the database', reason })
-    return away(reason)
+    return loggedUnavailableError(reason)
   }
 
   function reached(): void {
@@ -256,8 +256,8 @@ export function createLane(options: LaneOptions) {
 
   return {
     async run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]> {
-      if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits(deadlineMs)) throw away(`${awayReason}, not tried again yet`)
+      if (statements >= STATEMENTS_MAX) throw unavailableError('Too many requests wait for the database', 'queue full')
+      if (!breaker.admits(deadlineMs)) throw loggedUnavailableError(`${awayReason}, not tried again yet`)
       statements++
       try {
         return await runAdmitted(text, params, deadlineMs)

@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log.ts'
 import { type DatabaseTls, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'
 import type { Database, LaneName } from '../database.ts'
-import { unavailable } from './failure.ts'
+import { unavailableError } from './failure.ts'
 import { createLane, type LaneReport } from './lane.ts'
 
 interface DatabaseOptions {
@@ -50,7 +50,7 @@ const CLOSE_MS = 1_500
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const address = parseDatabaseUrl(options.url, options.tls)
   const { clock, log } = options
-  const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
+  const ca = address.caFile === undefined ? undefined : readCaCertificates(address.caFile)
   const server = { pooled: false }
   const lane = (name: OwnLane) =>
     createLane({
@@ -77,7 +77,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       if (!(deadlineMs > 0 && deadlineMs <= deadlineMaxMs)) {
         throw new RangeError(`Cannot run a statement in lane ${lane}: expected a deadline up to ${deadlineMaxMs} ms`)
       }
-      if (closed) throw unavailable('The database is closed', 'closed')
+      if (closed) throw unavailableError('The database is closed', 'closed')
       return (await lanes[lane].run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
     },
     report: () => Object.entries(lanes).map(([name, each]) => ({ name, ...each.report() })),
@@ -90,7 +90,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 }
 
 /** Text of the file that `sslrootcert` names. Throws an `Error` if it cannot be read. */
-export function readAuthorities(path: string): string {
+export function readCaCertificates(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {

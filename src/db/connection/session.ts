@@ -2,9 +2,9 @@ import { withTimeout } from '../../lib/async/wait.ts'
 import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'
 import { type Database, SqlError } from '../database.ts'
-import { failureFrom, isOfServer, isPoolerRefusal, unavailable } from './failure.ts'
-import { createGeneration } from './generation.ts'
-import { readAuthorities } from './pool.ts'
+import { classifyFailure, isPoolerRefusal, isServerError, unavailableError } from './failure.ts'
+import { readCaCertificates } from './pool.ts'
+import { createPooledConnection } from './pooled_connection.ts'
 
 interface SessionOptions {
   /** As for `openDatabase`. A secret. */
@@ -55,10 +55,10 @@ function sessionOn(
     pooled,
   }: SessionOptions & { readonly address: DatabaseAddress; readonly pooled: boolean },
 ): Database {
-  const generation = createGeneration({
+  const generation = createPooledConnection({
     address,
     listener,
-    ca: address.caFile === undefined ? undefined : readAuthorities(address.caFile),
+    ca: address.caFile === undefined ? undefined : readCaCertificates(address.caFile),
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: DEADLINE_MAX_MS + GRACE_MS,
     applicationName,
@@ -71,17 +71,17 @@ function sessionOn(
       params: Parameters<Database['run']>[1],
       { deadlineMs = DEADLINE_DEFAULT_MS }: { readonly deadlineMs?: number } = {},
     ): Promise<readonly Row[]> {
-      if (!generation.usable) throw unavailable('The connection to the database was lost', 'connection lost')
+      if (!generation.usable) throw unavailableError('The connection to the database was lost', 'connection lost')
       const { rows, done } = generation.send(text, params.map(encodeParam))
       try {
         return (await withTimeout(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
       } catch (error) {
-        const failure = failureFrom(error)
+        const failure = classifyFailure(error)
         if (failure.kind === 'refused') throw failure.error
         generation.retire()
         // The first failure ends a transaction, so the server's message matters more than whether it may be retried.
-        if (isOfServer(error)) throw new SqlError(error.message, { code: error.code, cause: error })
-        throw unavailable('The database does not answer', failure.reason)
+        if (isServerError(error)) throw new SqlError(error.message, { code: error.code, cause: error })
+        throw unavailableError('The database does not answer', failure.reason)
       } finally {
         done()
       }

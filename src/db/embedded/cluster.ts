@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
-import { handOver, openDirectory } from './directory.ts'
+import { chownTree, openDirectory } from './directory.ts'
 import { CLUSTER, clusterPath, type Home } from './home.ts'
-import { livingServer } from './living.ts'
 import { POSTGRES_MAJOR } from './program.ts'
+import { findServerProcesses } from './server_processes.ts'
 import { EMBEDDED_USER, SOCKET_NAME } from './socket.ts'
-import { creatorUser, type SystemUser } from './user.ts'
+import { initdbUser, type SystemUser } from './user.ts'
 
 const CREATING = 'creating-'
 const LEFTOVER_WAIT_MS = 10_000
@@ -79,7 +79,7 @@ export async function createCluster(
   options.onCreate()
   const creating = await mkdtemp(join(home.path, CREATING))
   try {
-    await createIn(creating, { ...options, home, creator: await creatorUser() })
+    await createIn(creating, { ...options, home, creator: await initdbUser() })
     await rename(join(creating, CLUSTER), clusterPath(home.path))
   } finally {
     await rm(creating, { recursive: true, force: true })
@@ -107,7 +107,7 @@ async function createIn(creating: string, options: Creation & { readonly home: H
   } finally {
     await directory.close()
   }
-  if (creator !== undefined && home.user !== undefined) await handOver(path, { from: creator, to: home.user })
+  if (creator !== undefined && home.user !== undefined) await chownTree(path, { from: creator, to: home.user })
 }
 
 async function initdb(options: Creation & { readonly path: string; readonly fd?: number }): Promise<void> {
@@ -165,10 +165,10 @@ async function checkOwner(home: Home): Promise<void> {
  * file would keep a new server from starting if the old one is a zombie or another process has its pid now. Throws
  * `AbortedError` if `signal` fires meanwhile.
  */
-export async function clearLeftovers(home: Home, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function removeStaleFiles(home: Home, clock: Clock, signal: AbortSignal): Promise<void> {
   const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
   for (;;) {
-    const [pid] = (await livingServer(home)).pids
+    const [pid] = (await findServerProcesses(home)).pids
     if (pid === undefined) break
     if (clock.monotonicMs() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)

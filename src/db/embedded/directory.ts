@@ -85,7 +85,7 @@ export async function openDirectory(path: string): Promise<FileHandle> {
  * Hands over all files and directories of a tree that no process can change meanwhile. Throws on anything that `initdb`
  * does not make: links, special files, files with a second name, files of other users.
  */
-export async function handOver(
+export async function chownTree(
   tree: string,
   { from, to }: { readonly from: SystemUser; readonly to: SystemUser },
 ): Promise<void> {
@@ -93,7 +93,7 @@ export async function handOver(
   try {
     for await (const entry of await opendir(tree)) {
       const path = join(tree, entry.name)
-      if (entry.isDirectory()) await handOver(path, { from, to })
+      if (entry.isDirectory()) await chownTree(path, { from, to })
       else await handOverFile(path, { from, to })
     }
     const { uid } = await handle.stat()

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { getErrnoCode } from '../../lib/error.ts'
-import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
+import { checkOtherClusters, createCluster, hasCluster, removeStaleFiles } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
+import { type DirectoryLock, lockDirectory } from './directory_lock.ts'
 import { type Home, openHome } from './home.ts'
-import { type Ownership, ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
 import { type Server, type ServerOptions, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
@@ -36,11 +36,11 @@ export async function startEmbedded(options: EmbeddedOptions) {
     throw new Error('Cannot start the embedded database under Node; set DATABASE_URL or run the executable')
   }
   const startedMs = clock.monotonicMs()
-  let ownership: Ownership | undefined
+  let ownership: DirectoryLock | undefined
   let home: Home | undefined
   try {
     const path = await makeDataDirectory(dataDir)
-    ownership = await ownDirectory(path, { shown: dataDir })
+    ownership = await lockDirectory(path, { shown: dataDir })
     await checkOtherClusters(path)
     home = await openHome(path)
     const durable = options.settings?.['fsync'] !== 'off'
@@ -72,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions) {
 }
 
 /** True if a data directory holds a database of any version of PostgreSQL. Creates nothing. */
-export async function hasEmbedded(dataDir: string): Promise<boolean> {
+export async function hasEmbeddedDatabase(dataDir: string): Promise<boolean> {
   return hasCluster(dataDir).catch((error) => {
     throw dataDirFailure(error, dataDir)
   })
@@ -140,7 +140,7 @@ async function supervise(home: Home, options: ServerOptions): Promise<{ stop(): 
  */
 async function startClean(home: Home, options: ServerOptions, signal: AbortSignal): Promise<Server> {
   for (let attempt = 1; ; attempt += 1) {
-    await clearLeftovers(home, options.clock, signal)
+    await removeStaleFiles(home, options.clock, signal)
     try {
       return await startServer(home, options, signal)
     } catch (error) {

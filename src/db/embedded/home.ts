@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { writeAccess } from './access.ts'
 import { makeDirectory } from './directory.ts'
 import { POSTGRES_MAJOR } from './program.ts'
-import { socketPlace } from './socket.ts'
+import { resolveSocketDirectory } from './socket.ts'
 import { type SystemUser, serverUser, sessionUsers } from './user.ts'
 
 /**
@@ -57,7 +57,7 @@ export async function openHome(dataDir: string): Promise<Home> {
   const directory = await makeDirectory(path, { mode, remedy: user === undefined ? '' : adoption(path, user) })
   try {
     const { uid } = await directory.stat()
-    const { base, socketDir } = socketPlace(path, { uid, fd: directory.fd })
+    const { base, socketDir } = resolveSocketDirectory(path, { uid, fd: directory.fd })
     if (base !== path) await (await makeDirectory(base, { mode })).close()
     await (await makeDirectory(join(base, 'socket'), { mode: 0o700, owner: user })).close()
     await writeAccess(path, { users, reader: user })

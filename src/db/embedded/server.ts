@@ -7,7 +7,7 @@ import type { Log } from '../../lib/log.ts'
 import { accessSettings } from './access.ts'
 import { SERVER_ENVIRONMENT } from './cluster.ts'
 import { clusterPath, type Home } from './home.ts'
-import { livingServer } from './living.ts'
+import { findServerProcesses } from './server_processes.ts'
 import { sessionState } from './socket.ts'
 import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
@@ -117,7 +117,7 @@ export async function startServer(home: Home, options: ServerOptions, signal: Ab
 
 /** True if the server that answers is one of a killed service, which begins late and is about to end. */
 async function startedByAnother(home: Home, child: ChildProcess): Promise<boolean> {
-  const { parent } = await livingServer(home)
+  const { parent } = await findServerProcesses(home)
   return parent !== undefined && parent !== child.pid
 }
 
@@ -168,13 +168,13 @@ function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonl
 
 /** Signals the postmaster itself, not its watchdog. */
 async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
-  const { postmaster } = await livingServer(home)
+  const { postmaster } = await findServerProcesses(home)
   if (postmaster !== undefined) signalProcess(postmaster, signal)
 }
 
 /** Kills the postmaster and its children, because frozen ones would not notice that it is gone, and the watchdog. */
 async function killServer(home: Home, watchdog: ChildProcess): Promise<void> {
-  for (const pid of (await livingServer(home)).pids) signalProcess(pid, 'SIGKILL')
+  for (const pid of (await findServerProcesses(home)).pids) signalProcess(pid, 'SIGKILL')
   // The negative number means the group, which is the watchdog's own.
   if (watchdog.pid !== undefined && watchdog.exitCode === null) signalProcess(-watchdog.pid, 'SIGKILL')
 }

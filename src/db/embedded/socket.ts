@@ -22,7 +22,7 @@ export function embeddedUrl(socketDir: string): string {
  * names cannot have. Then Linux goes through the open home `fd`, and other systems use a directory in /tmp, named by
  * the home's path and its owner `uid`.
  */
-export function socketPlace(
+export function resolveSocketDirectory(
   home: string,
   { uid, fd, platform = process.platform }: { readonly uid: number; readonly fd: number; readonly platform?: string },
 ): { readonly base: string; readonly socketDir: string } {
@@ -37,7 +37,7 @@ export function socketPlace(
 }
 
 /** True if something listens on the socket in a directory. */
-export async function listens(socketDir: string): Promise<boolean> {
+export async function isListening(socketDir: string): Promise<boolean> {
   return (await ask(socketDir, undefined)) === 'connected'
 }
 

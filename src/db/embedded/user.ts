@@ -33,7 +33,7 @@ export function serverUser(): SystemUser | undefined {
  * The user that `initdb` runs as; undefined if it is this process's. `initdb` demands a user with a name, which
  * `serverUser()` lacks; the cluster is handed over to that user afterwards.
  */
-export async function creatorUser(): Promise<SystemUser | undefined> {
+export async function initdbUser(): Promise<SystemUser | undefined> {
   if (!isRoot()) return undefined
   const nobody = (await passwdEntries()).find(({ name }) => name === 'nobody')
   return { uid: nobody?.uid ?? NOBODY_UID, gid: CREATOR_GID }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { MIGRATIONS } from '../../../sql/files.ts'
 import { createGate } from '../../../src/account/gate/gate.ts'
 import { checkBackup } from '../../../src/db/backup/read.ts'
-import { BACKED_UP } from '../../../src/db/backup/tables.ts'
+import { BACKUP_TABLES } from '../../../src/db/backup/tables.ts'
 import { type WriteOptions, writeBackup } from '../../../src/db/backup/write.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
 import { SchemaError } from '../../../src/db/database.ts'
@@ -174,7 +174,7 @@ test('a backup that is made while requests are charged holds credits that add up
   await Promise.all(clients)
   await gate.close(1_000)
   await session.close()
-  expect(texts.length).toBeGreaterThan(BACKED_UP.length)
+  expect(texts.length).toBeGreaterThan(BACKUP_TABLES.length)
 
   const bytes = packed(texts.join('').trimEnd().split('\n'))
   const { end } = await checkBackup(bytesOf(bytes))
@@ -207,8 +207,8 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
       read = rows
     },
   }
-  const { packBackup } = await import('../../../src/db/backup/pack.ts')
-  const packing = packBackup(session, {
+  const { compressBackup } = await import('../../../src/db/backup/compress.ts')
+  const packing = compressBackup(session, {
     ...options,
     append: async (bytes) => {
       taken += bytes.length
@@ -246,7 +246,7 @@ const LATER: Migration = {
     create table parted_rest partition of parted default;
     alter table organization add column motto text not null default 'none';`,
 }
-const LATER_TABLES = [...BACKED_UP, 'oddity', 'parted']
+const LATER_TABLES = [...BACKUP_TABLES, 'oddity', 'parted']
 
 test(
   'every type of column, identities, generated columns and partitions come back as they were',

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
-import { packBackup } from '../../../src/db/backup/pack.ts'
+import { compressBackup } from '../../../src/db/backup/compress.ts'
 import { type BackupPart, readBackup } from '../../../src/db/backup/read.ts'
-import { type Restored, type RestoreOptions, restoreBackup } from '../../../src/db/backup/restore.ts'
-import { BACKED_UP, quoted, readTables } from '../../../src/db/backup/tables.ts'
+import { type RestoreOptions, type RestoreResult, restoreBackup } from '../../../src/db/backup/restore.ts'
+import { BACKUP_TABLES, quoteIdentifier, readTables } from '../../../src/db/backup/tables.ts'
 import type { WriteOptions } from '../../../src/db/backup/write.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
@@ -20,7 +20,7 @@ export async function backupOf(url: string, options: Partial<WriteOptions> = {})
   const append = async (bytes: Uint8Array) => {
     chunks.push(bytes)
   }
-  await packBackup(session, { append, program: 'test', stop: NEVER, ...options }).finally(() => session.close())
+  await compressBackup(session, { append, program: 'test', stop: NEVER, ...options }).finally(() => session.close())
   return Buffer.concat(chunks)
 }
 
@@ -34,7 +34,7 @@ export async function restoreInto(
   url: string,
   bytes: Uint8Array,
   options: Partial<RestoreOptions> & { readonly through?: (part: BackupPart) => Promise<BackupPart> } = {},
-): Promise<Restored> {
+): Promise<RestoreResult> {
   const { through = async (part) => part, ...rest } = options
   const reader = readBackup(bytesOf(bytes))
   const { value: first } = await reader.next()
@@ -49,14 +49,14 @@ export async function restoreInto(
 /** Every row of every table as PostgreSQL writes it, in the order of its text. */
 export async function contentOf(
   db: Database,
-  tables: readonly string[] = BACKED_UP,
+  tables: readonly string[] = BACKUP_TABLES,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const content: Record<string, readonly string[]> = {}
   for (const { name, columns } of await readTables(db, tables)) {
     // Numbers of transactions mean nothing in another database, and are written anew.
-    const row = columns.filter(({ type }) => type !== 'xid8').map((column) => `t.${quoted(column.name)}`)
+    const row = columns.filter(({ type }) => type !== 'xid8').map((column) => `t.${quoteIdentifier(column.name)}`)
     const rows = await db.run<{ line: string }>(
-      `select row(${row})::text as line from ${quoted(name)} t order by line`,
+      `select row(${row})::text as line from ${quoteIdentifier(name)} t order by line`,
       [],
     )
     content[name] = rows.map(({ line }) => line)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { BACKED_UP, namesOf, REPLACED, readTables } from '../../../src/db/backup/tables.ts'
+import { BACKUP_TABLES, getTableNames, REPLACED_TABLES, readTables } from '../../../src/db/backup/tables.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 
 /**
@@ -21,7 +21,7 @@ let backedUp: readonly string[]
 
 beforeAll(async () => {
   database = await testDatabase()
-  backedUp = namesOf(await readTables(database.db, BACKED_UP))
+  backedUp = getTableNames(await readTables(database.db, BACKUP_TABLES))
 }, 60_000)
 afterAll(() => database.close(), 60_000)
 
@@ -50,7 +50,7 @@ test('each table comes after those that it refers to', async () => {
 })
 
 test('a table that is backed up is empty after the migrations, or its row gives way to the backup', async () => {
-  const empty = backedUp.filter((name) => !REPLACED.includes(name))
+  const empty = backedUp.filter((name) => !REPLACED_TABLES.includes(name))
   for (const { name } of await readTables(database.db, empty)) {
     expect({ name, rows: await database.db.run(`select from "${name}" limit 1`, []) }).toEqual({ name, rows: [] })
   }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createBreaker } from '../../../src/db/connection/failure.ts'
+import { createCircuitBreaker } from '../../../src/db/connection/failure.ts'
 
 test('after three failures one statement at a time finds out whether the server is back', () => {
   let nowMs = 0
-  const breaker = createBreaker(() => nowMs)
+  const breaker = createCircuitBreaker(() => nowMs)
   for (let failures = 0; failures < 3; failures++) {
     expect(breaker.admits(300)).toBe(true)
     breaker.failed()
@@ -25,7 +25,7 @@ test('after three failures one statement at a time finds out whether the server 
 
 test('a statement that may take minutes holds up the next one for less than two seconds', () => {
   let nowMs = 0
-  const breaker = createBreaker(() => nowMs)
+  const breaker = createCircuitBreaker(() => nowMs)
   for (let failures = 0; failures < 3; failures++) breaker.failed()
   nowMs = 100
   expect(breaker.admits(600_000)).toBe(true)

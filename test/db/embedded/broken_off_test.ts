@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { SERVER_ENVIRONMENT } from '../../../src/db/embedded/cluster.ts'
-import { livingServer } from '../../../src/db/embedded/living.ts'
 import { unpackProgram } from '../../../src/db/embedded/program.ts'
+import { findServerProcesses } from '../../../src/db/embedded/server_processes.ts'
 import { serverUser } from '../../../src/db/embedded/user.ts'
 import { WATCHDOG_SH } from '../../../src/db/embedded/watchdog.ts'
 import { cases, IS_FULL } from '../../support/cases.ts'
@@ -113,7 +113,7 @@ async function startAbandoned(dataDir: string) {
   })
   const ended = new Promise((resolve) => watchdog.once('exit', resolve))
   closers.push(async () => {
-    for (const pid of (await livingServer(home)).pids) process.kill(pid, 'SIGKILL')
+    for (const pid of (await findServerProcesses(home)).pids) process.kill(pid, 'SIGKILL')
   })
   return { home, ended }
 }
@@ -124,7 +124,7 @@ test('a server whose service is gone before it has begun ends by itself', async 
   const { home, ended } = await startAbandoned(dataDir)
   const late = Bun.sleep(15_000).then(() => 'it still runs after 15 s')
   expect(await Promise.race([ended, late])).not.toBe('it still runs after 15 s')
-  expect((await livingServer(home)).pids).toEqual([])
+  expect((await findServerProcesses(home)).pids).toEqual([])
 })
 
 test('a service starts although a server of a killed one begins at the same moment', async () => {

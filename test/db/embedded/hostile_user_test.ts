@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findRunningEmbedded } from '../../../src/db/embedded/running.ts'
+import { findRunningEmbedded } from '../../../src/db/embedded/find_running.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { ask, embeddedFixture } from '../../support/embedded.ts'

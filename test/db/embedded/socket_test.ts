@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { parseDatabaseUrl } from '../../../src/db/address.ts'
-import { embeddedUrl, socketPlace } from '../../../src/db/embedded/socket.ts'
+import { embeddedUrl, resolveSocketDirectory } from '../../../src/db/embedded/socket.ts'
 
 const LONG = `/data/${'long/'.repeat(30)}postgres`
 
 test('socketPlace() is in the home wherever a socket can have that path', () => {
   for (const platform of ['linux', 'darwin']) {
-    expect(socketPlace('/data/my postgres', { uid: 501, fd: 7, platform })).toEqual({
+    expect(resolveSocketDirectory('/data/my postgres', { uid: 501, fd: 7, platform })).toEqual({
       base: '/data/my postgres',
       socketDir: '/data/my postgres/socket',
     })
@@ -16,11 +16,11 @@ test('socketPlace() is in the home wherever a socket can have that path', () => 
 test.each([LONG, '/a,b/postgres', '/a:5/postgres', '/"a"/postgres'])(
   'socketPlace() of %s is short and plain, the same for every process, another for another home or user',
   (home) => {
-    expect(socketPlace(home, { uid: 0, fd: 7, platform: 'linux' })).toEqual({
+    expect(resolveSocketDirectory(home, { uid: 0, fd: 7, platform: 'linux' })).toEqual({
       base: home,
       socketDir: `/proc/${process.pid}/fd/7/socket`,
     })
-    const place = (path: string, uid: number) => socketPlace(path, { uid, fd: 7, platform: 'darwin' })
+    const place = (path: string, uid: number) => resolveSocketDirectory(path, { uid, fd: 7, platform: 'darwin' })
     const { base, socketDir } = place(home, 501)
     expect(base).toMatch(/^\/tmp\/walletscope-501-[0-9a-f]{16}$/)
     expect(socketDir).toBe(`${base}/socket`)

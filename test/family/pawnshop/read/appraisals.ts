@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../../../src/db/database.ts'
-import { callValue } from '../../../../src/db/query.ts'
+import { bindValue } from '../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { fromBytes, partParams, storeInPieces, toDigits } from '../../../../src/history/part.ts'
 import type { History, Stream } from '../../../../src/history/stream.ts'
@@ -14,7 +14,7 @@ type Params = ReturnType<typeof partParams> & {
   readonly [Name in (typeof ROWS)[number]]: readonly string[] | readonly number[]
 }
 
-const store = callValue<Params, boolean>('background', { name: 'pawn_appraisal_store', params: [...PART, ...ROWS] })
+const store = bindValue<Params, boolean>('background', { name: 'pawn_appraisal_store', params: [...PART, ...ROWS] })
 
 /** What history follows of a shop besides its loans, in a table of the family's own. */
 export const APPRAISALS: Stream<Appraisal> = {

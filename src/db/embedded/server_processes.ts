@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { clusterPath, type Home } from './home.ts'
 
-interface Living {
+interface ServerProcesses {
   /** The first process, which starts and ends the others; undefined if it does not run. */
   readonly postmaster: number | undefined
   /** The process that started the postmaster; undefined if it is not known. */
@@ -24,16 +24,16 @@ const START_TOLERANCE_SEC = 60
  * postmaster for a moment, frozen ones until they are killed. Only Linux can list them; elsewhere only the postmaster
  * is known. Other processes in the directory, or with a former pid of the server, do not count.
  */
-export async function livingServer(home: Pick<Home, 'path' | 'user'>): Promise<Living> {
+export async function findServerProcesses(home: Pick<Home, 'path' | 'user'>): Promise<ServerProcesses> {
   const cluster = clusterPath(home.path)
   const uid = home.user?.uid ?? process.geteuid?.() ?? 0
   if (process.platform === 'linux') return livingByProc(cluster, uid)
-  const postmaster = await postmasterByPidFile(cluster, uid)
+  const postmaster = await readPostmasterPid(cluster, uid)
   return { postmaster, pids: postmaster === undefined ? [] : [postmaster] }
 }
 
 /** Only by /proc: the pid file is not trusted. */
-async function livingByProc(cluster: string, uid: number): Promise<Living> {
+async function livingByProc(cluster: string, uid: number): Promise<ServerProcesses> {
   const place = await stat(cluster).catch(() => undefined)
   if (place === undefined) return { postmaster: undefined, pids: [] }
   const found: { readonly pid: number; readonly parent: number }[] = []
@@ -69,7 +69,7 @@ async function parentOf(pid: string, uid: number): Promise<number | undefined> {
  * Pid of the postmaster by the file that it writes, if that process lives, executes PostgreSQL as user `uid` and
  * started when the file says so. Needs `ps`.
  */
-export async function postmasterByPidFile(cluster: string, uid: number): Promise<number | undefined> {
+export async function readPostmasterPid(cluster: string, uid: number): Promise<number | undefined> {
   const [pid = '', , startedSec = ''] = (await readNote(join(cluster, 'postmaster.pid'))).split('\n')
   if (!/^[1-9]\d{0,9}$/.test(pid) || !/^\d{1,12}$/.test(startedSec)) return undefined
   const fields = ['uid=', 'lstart=', 'comm='].flatMap((field) => ['-o', field])

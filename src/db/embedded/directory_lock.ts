@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { getErrnoCode } from '../../lib/error.ts'
 
 /** Proof that this process alone uses a data directory. */
-export interface Ownership {
+export interface DirectoryLock {
   release(): void
 }
 
@@ -16,10 +16,10 @@ const held = new Set<object>()
  * `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly. Throws if another process
  * holds it; `shown` is the directory's path for the message.
  */
-export async function ownDirectory(
+export async function lockDirectory(
   dataDir: string,
   { shown = dataDir }: { readonly shown?: string } = {},
-): Promise<Ownership> {
+): Promise<DirectoryLock> {
   const lockFile = join(dataDir, 'owner.lock')
   const pidFile = join(dataDir, 'owner.pid')
   await makeLockFile(lockFile)

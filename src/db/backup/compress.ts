@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Database } from '../database.ts'
 import type { Append } from './file.ts'
-import { type WriteOptions, type Written, writeBackup } from './write.ts'
+import { type WriteOptions, type WriteResult, writeBackup } from './write.ts'
 
 /** Takes a third of the default level's time; the file is a tenth larger. */
 const GZIP_LEVEL = 3
@@ -12,11 +12,11 @@ const GZIP_LEVEL = 3
  * Writes a backup, compressed. A slow reader slows down reading from the database; memory does not grow. Throws what
  * `writeBackup` and `append` throw, and an `AbortError` if `stop` fires.
  */
-export async function packBackup(
+export async function compressBackup(
   session: Database,
   { append, ...options }: WriteOptions & { readonly append: Append },
-): Promise<Written & { readonly bytes: number }> {
-  let written: Written | undefined
+): Promise<WriteResult & { readonly bytes: number }> {
+  let written: WriteResult | undefined
   let bytes = 0
   await pipeline(
     Readable.from(

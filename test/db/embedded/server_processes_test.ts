@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { livingServer, postmasterByPidFile } from '../../../src/db/embedded/living.ts'
+import { findServerProcesses, readPostmasterPid } from '../../../src/db/embedded/server_processes.ts'
 import { serverUser } from '../../../src/db/embedded/user.ts'
 import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
 import { embeddedFixture } from '../../support/embedded.ts'
@@ -39,7 +39,7 @@ test('another process in the cluster’s directory, even one that the pid file n
   if (process.platform === 'linux') writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
   await server.close()
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
-  expect((await livingServer({ path: join(dataDir, 'postgres'), user: serverUser() })).pids).toEqual([])
+  expect((await findServerProcesses({ path: join(dataDir, 'postgres'), user: serverUser() })).pids).toEqual([])
   await (await start(dataDir)).close()
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
 })
@@ -47,17 +47,17 @@ test('another process in the cluster’s directory, even one that the pid file n
 test('livingServer() names only the processes of a server, and which one is its postmaster', async () => {
   const dataDir = temporaryDirectory()
   const home = { path: join(dataDir, 'postgres'), user: serverUser() }
-  expect(await livingServer(home)).toEqual({ postmaster: undefined, pids: [] })
+  expect(await findServerProcesses(home)).toEqual({ postmaster: undefined, pids: [] })
   const server = await start(dataDir)
   const other = await start(await dataDirectory())
   bystander(join(home.path, 'cluster-18'))
   const pids = serverPids(dataDir)
-  const living = await livingServer(home)
+  const living = await findServerProcesses(home)
   expect(living.postmaster).toBe(pids[0])
   if (process.platform === 'linux') expect([...living.pids].sort()).toEqual([...pids].sort())
-  expect((await livingServer({ ...home, user: { uid: 12_345, gid: 12_345 } })).pids).toEqual([])
+  expect((await findServerProcesses({ ...home, user: { uid: 12_345, gid: 12_345 } })).pids).toEqual([])
   await Promise.all([server.close(), other.close()])
-  expect((await livingServer(home)).pids).toEqual([])
+  expect((await findServerProcesses(home)).pids).toEqual([])
 })
 
 test('postmasterByPidFile() believes the file only about a process that is PostgreSQL, of that user, since that time', async () => {
@@ -68,8 +68,8 @@ test('postmasterByPidFile() believes the file only about a process that is Postg
   const [postmaster] = serverPids(dataDir)
   const file = join(cluster, 'postmaster.pid')
   const text = readFileSync(file, 'utf8')
-  expect(await postmasterByPidFile(cluster, uid)).toBe(postmaster)
-  expect(await postmasterByPidFile(cluster, uid + 1)).toBeUndefined()
+  expect(await readPostmasterPid(cluster, uid)).toBe(postmaster)
+  expect(await readPostmasterPid(cluster, uid + 1)).toBeUndefined()
 
   const [pid, directory, started, ...rest] = text.split('\n')
   const lies = [
@@ -83,15 +83,15 @@ test('postmasterByPidFile() believes the file only about a process that is Postg
   renameSync(file, `${file}.kept`)
   for (const lie of lies) {
     writeFileSync(file, lie)
-    expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+    expect(await readPostmasterPid(cluster, uid)).toBeUndefined()
   }
   rmSync(file)
   symlinkSync(`${file}.kept`, file)
-  expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+  expect(await readPostmasterPid(cluster, uid)).toBeUndefined()
   rmSync(file)
   // Opening it to read would wait for a writer.
   expect(Bun.spawnSync(['mkfifo', file]).success).toBe(true)
-  expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+  expect(await readPostmasterPid(cluster, uid)).toBeUndefined()
   rmSync(file)
   renameSync(`${file}.kept`, file)
   await server.close()

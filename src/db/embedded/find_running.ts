@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDirectory } from './directory.ts'
 import type { EmbeddedDatabase } from './embedded.ts'
-import { embeddedUrl, listens, socketPlace } from './socket.ts'
+import { embeddedUrl, isListening, resolveSocketDirectory } from './socket.ts'
 
 /**
  * The embedded server that another process runs on this data directory; undefined if there is none, or this user may
@@ -15,8 +15,8 @@ export async function findRunningEmbedded(
   const directory = await openDirectory(home).catch(() => undefined)
   if (directory === undefined) return undefined
   const { uid } = await directory.stat()
-  const { socketDir } = socketPlace(home, { uid, fd: directory.fd })
-  if (await listens(socketDir)) return { url: embeddedUrl(socketDir), close: () => directory.close() }
+  const { socketDir } = resolveSocketDirectory(home, { uid, fd: directory.fd })
+  if (await isListening(socketDir)) return { url: embeddedUrl(socketDir), close: () => directory.close() }
   await directory.close()
   return undefined
 }

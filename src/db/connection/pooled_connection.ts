@@ -3,9 +3,9 @@ import postgres from 'postgres'
 import { memoizeText } from '../../lib/memoize.ts'
 import type { DatabaseAddress, Listener } from '../address.ts'
 import { driverTypes } from '../codec.ts'
-import { ABANDONED_CHECK } from './failure.ts'
+import { CLIENT_CONNECTION_CHECK } from './failure.ts'
 
-export type Generation = ReturnType<typeof createGeneration>
+export type PooledConnection = ReturnType<typeof createPooledConnection>
 
 interface GenerationOptions {
   readonly address: DatabaseAddress
@@ -34,7 +34,7 @@ const ABANDONED_CHECK_MS = 250
  * (it sends stale buffers to the next connection, promises never settle), so a generation that lost its connection takes
  * no more statements, and a new one replaces it.
  */
-export function createGeneration(options: GenerationOptions) {
+export function createPooledConnection(options: GenerationOptions) {
   const { pooled = false } = options
   const sockets = new Set<Socket>()
   let usable = true
@@ -151,7 +151,7 @@ function sessionSettings(statementTimeoutMs: number) {
     // A statement that waited for a lock must see what the other wrote; the database's default may differ.
     default_transaction_isolation: 'read committed',
     statement_timeout: statementTimeoutMs,
-    [ABANDONED_CHECK]: ABANDONED_CHECK_MS,
+    [CLIENT_CONNECTION_CHECK]: ABANDONED_CHECK_MS,
   }
 }
 
