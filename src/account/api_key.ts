@@ -6,7 +6,7 @@ import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { readOrganization } from './organization.ts'
-import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
+import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
 
 /** A key as it may be shown, without the secret. A list of null limits nothing, nor does null for credits a day. */
 export type ApiKey = Awaited<ReturnType<typeof apiKeyList>>[number]
@@ -49,7 +49,7 @@ export async function createKey(
   },
 ): Promise<NewApiKey> {
   const { organizationId, expiresAt = null, by } = options
-  const name = checkedLabel(options.name, 'name')
+  const name = validateLabel(options.name, 'name')
   const limits = checkedLimits(options.limits)
   const { key, hash, last4 } = mintKey()
   const [row] = await apiKeyInsert(db, {
@@ -76,8 +76,8 @@ export async function createKey(
  */
 export async function listKeys(
   db: Database,
-  { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
-): Promise<Listed<ApiKey>> {
+  { organizationId, page, limit }: PageQuery & { readonly organizationId: string },
+): Promise<ListPage<ApiKey>> {
   const [, [counted], items] = await Promise.all([
     readOrganization(db, organizationId),
     apiKeyCount(db, { organizationId }),
@@ -113,7 +113,7 @@ export async function rerollKey(
 ): Promise<NewApiKey> {
   const { organizationId, keyId } = options
   const { kind: actor, sessionId } = options.by
-  const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
+  const graceSec = validateInteger(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
   const [row] = await apiKeyInsertReroll(db, {
     organizationId,
@@ -148,7 +148,7 @@ function checkedLimits(limits: Partial<KeyLimits> = {}): KeyLimits {
     creditsPerDay:
       creditsPerDay === null
         ? null
-        : checkedWhole(creditsPerDay, { what: 'limit of credits a day', min: 1, max: CREDITS_PER_DAY_MAX }),
+        : validateInteger(creditsPerDay, { what: 'limit of credits a day', min: 1, max: CREDITS_PER_DAY_MAX }),
   }
 }
 

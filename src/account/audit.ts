@@ -1,6 +1,6 @@
 import { auditEntryCount, auditEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import type { Listed, PageAsked } from './value.ts'
+import type { ListPage, PageQuery } from './validation.ts'
 
 /** Who makes a change, as the audit list names it. */
 export interface Actor {
@@ -10,9 +10,9 @@ export interface Actor {
 }
 
 /** The command line: whoever can run it on the database. */
-export const CLI: Actor = { kind: 'cli', sessionId: null }
+export const CLI_ACTOR: Actor = { kind: 'cli', sessionId: null }
 /** The service itself, when it starts on an empty database. */
-export const FIRST_START: Actor = { kind: 'first start', sessionId: null }
+export const FIRST_START_ACTOR: Actor = { kind: 'first start', sessionId: null }
 
 /** One change, as the statement that made it recorded it. */
 type AuditEntry = Awaited<ReturnType<typeof auditEntryList>>[number]
@@ -20,8 +20,8 @@ type AuditEntry = Awaited<ReturnType<typeof auditEntryList>>[number]
 /** One page of the audit list, newest first; of one organization, or of all for null. */
 export async function listAudit(
   db: Database,
-  { organizationId, page, limit }: PageAsked & { readonly organizationId: string | null },
-): Promise<Listed<AuditEntry>> {
+  { organizationId, page, limit }: PageQuery & { readonly organizationId: string | null },
+): Promise<ListPage<AuditEntry>> {
   const [[counted], items] = await Promise.all([
     auditEntryCount(db, { organizationId }),
     auditEntryList(db, { organizationId, offset: (page - 1) * limit, limit }),

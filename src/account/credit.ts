@@ -4,7 +4,7 @@ import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { readOrganization } from './organization.ts'
-import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
+import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
 
 /** An organization's balance and the sum of its grants, in digits; the difference is what its log charged. */
 interface Credits {
@@ -32,8 +32,8 @@ export async function grantCredits(
 ): Promise<Credits & { readonly grant: CreditGrant }> {
   const { organizationId } = options
   const { kind: actor, sessionId } = options.by
-  const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
-  const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
+  const reason = validateLabel(options.reason, 'reason', REASON_LENGTH_MAX)
+  const credits = validateInteger(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
   const grantId = newId('grant')
   const inserted = creditGrantInsert(db, { organizationId, credits, grantId, reason, actor, sessionId })
@@ -61,8 +61,8 @@ export async function readCredits(db: Database, organizationId: string): Promise
 /** One page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function listGrants(
   db: Database,
-  { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
-): Promise<Listed<CreditGrant>> {
+  { organizationId, page, limit }: PageQuery & { readonly organizationId: string },
+): Promise<ListPage<CreditGrant>> {
   const [, [counted], items] = await Promise.all([
     readOrganization(db, organizationId),
     creditGrantCount(db, { organizationId }),

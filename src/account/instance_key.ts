@@ -28,7 +28,7 @@ export async function insertInstanceKey(
 }
 
 /** The secret of the instance that others are derived from: the given one if there is none yet. 32 bytes. */
-export async function keepInstanceSecret(db: Database, fresh: Uint8Array): Promise<Uint8Array> {
+export async function ensureInstanceSecret(db: Database, fresh: Uint8Array): Promise<Uint8Array> {
   for (;;) {
     const [row] = await instanceSecretInsert(db, { secret: Buffer.from(fresh).toString('hex') })
     if (row !== undefined) return row.secret

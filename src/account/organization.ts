@@ -13,7 +13,7 @@ import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
-import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
+import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
 
 export const RATE_LIMIT_DEFAULT = 5
 export const RATE_LIMIT_MAX = 100_000
@@ -44,7 +44,7 @@ export async function createOrganization(
   db: Database,
   options: Limits & { readonly name: string; readonly by: Actor },
 ): Promise<Organization> {
-  const name = checkedLabel(options.name, 'name')
+  const name = validateLabel(options.name, 'name')
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
   const triggerLimit = checkedTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
   const { kind: actor, sessionId } = options.by
@@ -54,7 +54,10 @@ export async function createOrganization(
 }
 
 /** One page of the organizations that are not deleted, oldest first, and how many there are. */
-export async function listOrganizations(db: Database, { page, limit }: PageAsked): Promise<Listed<FundedOrganization>> {
+export async function listOrganizations(
+  db: Database,
+  { page, limit }: PageQuery,
+): Promise<ListPage<FundedOrganization>> {
   const [[counted], items] = await Promise.all([
     organizationCount(db, {}),
     organizationList(db, { offset: (page - 1) * limit, limit }),
@@ -65,7 +68,7 @@ export async function listOrganizations(db: Database, { page, limit }: PageAsked
 /** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readOrganization(db: Database, id: string): Promise<FundedOrganization> {
   const [row] = await organizationFind(db, { id })
-  if (row === undefined) throw organizationNotFound(id)
+  if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
 
@@ -76,10 +79,10 @@ const ORGANIZATION_ID = /^org_[0-9A-Za-z]+$/
  * The id that is meant by an id, which is not looked up, or by a name. Throws `CodedError` ORGANIZATION_NOT_FOUND, and
  * INVALID_PARAMETER with the ids if several have the name.
  */
-export async function organizationIdOf(db: Database, text: string): Promise<string> {
+export async function resolveOrganizationId(db: Database, text: string): Promise<string> {
   if (ORGANIZATION_ID.test(text)) return text
   const [only, ...others] = await organizationFindNamed(db, { name: text, max: NAMESAKES_MAX })
-  if (only === undefined) throw organizationNotFound(text)
+  if (only === undefined) throw organizationNotFoundError(text)
   if (others.length === 0) return only.id
   const ids = [only, ...others].map(({ id }) => id).join(', ')
   throw new CodedError('INVALID_PARAMETER', `Several organizations are called "${text}": give the id, one of ${ids}`)
@@ -90,13 +93,13 @@ export async function organizationIdOf(db: Database, text: string): Promise<stri
  * `restore`: the same keys and credits work again. `delete` is final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log
  * stays. Throws `CodedError` ORGANIZATION_NOT_FOUND.
  */
-export async function changeOrganization(
+export async function setOrganizationState(
   db: Database,
   to: 'suspend' | 'restore' | 'delete',
   { id, by }: { readonly id: string; readonly by: Actor },
 ): Promise<Organization> {
   const [row] = await organizationUpdateState(db, { id, change: to, actor: by.kind, sessionId: by.sessionId })
-  if (row === undefined) throw organizationNotFound(id)
+  if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
 
@@ -107,11 +110,11 @@ export async function updateOrganization(
 ): Promise<Organization> {
   const { id } = options
   const { kind: actor, sessionId } = options.by
-  const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
+  const name = options.name === undefined ? null : validateLabel(options.name, 'name')
   const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
   const triggerLimit = options.triggerLimit === undefined ? null : checkedTriggerLimit(options.triggerLimit)
   const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, actor, sessionId })
-  if (row === undefined) throw organizationNotFound(id)
+  if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
 
@@ -135,14 +138,14 @@ export async function ensureDefaultOrganization(
 }
 
 /** The error for an organization that is absent or deleted. */
-export function organizationNotFound(id: string): CodedError {
+export function organizationNotFoundError(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }
 
 function checkedRateLimit(value: number): number {
-  return checkedWhole(value, { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX })
+  return validateInteger(value, { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX })
 }
 
 function checkedTriggerLimit(value: number): number {
-  return checkedWhole(value, { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX })
+  return validateInteger(value, { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX })
 }

@@ -2,7 +2,7 @@ import { requestLogPage } from '../../sql/functions.ts'
 import type { Database } from '../db/database.ts'
 
 /** Stands for all paths without an endpoint: they are counted together, because callers invent them. */
-export const NOWHERE = ''
+export const NO_ENDPOINT = ''
 
 /** Which entries of an organization's log to read. Bounds are milliseconds since the epoch. */
 export interface RequestLogFilter {
@@ -11,7 +11,7 @@ export interface RequestLogFilter {
   /** Exclusive. */
   readonly toMs: number
   readonly apiKeyId?: string | undefined
-  /** As counted: an endpoint's template with canonical names, or `NOWHERE`. */
+  /** As counted: an endpoint's template with canonical names, or `NO_ENDPOINT`. */
   readonly path?: string | undefined
   readonly statusCode?: number | undefined
   readonly errors: 'all' | 'success' | 'errors'

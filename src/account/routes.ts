@@ -17,7 +17,7 @@ import { pagination } from '../http/route/page.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { nonNegativeInteger } from '../lib/text/schema.ts'
-import { NOWHERE, readRequestLog } from './request_log.ts'
+import { NO_ENDPOINT, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
 const RANGE_MS = {
@@ -116,7 +116,7 @@ export const logPage = {
       fromMs,
       toMs,
       apiKeyId: input.api_key_id,
-      path: input.path === undefined ? undefined : (templateOf(input.path) ?? NOWHERE),
+      path: input.path === undefined ? undefined : (templateOf(input.path) ?? NO_ENDPOINT),
       statusCode: input.status_code,
       errors: input.errors,
       page: input.page,

@@ -5,10 +5,10 @@ import { randomBase62 } from '../lib/text/base62.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { hashKey } from './key.ts'
-import { organizationNotFound } from './organization.ts'
+import { organizationNotFoundError } from './organization.ts'
 
 /** How long a link waits to be used, and how long a session lasts. */
-export const LINK_SEC = 900
+export const LOGIN_LINK_SEC = 900
 const OPERATOR_SESSION_SEC = 12 * 3_600
 const ORGANIZATION_SESSION_SEC = 7 * 86_400
 
@@ -45,11 +45,11 @@ export async function createLoginLink(
   const [row] = await loginLinkInsert(db, {
     hash: hashKey(secret),
     organizationId,
-    lifetimeSec: LINK_SEC,
+    lifetimeSec: LOGIN_LINK_SEC,
     actor: by.kind,
     sessionId: by.sessionId,
   })
-  if (row === undefined) throw organizationNotFound(organizationId ?? '')
+  if (row === undefined) throw organizationNotFoundError(organizationId ?? '')
   return { secret, expiresAt: row.expires_at }
 }
 

@@ -1,4 +1,4 @@
-import { organizationIdOf } from '../account/organization.ts'
+import { resolveOrganizationId } from '../account/organization.ts'
 import type { DatabaseTls } from '../db/address.ts'
 import { openDatabase } from '../db/connection/pool.ts'
 import type { Database } from '../db/database.ts'
@@ -29,7 +29,7 @@ export function withOrganization<T>(
   text: string,
   work: (db: Database, organizationId: string) => Promise<T>,
 ): Promise<T> {
-  return withAccountDatabase(io, async (db) => work(db, await organizationIdOf(db, text)))
+  return withAccountDatabase(io, async (db) => work(db, await resolveOrganizationId(db, text)))
 }
 
 /** Work on a database: `own` if this command started it; `at`, a secret, is for further connections. */

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { checkedLabel } from '../account/value.ts'
+import { validateLabel } from '../account/validation.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Config } from '../service/config/config.ts'
 import type { Output } from './output.ts'
@@ -79,10 +79,10 @@ export function parseWhole(
   throw new UsageError(`Cannot read ${what} "${text}": expected a whole number from ${min} to ${max}`)
 }
 
-/** Reads a name, or a reason, as `checkedLabel` takes them; throws `UsageError` naming `what`. */
+/** Reads a name, or a reason, as `validateLabel` takes them; throws `UsageError` naming `what`. */
 export function parseLabel(text: string, what: string, max?: number): string {
   try {
-    return checkedLabel(text, what, max)
+    return validateLabel(text, what, max)
   } catch (error) {
     throw error instanceof CodedError ? new UsageError(error.message) : error
   }

@@ -1,4 +1,4 @@
-import { FIRST_START } from '../account/audit.ts'
+import { FIRST_START_ACTOR } from '../account/audit.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { createLoginLink } from '../account/session.ts'
 import { CONNECTIONS_MAX } from '../db/connection/pool.ts'
@@ -41,8 +41,8 @@ export async function createFirst(db: Database) {
   const made = await ensureDefaultOrganization(db)
   if (made === undefined) return undefined
   const [operator, organization] = await Promise.all([
-    createLoginLink(db, { organizationId: null, by: FIRST_START }),
-    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START }),
+    createLoginLink(db, { organizationId: null, by: FIRST_START_ACTOR }),
+    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START_ACTOR }),
   ])
   return { ...made, links: { operator: operator.secret, organization: organization.secret } }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createKey } from '../../src/account/api_key.ts'
-import { CLI } from '../../src/account/audit.ts'
-import { changeOrganization, updateOrganization } from '../../src/account/organization.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
+import { setOrganizationState, updateOrganization } from '../../src/account/organization.ts'
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -16,14 +16,14 @@ beforeAll(async () => {
 afterAll(() => database.close(), 60_000)
 
 test.each([
-  ['limited', (db: Database, id: string) => updateOrganization(db, { by: CLI, id, rateLimit: 7 })],
-  ['suspended', (db: Database, id: string) => changeOrganization(db, 'suspend', { by: CLI, id })],
+  ['limited', (db: Database, id: string) => updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 7 })],
+  ['suspended', (db: Database, id: string) => setOrganizationState(db, 'suspend', { by: CLI_ACTOR, id })],
 ])(
   'an organization that is %s while one of its keys is replaced waits for that, and that not for it',
   async (_, act) => {
     const { db, url } = database
     const { organizationId } = await createAccount(db)
-    const key = await createKey(db, { by: CLI, organizationId, name: 'old' })
+    const key = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'old' })
     // Sessions: a pool would send the victim of a deadlock again.
     const open = () => openSession({ url, applicationName: 'session' })
     const [session, other] = await Promise.all([open(), open()])

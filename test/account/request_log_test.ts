@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
-import { NOWHERE, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
+import { NO_ENDPOINT, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/exchange/gate.ts'
 import { cases } from '../support/cases.ts'
@@ -70,7 +70,7 @@ function matches(filter: Omit<RequestLogFilter, 'organizationId'>): readonly Set
       each.requestedAtMs >= filter.fromMs &&
       each.requestedAtMs < filter.toMs &&
       (filter.apiKeyId === undefined || each.caller.apiKeyId === filter.apiKeyId) &&
-      (filter.path === undefined || (each.routed ? each.path : NOWHERE) === filter.path) &&
+      (filter.path === undefined || (each.routed ? each.path : NO_ENDPOINT) === filter.path) &&
       (filter.statusCode === undefined || each.status === filter.statusCode) &&
       (filter.errors === 'all' || (filter.errors === 'success') === each.status < 400),
   )
@@ -89,7 +89,7 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
       fc.tuple(instant(), instant()),
       fc.record({
         apiKeyId: fc.constantFrom(undefined, undefined, ...KEYS, 'key_of_another'),
-        path: fc.constantFrom(undefined, undefined, ...PATHS, NOWHERE, NOWHERE, '/v1/b/7', '/v1/nothing'),
+        path: fc.constantFrom(undefined, undefined, ...PATHS, NO_ENDPOINT, NO_ENDPOINT, '/v1/b/7', '/v1/nothing'),
         statusCode: fc.constantFrom(undefined, undefined, 200, 404, 503, 418),
         errors: fc.constantFrom('all', 'all', 'success', 'errors'),
       }),
@@ -193,7 +193,7 @@ test('paths that callers invent are logged as they were asked, and counted in on
     organizationId: own.organizationId,
     fromMs: 0,
     toMs: Date.now() + 60_000,
-    path: NOWHERE,
+    path: NO_ENDPOINT,
     errors: 'all',
     page: 1,
     limit: 25,

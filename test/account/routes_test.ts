@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { createKey } from '../../src/account/api_key.ts'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
 import { usageRoutes } from '../../src/account/routes.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -165,7 +165,7 @@ test('filters by path, by status, by errors, and by key', async () => {
     { agoMs: 3_000, path: '/v1/positions/uniswap-v3/{id}', status: 503 },
     { agoMs: 4_000, path: '/v1/positions/uniswap-v3/7/x', routed: false, status: 400 },
   ])
-  const reader = await createKey(db, { by: CLI, organizationId: account.organizationId, name: 'reader' })
+  const reader = await createKey(db, { by: CLI_ACTOR, organizationId: account.organizationId, name: 'reader' })
   const statuses = async (query: string) => {
     const answer = await call(`${PATH}?api_key_id=${account.apiKeyId}&${query}`, { key: reader.key })
     expect(answer.body.pagination.total).toBe(answer.body.data.length)

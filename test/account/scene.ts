@@ -1,5 +1,5 @@
 import { createKey } from '../../src/account/api_key.ts'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -19,9 +19,9 @@ export async function createAccount(
   options: { readonly credits?: number; readonly rateLimit?: number } = {},
 ): Promise<Account> {
   const { credits = 1_000, rateLimit = 100_000 } = options
-  const { id } = await createOrganization(db, { by: CLI, name: 'Test', rateLimit })
-  if (credits > 0) await grantCredits(db, { by: CLI, organizationId: id, credits, reason: 'Test' })
-  const key = await createKey(db, { by: CLI, organizationId: id, name: 'main' })
+  const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'Test', rateLimit })
+  if (credits > 0) await grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits, reason: 'Test' })
+  const key = await createKey(db, { by: CLI_ACTOR, organizationId: id, name: 'main' })
   return {
     organizationId: id,
     apiKeyId: key.id,

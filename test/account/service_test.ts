@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { createKey, listKeys, rerollKey, revokeKey } from '../../src/account/api_key.ts'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits, listGrants, readCredits } from '../../src/account/credit.ts'
 import { hashKey, isWellFormedKey } from '../../src/account/key.ts'
 import {
-  changeOrganization,
   createOrganization,
   ensureDefaultOrganization,
   listOrganizations,
   readOrganization,
+  setOrganizationState,
   updateOrganization,
 } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -34,7 +34,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 test('createOrganization() starts at 5 requests a second, without credits', async () => {
-  const organization = await createOrganization(db, { by: CLI, name: '  Äpfel & Söhne ' })
+  const organization = await createOrganization(db, { by: CLI_ACTOR, name: '  Äpfel & Söhne ' })
   expect(organization).toMatchObject({ name: 'Äpfel & Söhne', rate_limit: 5, suspended_at: null, deleted_at: null })
   expect(organization.id).toMatch(/^org_[0-9A-Za-z]{20}$/)
   expect(await readCredits(db, organization.id)).toEqual({
@@ -47,38 +47,40 @@ test('createOrganization() starts at 5 requests a second, without credits', asyn
 
 test('createOrganization() and updateOrganization() refuse bad names and limits', async () => {
   for (const name of ['', '   ', 'a'.repeat(101), 'a\nb', 'a\0b', '\u202eabc']) {
-    expect(await codeOf(createOrganization(db, { by: CLI, name }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name }))).toBe('INVALID_PARAMETER')
   }
   for (const rateLimit of [0, -1, 1.5, 100_001, Number.NaN]) {
-    expect(await codeOf(createOrganization(db, { by: CLI, name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
   }
-  const { id } = await createOrganization(db, { by: CLI, name: 'x' })
-  expect(await codeOf(updateOrganization(db, { by: CLI, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
-  expect((await updateOrganization(db, { by: CLI, id, rateLimit: 50 })).rate_limit).toBe(50)
+  const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'x' })
+  expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
+  expect((await updateOrganization(db, { by: CLI_ACTOR, id, rateLimit: 50 })).rate_limit).toBe(50)
   for (const triggerLimit of [-1, 1.5, 100_001, Number.NaN]) {
-    expect(await codeOf(createOrganization(db, { by: CLI, name: 'x', triggerLimit }))).toBe('INVALID_PARAMETER')
-    expect(await codeOf(updateOrganization(db, { by: CLI, id, triggerLimit }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(createOrganization(db, { by: CLI_ACTOR, name: 'x', triggerLimit }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id, triggerLimit }))).toBe('INVALID_PARAMETER')
   }
   const limited = { rate_limit: 50, trigger_limit: 7 }
-  expect(await updateOrganization(db, { by: CLI, id, triggerLimit: 7 })).toMatchObject(limited)
-  expect(await updateOrganization(db, { by: CLI, id, name: 'Kerne' })).toMatchObject(limited)
-  expect(await codeOf(updateOrganization(db, { by: CLI, id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
+  expect(await updateOrganization(db, { by: CLI_ACTOR, id, triggerLimit: 7 })).toMatchObject(limited)
+  expect(await updateOrganization(db, { by: CLI_ACTOR, id, name: 'Kerne' })).toMatchObject(limited)
+  expect(await codeOf(updateOrganization(db, { by: CLI_ACTOR, id: 'org_none', rateLimit: 5 }))).toBe(
+    'ORGANIZATION_NOT_FOUND',
+  )
 })
 
 test('a deleted organization is absent from the list and for every other function', async () => {
   const { organizationId: id } = await createAccount(db)
   expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).toContain(id)
-  await changeOrganization(db, 'delete', { id, by: CLI })
+  await setOrganizationState(db, 'delete', { id, by: CLI_ACTOR })
   expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).not.toContain(id)
   for (const refused of [
     () => readOrganization(db, id),
-    () => changeOrganization(db, 'delete', { id, by: CLI }),
-    () => changeOrganization(db, 'suspend', { id, by: CLI }),
-    () => changeOrganization(db, 'restore', { id, by: CLI }),
-    () => createKey(db, { by: CLI, organizationId: id, name: 'k' }),
+    () => setOrganizationState(db, 'delete', { id, by: CLI_ACTOR }),
+    () => setOrganizationState(db, 'suspend', { id, by: CLI_ACTOR }),
+    () => setOrganizationState(db, 'restore', { id, by: CLI_ACTOR }),
+    () => createKey(db, { by: CLI_ACTOR, organizationId: id, name: 'k' }),
     () => listKeys(db, { ...ALL, organizationId: id }),
     () => readCredits(db, id),
-    () => grantCredits(db, { by: CLI, organizationId: id, credits: 1, reason: 'r' }),
+    () => grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits: 1, reason: 'r' }),
   ]) {
     expect(await codeOf(refused())).toBe('ORGANIZATION_NOT_FOUND')
   }
@@ -86,11 +88,11 @@ test('a deleted organization is absent from the list and for every other functio
 
 test('a suspended organization may not have another key until it is restored', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
-  await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
-  expect(await codeOf(createKey(db, { by: CLI, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
-  expect(await codeOf(rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
-  await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
-  expect((await createKey(db, { by: CLI, organizationId, name: 'k' })).name).toBe('k')
+  await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
+  expect(await codeOf(createKey(db, { by: CLI_ACTOR, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
+  expect(await codeOf(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
+  await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
+  expect((await createKey(db, { by: CLI_ACTOR, organizationId, name: 'k' })).name).toBe('k')
 })
 
 test('a key is stored as a hash only, and never shown again', async () => {
@@ -107,11 +109,11 @@ test('a key is stored as a hash only, and never shown again', async () => {
 test('revokeKey() keeps the first moment and knows only keys of its organization', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   const other = await createAccount(db)
-  expect(await codeOf(revokeKey(db, { by: CLI, organizationId: other.organizationId, keyId: apiKeyId }))).toBe(
+  expect(await codeOf(revokeKey(db, { by: CLI_ACTOR, organizationId: other.organizationId, keyId: apiKeyId }))).toBe(
     'NOT_FOUND',
   )
-  const first = await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
-  expect(await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })).toEqual(first)
+  const first = await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })
+  expect(await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })).toEqual(first)
   expect((await listKeys(db, { ...ALL, organizationId })).items.map((key) => key.revoked_at)).toEqual([
     first.revoked_at,
   ])
@@ -119,30 +121,36 @@ test('revokeKey() keeps the first moment and knows only keys of its organization
 
 test('rerollKey() makes a new key and lets the old one expire, never later than it would have', async () => {
   const { organizationId, apiKeyId, key } = await createAccount(db)
-  const next = await rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId, graceSec: 3_600 })
+  const next = await rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId, graceSec: 3_600 })
   expect(next.key).not.toBe(key)
   expect(isWellFormedKey(next.key)).toBe(true)
   const expiry = async () =>
     (await listKeys(db, { ...ALL, organizationId })).items.find((each) => each.id === apiKeyId)?.expires_at
   const first = (await expiry())?.getTime() ?? 0
   expect(Math.abs(first - Date.now() - 3_600_000)).toBeLessThan(60_000)
-  await rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId, graceSec: 86_400 })
+  await rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId, graceSec: 86_400 })
   expect((await expiry())?.getTime()).toBe(first)
-  await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
-  expect(await codeOf(rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
+  await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })
+  expect(await codeOf(rerollKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
 })
 
 test('grantCredits() records its reason and never takes the balance below zero', async () => {
   const { organizationId } = await createAccount(db, { credits: 100 })
-  expect(await grantCredits(db, { by: CLI, organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject({
-    balance: '60',
-    granted: '60',
-  })
-  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: -61, reason: 'r' }))).toBe(
+  expect(await grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject(
+    {
+      balance: '60',
+      granted: '60',
+    },
+  )
+  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -61, reason: 'r' }))).toBe(
     'INVALID_PARAMETER',
   )
-  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: 0, reason: 'r' }))).toBe('INVALID_PARAMETER')
-  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: 5, reason: '' }))).toBe('INVALID_PARAMETER')
+  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 0, reason: 'r' }))).toBe(
+    'INVALID_PARAMETER',
+  )
+  expect(await codeOf(grantCredits(db, { by: CLI_ACTOR, organizationId, credits: 5, reason: '' }))).toBe(
+    'INVALID_PARAMETER',
+  )
   const credits = await readCredits(db, organizationId)
   expect(credits.balance).toBe('60')
   const grants = await listGrants(db, { ...ALL, organizationId })
@@ -159,7 +167,7 @@ test('grantCredits() records its reason and never takes the balance below zero',
 test('grantCredits() that run at the same time never take back more than there is', async () => {
   const { organizationId } = await createAccount(db, { credits: 10 })
   const taken = await Promise.allSettled(
-    Array.from({ length: 30 }, () => grantCredits(db, { by: CLI, organizationId, credits: -1, reason: 'r' })),
+    Array.from({ length: 30 }, () => grantCredits(db, { by: CLI_ACTOR, organizationId, credits: -1, reason: 'r' })),
   )
   expect(taken.filter((each) => each.status === 'fulfilled')).toHaveLength(10)
   expect((await readCredits(db, organizationId)).balance).toBe('0')

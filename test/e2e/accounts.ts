@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { createKey, revokeKey } from '../../src/account/api_key.ts'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
-import { changeOrganization, createOrganization } from '../../src/account/organization.ts'
+import { createOrganization, setOrganizationState } from '../../src/account/organization.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
 import { findRunningEmbedded } from '../../src/db/embedded/find_running.ts'
@@ -57,15 +57,15 @@ async function createAll(db: Database): Promise<Accounts> {
   const keys = {} as Record<OrganizationName, string>
   for (const name of Object.keys(ORGANIZATIONS) as OrganizationName[]) {
     const { credits, limit } = ORGANIZATIONS[name]
-    const { id } = await createOrganization(db, { by: CLI, name, rateLimit: limit })
-    await grantCredits(db, { by: CLI, organizationId: id, credits, reason: 'scenario table' })
-    keys[name] = (await createKey(db, { by: CLI, organizationId: id, name })).key
+    const { id } = await createOrganization(db, { by: CLI_ACTOR, name, rateLimit: limit })
+    await grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits, reason: 'scenario table' })
+    keys[name] = (await createKey(db, { by: CLI_ACTOR, organizationId: id, name })).key
     ids[name] = id
   }
-  const revoked = await createKey(db, { by: CLI, organizationId: ids.main, name: 'lost' })
-  await revokeKey(db, { by: CLI, organizationId: ids.main, keyId: revoked.id })
-  await changeOrganization(db, 'suspend', { by: CLI, id: ids.suspended })
-  await changeOrganization(db, 'delete', { by: CLI, id: ids.deleted })
+  const revoked = await createKey(db, { by: CLI_ACTOR, organizationId: ids.main, name: 'lost' })
+  await revokeKey(db, { by: CLI_ACTOR, organizationId: ids.main, keyId: revoked.id })
+  await setOrganizationState(db, 'suspend', { by: CLI_ACTOR, id: ids.suspended })
+  await setOrganizationState(db, 'delete', { by: CLI_ACTOR, id: ids.deleted })
   return {
     ids,
     keys: {

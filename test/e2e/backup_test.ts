@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
@@ -123,8 +123,8 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
 test('a backup warns of credits that do not add up and of charges that wait to be taken back, and can still be restored', async () => {
   const { db, url, close } = await testDatabase()
   const odd = program(executableProgram, { DATABASE_URL: url })
-  const { id } = await createOrganization(db, { name: 'Acme', by: CLI })
-  await grantCredits(db, { organizationId: id, credits: 500, reason: 'welcome', by: CLI })
+  const { id } = await createOrganization(db, { name: 'Acme', by: CLI_ACTOR })
+  await grantCredits(db, { organizationId: id, credits: 500, reason: 'welcome', by: CLI_ACTOR })
   expect((await runJson(odd, ['backup', '--to', join(odd.directory, 'even')])).warnings).toEqual([])
 
   await db.run(

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits, readCredits } from '../../src/account/credit.ts'
-import { changeOrganization, updateOrganization } from '../../src/account/organization.ts'
+import { setOrganizationState, updateOrganization } from '../../src/account/organization.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { IS_FULL } from '../support/cases.ts'
@@ -99,9 +99,14 @@ describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
 
   test('the log holds every request of every organization once, in order, with its charge', async () => {
     await withDatabase(program, async (db) => {
-      await changeOrganization(db, 'restore', { by: CLI, id: accounts.ids.suspended })
-      await updateOrganization(db, { by: CLI, id: accounts.ids.limited, rateLimit: 1_000 })
-      await grantCredits(db, { by: CLI, organizationId: accounts.ids.poor, credits: 5, reason: 'to read its log' })
+      await setOrganizationState(db, 'restore', { by: CLI_ACTOR, id: accounts.ids.suspended })
+      await updateOrganization(db, { by: CLI_ACTOR, id: accounts.ids.limited, rateLimit: 1_000 })
+      await grantCredits(db, {
+        by: CLI_ACTOR,
+        organizationId: accounts.ids.poor,
+        credits: 5,
+        reason: 'to read its log',
+      })
     })
     for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
       const rows = TABLE.filter((each) => (each.key ?? 'main') === name && each.log !== null)

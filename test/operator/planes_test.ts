@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { listKeys } from '../../src/account/api_key.ts'
-import { CLI, listAudit } from '../../src/account/audit.ts'
-import { changeOrganization } from '../../src/account/organization.ts'
+import { CLI_ACTOR, listAudit } from '../../src/account/audit.ts'
+import { setOrganizationState } from '../../src/account/organization.ts'
 import { createLoginLink, endSessions, openSession } from '../../src/account/session.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -79,7 +79,7 @@ describe('credentials', () => {
       `update session set expires_at = now() where hash = any (array[sha256($1::bytea), sha256($2::bytea)])`,
       [Buffer.from(expired.value), Buffer.from(expiredOperator.value)],
     )
-    const { secret: link } = await createLoginLink(db, { organizationId, by: CLI })
+    const { secret: link } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
     const names = { '/admin/v1': 'walletscope_operator', '/dashboard/v1': 'walletscope_session' } as const
     const before = await auditTotal()
     let tried = 0
@@ -197,7 +197,7 @@ describe('credentials', () => {
 
   test('the public address counts as our own origin', async () => {
     const process = await openProcess(db, { PUBLIC_URL: 'https://api.example.org/scope' })
-    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
+    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     const answer = await useLink(process.ask, secret, { origin: 'https://api.example.org' })
     expect(answer.status).toBe(200)
     const cookie = answer.headers.get('set-cookie') ?? ''
@@ -211,7 +211,7 @@ describe('credentials', () => {
 describe('sessions', () => {
   test('a link shows a page that uses nothing up; its form opens one session', async () => {
     const { organizationId } = await createAccount(db)
-    const { secret } = await createLoginLink(db, { organizationId, by: CLI })
+    const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
     for (let look = 0; look < 3; look++) {
       const page = await one.ask(`/login?${secret}`)
       expect(page.status).toBe(200)
@@ -237,7 +237,7 @@ describe('sessions', () => {
 
   test('of many who use a link at once, over two processes, one gets a session', async () => {
     for (let round = 0; round < 5; round++) {
-      const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
+      const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, at) => useLink([one, other][at % 2]?.ask ?? one.ask, secret)),
       )
@@ -246,7 +246,7 @@ describe('sessions', () => {
   })
 
   test('a cookie that the browser brought is never taken over, and only hashes are stored', async () => {
-    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
+    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     const planted = `ws_session_${'A'.repeat(32)}`
     const answer = await useLink(one.ask, secret, { cookie: `walletscope_operator=${planted}` })
     const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
@@ -263,14 +263,14 @@ describe('sessions', () => {
   })
 
   test('a link that is too old, or whose organization is gone, opens nothing', async () => {
-    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
+    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     await db.run('update login_link set expires_at = now() where organization_id is null', [])
     expect(await openSession(db, secret)).toBeUndefined()
     const { organizationId } = await createAccount(db)
-    const late = await createLoginLink(db, { organizationId, by: CLI })
-    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
+    const late = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
+    await setOrganizationState(db, 'delete', { id: organizationId, by: CLI_ACTOR })
     expect(await openSession(db, late.secret)).toBeUndefined()
-    const refused = await createLoginLink(db, { organizationId, by: CLI }).catch((error) => error)
+    const refused = await createLoginLink(db, { organizationId, by: CLI_ACTOR }).catch((error) => error)
     expect(refused).toMatchObject({ code: 'ORGANIZATION_NOT_FOUND' })
   })
 
@@ -284,14 +284,14 @@ describe('sessions', () => {
     const answer = await left.send('DELETE', '/dashboard/v1/session')
     expect(answer.headers.get('set-cookie')).toStartWith('walletscope_session=; Path=/dashboard/v1; Max-Age=0')
     expect([await status(left), await status(revoked)]).toEqual([401, 200])
-    const { secret } = await createLoginLink(db, { organizationId, by: CLI })
-    expect(await endSessions(otherDb, { organizationId, by: CLI })).toBe(2)
+    const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
+    expect(await endSessions(otherDb, { organizationId, by: CLI_ACTOR })).toBe(2)
     expect([await status(revoked), (await useLink(one.ask, secret)).status]).toEqual([401, 401])
     const last = await signedIn(db, one.ask, organizationId)
     // A suspended organization still sees what it has.
-    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
     expect(await status(last)).toBe(200)
-    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'delete', { id: organizationId, by: CLI_ACTOR })
     expect(await status(last)).toBe(401)
   })
 })
@@ -479,7 +479,7 @@ describe('the operator', () => {
     expect((await withToken(apart.askOperator, 'GET', '/admin/v1/settings')).status).toBe(200)
     expect((await apart.askOperator('/dashboard/v1/session')).status).toBe(404)
     expect((await apart.ask('/dashboard/v1/session')).status).toBe(401)
-    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
+    const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     expect((await useLink(apart.askOperator, secret)).status).toBe(200)
     await apart.close()
   })
@@ -561,7 +561,7 @@ describe('an organization', () => {
     expect((await browser.send('DELETE', `/dashboard/v1/keys/${made.body.data.id}`)).status).toBe(200)
     expect((await other.ask('/v1/usage/logs', { key: made.body.data.key })).status).toBe(401)
     expect((await other.ask('/v1/usage/logs', { key: next.body.data.key })).status).toBe(200)
-    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
     for (const path of ['/dashboard/v1/keys', `/dashboard/v1/keys/${next.body.data.id}/reroll`]) {
       const refused = await browser.send('POST', path, path.endsWith('keys') ? { name: 'more' } : {})
       expect([refused.status, refused.body.error.code]).toEqual([403, 'ACCOUNT_SUSPENDED'])

@@ -1,4 +1,4 @@
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { createGate } from '../../src/account/gate/gate.ts'
 import { createLoginLink } from '../../src/account/session.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -116,7 +116,7 @@ export function useLink(ask: Process['ask'], secret: string, headers: Readonly<R
 
 /** Signs a browser in, as the operator for null or for an organization. */
 export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
-  const { secret } = await createLoginLink(db, { organizationId, by: CLI })
+  const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
   const answer = await useLink(ask, secret)
   const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
   if (answer.status !== 200 || session.cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -57,7 +57,7 @@ test('each switch acts on the next request of every process, at no cost and with
       }),
     )
   const twice = <Word>(word: Word) => [word, word]
-  const by = CLI
+  const by = CLI_ACTOR
 
   for (let round = 0; round < 3; round++) {
     for (const feature of FEATURES) {
@@ -100,7 +100,7 @@ test('what the environment switches off stays off whatever the operator does', a
     return admission.kind === 'refused' ? admission.code : admission.kind
   }
   expect(await verdict()).toBe('FEATURE_DISABLED')
-  const turned = await setSwitch(db, { name: 'snapshots', on: true, board, by: CLI })
+  const turned = await setSwitch(db, { name: 'snapshots', on: true, board, by: CLI_ACTOR })
   expect(turned).toMatchObject({ name: 'snapshots', on: false, off_by: 'environment' })
   expect(await verdict()).toBe('FEATURE_DISABLED')
 })
@@ -129,13 +129,13 @@ test('changes are recorded once each, with who and what; repeats change nothing'
 })
 
 test('an unknown name is refused; an endpoint of another version can be switched on again', async () => {
-  const refused = await setSwitch(db, { name: 'GET /v1/other', on: false, board: BOARD, by: CLI }).catch((e) => e)
+  const refused = await setSwitch(db, { name: 'GET /v1/other', on: false, board: BOARD, by: CLI_ACTOR }).catch((e) => e)
   expect(refused).toMatchObject({ code: 'INVALID_PARAMETER' })
   expect(await off()).toEqual([])
   const older = { ...BOARD, endpoints: ['GET /v1/older'] }
-  await setSwitch(db, { name: 'GET /v1/older', on: false, board: older, by: CLI })
+  await setSwitch(db, { name: 'GET /v1/older', on: false, board: older, by: CLI_ACTOR })
   expect(await off()).toEqual(['GET /v1/older'])
-  expect(await setSwitch(db, { name: 'GET /v1/older', on: true, board: BOARD, by: CLI })).toMatchObject({
+  expect(await setSwitch(db, { name: 'GET /v1/older', on: true, board: BOARD, by: CLI_ACTOR })).toMatchObject({
     on: true,
   })
   expect(await off()).toEqual([])

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { instanceKeyList } from '../../sql/queries.ts'
-import { CLI } from '../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { isSignedBy, seal } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { readConfig } from '../../src/service/config/config.ts'
@@ -46,7 +46,7 @@ test('keys are published before anything was signed', async () => {
 test('a retired key stays published without its secret, and is used no longer than a minute', async () => {
   const process = signing()
   const before = await process.signer()
-  const { keyId, replaced } = await rotateKey(database.db, { pem: undefined, by: CLI })
+  const { keyId, replaced } = await rotateKey(database.db, { pem: undefined, by: CLI_ACTOR })
   expect(replaced).toBe(before.keyId)
   expect((await process.signer()).keyId).toBe(before.keyId)
   monotonicMs += 60_001
@@ -63,7 +63,7 @@ test('a retired key stays published without its secret, and is used no longer th
 test('of many who rotate at the same time each retires what signs, and one key is left', async () => {
   await signing().signer()
   const made = await Promise.allSettled(
-    Array.from({ length: 6 }, () => rotateKey(database.db, { pem: undefined, by: CLI })),
+    Array.from({ length: 6 }, () => rotateKey(database.db, { pem: undefined, by: CLI_ACTOR })),
   )
   expect(made.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
   const keys = await instanceKeyList(database.db, {})
@@ -81,7 +81,7 @@ test('a key in a file replaces the one in the database, whose secret goes; its o
     [keyId, null, true],
     [before.keyId, null, false],
   ])
-  await expect(rotateKey(database.db, { pem, by: CLI })).rejects.toThrow('INSTANCE_KEY_FILE')
+  await expect(rotateKey(database.db, { pem, by: CLI_ACTOR })).rejects.toThrow('INSTANCE_KEY_FILE')
   // Without the file another key is made.
   expect((await signing().signer()).keyId).not.toBe(keyId)
 })

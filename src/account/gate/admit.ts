@@ -10,12 +10,12 @@ import type {
   SpendingLimit,
 } from '../../http/exchange/gate.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import type { KeyFact, KeyFacts } from './facts.ts'
-import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
+import type { KeyCache, KeyRecord } from './key_cache.ts'
+import { getEndpointRefusal, isAllowedNetwork, parseKeyLimits } from './key_limits.ts'
 
 interface Call {
   readonly request: GateRequest
-  readonly fact: KeyFact
+  readonly fact: KeyRecord
   /** Who asks, for the log. */
   readonly apiKeyId: string
   /** Why it is refused whatever the window holds; empty if it is not. */
@@ -54,7 +54,7 @@ interface Verdict {
   taken: number
 }
 
-function factNameOf(principal: Principal): string {
+function getFactKey(principal: Principal): string {
   return principal.kind === 'job' ? principal.organizationId : principal.hash
 }
 
@@ -73,7 +73,7 @@ const NOBODY: ReadonlySet<string> = new Set()
 export async function admitBatch(
   db: Database,
   requests: readonly GateRequest[],
-  facts: KeyFacts,
+  facts: KeyCache,
 ): Promise<readonly Admission[]> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const calls = await knownCalls(db, requests, facts)
@@ -92,7 +92,7 @@ export async function admitBatch(
 async function knownCalls(
   db: Database,
   requests: readonly GateRequest[],
-  facts: KeyFacts,
+  facts: KeyCache,
 ): Promise<readonly (Call | undefined)[] | undefined> {
   const remembered = callsOf(requests, facts, NOBODY)
   if (remembered.missing.size === 0) return remembered.calls
@@ -102,10 +102,14 @@ async function knownCalls(
   return missing.size === 0 ? calls : undefined
 }
 
-type Missing = ReadonlyMap<string, Principal['kind']>
+type MissingKeys = ReadonlyMap<string, Principal['kind']>
 
 /** Reads missing facts; returns the names that do not exist, or undefined if the facts were out of date on arrival. */
-async function readMissing(db: Database, asked: Missing, facts: KeyFacts): Promise<ReadonlySet<string> | undefined> {
+async function readMissing(
+  db: Database,
+  asked: MissingKeys,
+  facts: KeyCache,
+): Promise<ReadonlySet<string> | undefined> {
   const namesOf = (wanted: Principal['kind']) => [...asked].flatMap(([name, kind]) => (kind === wanted ? name : []))
   const [hashes, organizations] = [namesOf('key'), namesOf('job')]
   const names = [...hashes, ...organizations]
@@ -118,10 +122,10 @@ async function readMissing(db: Database, asked: Missing, facts: KeyFacts): Promi
     fact: {
       organizationId: read.organization_ids[place] ?? '',
       apiKeyId: read.api_key_ids[place] ?? '',
-      refusal: (read.refusals[place] ?? '') as KeyFact['refusal'],
+      refusal: (read.refusals[place] ?? '') as KeyRecord['refusal'],
       rateLimit: read.rate_limits[place] ?? 0,
       expiresAtMs: Number(read.expire_at_ms[place]),
-      ...limitsOf({
+      ...parseKeyLimits({
         networks: read.networks[place] ?? '',
         endpoints: read.endpoints[place] ?? '',
         creditsPerDay: read.credits_per_day[place] ?? '0',
@@ -137,31 +141,31 @@ async function readMissing(db: Database, asked: Missing, facts: KeyFacts): Promi
 
 function callsOf(
   requests: readonly GateRequest[],
-  facts: KeyFacts,
+  facts: KeyCache,
   unknown: ReadonlySet<string>,
-): { readonly calls: readonly (Call | undefined)[]; readonly missing: Missing } {
+): { readonly calls: readonly (Call | undefined)[]; readonly missing: MissingKeys } {
   const calls: (Call | undefined)[] = []
   const missing = new Map<string, Principal['kind']>()
   const { nowMs } = facts
   for (const request of requests) {
     const { principal, endpoint } = request
-    const name = factNameOf(principal)
+    const name = getFactKey(principal)
     const fact = facts.find(name, nowMs)
     if (fact === undefined && !unknown.has(name)) missing.set(name, principal.kind)
     // From another network the key does not exist: whoever found it must not learn that it is one.
-    if (fact === undefined || (principal.kind === 'key' && !comesFrom(principal.client, fact))) {
+    if (fact === undefined || (principal.kind === 'key' && !isAllowedNetwork(principal.client, fact))) {
       calls.push(undefined)
       continue
     }
     const apiKeyId = principal.kind === 'job' ? principal.name : fact.apiKeyId
-    const refusal = fact.refusal || switchedOff(request, facts) || notAllowed(endpoint, fact)
+    const refusal = fact.refusal || switchedOff(request, facts) || getEndpointRefusal(endpoint, fact)
     calls.push({ request, fact, apiKeyId, refusal, limits: boundsOf(fact, request.session) })
   }
   return { calls, missing }
 }
 
 /** A key's day and a session, if the request has them. */
-function boundsOf({ apiKeyId, creditsPerDay }: KeyFact, session: SessionAsked | undefined): readonly Bound[] {
+function boundsOf({ apiKeyId, creditsPerDay }: KeyRecord, session: SessionAsked | undefined): readonly Bound[] {
   if (creditsPerDay === undefined && session === undefined) return NO_LIMITS
   const bounds: Bound[] = []
   if (creditsPerDay !== undefined) bounds.push({ scope: 'key', id: apiKeyId, period: 'day', most: creditsPerDay })
@@ -172,11 +176,11 @@ function boundsOf({ apiKeyId, creditsPerDay }: KeyFact, session: SessionAsked | 
   return bounds
 }
 
-function rowNameOf({ id, period }: Bound): string {
+function getRowKey({ id, period }: Bound): string {
   return `${period} ${id}`
 }
 
-function switchedOff({ endpoint, features = NO_FEATURES }: GateRequest, { off }: KeyFacts): RefusalCode | '' {
+function switchedOff({ endpoint, features = NO_FEATURES }: GateRequest, { off }: KeyCache): RefusalCode | '' {
   if (endpoint !== null && off.endpoints.has(endpoint)) return 'ENDPOINT_DISABLED'
   return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }
@@ -195,7 +199,7 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
     if (call.refusal === '') organization.candidates++
     for (const bound of call.limits) {
       organization.bounds ??= new Map()
-      organization.bounds.set(rowNameOf(bound), { organizationId: id, bound, spent: -1n })
+      organization.bounds.set(getRowKey(bound), { organizationId: id, bound, spent: -1n })
     }
   }
   return byId
@@ -205,7 +209,7 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
 async function decide(
   db: Database,
   organizations: ReadonlyMap<string, OrganizationBatch>,
-  facts: KeyFacts,
+  facts: KeyCache,
 ): Promise<number | undefined> {
   const all = [...organizations.values()]
   // By code units, which for these ids is byte order.
@@ -252,7 +256,7 @@ function admission(
     requestedAtMs,
   }: {
     readonly organizations: ReadonlyMap<string, OrganizationBatch>
-    readonly facts: KeyFacts
+    readonly facts: KeyCache
     readonly requestedAtMs: number
   },
 ): Admission {
@@ -261,7 +265,7 @@ function admission(
   if (call === undefined || verdict === undefined) return UNKNOWN_KEY
   const { fact, apiKeyId, refusal } = call
   if (fact.expiresAtMs > 0 && fact.expiresAtMs <= requestedAtMs) {
-    facts.forget(factNameOf(call.request.principal))
+    facts.forget(getFactKey(call.request.principal))
     return UNKNOWN_KEY
   }
   const { rateLimit: limit, organizationId } = fact
@@ -282,7 +286,7 @@ function admission(
 function limitsAt({ limits }: Call, organization: OrganizationBatch | undefined): Caller['limits'] {
   if (limits.length === 0) return NO_LIMITS
   return limits.flatMap((bound) => {
-    const spent = organization?.bounds?.get(rowNameOf(bound))?.spent ?? -1n
+    const spent = organization?.bounds?.get(getRowKey(bound))?.spent ?? -1n
     if (spent >= 0n) return { ...bound, spent }
     return bound.scope === 'key' || bound.opens === true ? { ...bound, spent: 0n } : []
   })

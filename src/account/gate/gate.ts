@@ -13,16 +13,23 @@ import type { Log } from '../../lib/log.ts'
 import { logThrottled } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
-import { createLogNumbers } from '../log_numbers.ts'
+import { createLogIdCache } from '../log_ids.ts'
 import { admitBatch } from './admit.ts'
-import { createKeyFacts } from './facts.ts'
 import { claimKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
+import { createKeyCache } from './key_cache.ts'
 import { createGateMetrics } from './metrics.ts'
-import { createRefusalLimit } from './refusals.ts'
+import { createRefusalLogLimiter } from './refusal_log_limiter.ts'
 import { rollupJob } from './rollup.ts'
-import { isRefused, isSuperseded, type SettleOutcome, settleBatch, settleKept, storable } from './settle.ts'
-import { createStrangerLimit } from './strangers.ts'
+import {
+  isRefusedByDatabase,
+  isSuperseded,
+  type SettleOutcome,
+  sanitizeSettlement,
+  settleBatch,
+  settleIdempotent,
+} from './settle.ts'
+import { createUnknownKeyLimiter } from './unknown_key_limiter.ts'
 import { createVoider } from './voider.ts'
 
 export interface AccountGate extends Gate {
@@ -76,10 +83,10 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     metrics = createMetrics(),
     jobs = {},
   } = options
-  const facts = createKeyFacts({ clock, featuresOff: options.featuresOff ?? [] })
-  const numbers = createLogNumbers()
-  const strangers = createStrangerLimit({ clock })
-  const logsRefusal = createRefusalLimit(options.refusalRowsMax)
+  const facts = createKeyCache({ clock, featuresOff: options.featuresOff ?? [] })
+  const numbers = createLogIdCache()
+  const strangers = createUnknownKeyLimiter({ clock })
+  const logsRefusal = createRefusalLogLimiter(options.refusalRowsMax)
   const trouble = createFailureTracker(clock)
   const voider = createVoider({
     db,
@@ -100,13 +107,13 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: observed('settle', (batch) => orVoid(batch, (limited) => settleBatch(limited, batch, numbers))),
   })
-  const kept = createBatcher<Parameters<typeof settleKept>[1][number], Settled>({
+  const kept = createBatcher<Parameters<typeof settleIdempotent>[1][number], Settled>({
     ...limits,
     itemsMax: KEPT_BATCH_MAX,
     flush: observed('settle', (batch) =>
       orVoid(
         batch.map(({ settlement }) => settlement),
-        (limited) => settleKept(limited, batch),
+        (limited) => settleIdempotent(limited, batch),
       ),
     ),
   })
@@ -152,7 +159,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     try {
       const outcomes = await settle(within(db, { deadlineMs, clock }))
       rollups.wake()
-      return outcomes.some(isRefused) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
+      return outcomes.some(isRefusedByDatabase) ? outcomes.map((each, place) => reasoned(each, batch[place])) : outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         const fields = { msg: 'The database refused to settle a batch', settlements: batch.length, error }
@@ -164,7 +171,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   }
 
   function reasoned(outcome: SettleOutcome, settlement: Settlement | undefined): Settled | Error {
-    if (!isRefused(outcome) || isSuperseded(outcome)) return outcome
+    if (!isRefusedByDatabase(outcome) || isSuperseded(outcome)) return outcome
     const { code, constraint } = outcome
     log.error({ msg: 'The database refused a settlement', settlementId: settlement?.settlementId, code, constraint })
     return unsettled(outcome)
@@ -178,7 +185,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
     // Nothing may be sent whose outcome, if unknown, could not be remembered.
     if (voider.full) return Promise.reject(unsettled(new Error('journal full')))
-    const safe = storable(settlement)
+    const safe = sanitizeSettlement(settlement)
     return answer === undefined ? settlements.submit(safe) : settleAndKeep(safe, answer)
   }
 

@@ -39,7 +39,7 @@ export async function claimKey(
 }
 
 /** Answers as the database takes them. */
-export function recordsOf(answers: readonly KeptAnswer[]): {
+export function toIdempotencyRecords(answers: readonly KeptAnswer[]): {
   readonly headers: readonly string[]
   readonly bodies: readonly string[]
   readonly bytes: readonly number[]

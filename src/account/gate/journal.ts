@@ -5,12 +5,12 @@ import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import {
+  claimJournalFile,
   createJournalFile,
+  createJournalName,
   isJournalName,
   type JournalFile,
-  newJournalName,
   readJournalFile,
-  takeJournalFile,
 } from './journal_file.ts'
 import { createJournalWatch } from './journal_watch.ts'
 
@@ -85,7 +85,7 @@ export async function openJournal(options: JournalOptions) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       lines = entries.length
-      file = await createJournalFile(join(directory, newJournalName(ledger)), entries)
+      file = await createJournalFile(join(directory, createJournalName(ledger)), entries)
       await removeStale()
       if (warned) log.info({ msg: 'Writes the journal to the disk again', settlements: entries.length })
       warned = false
@@ -105,7 +105,7 @@ export async function openJournal(options: JournalOptions) {
   async function adopt(path: string): Promise<void> {
     // Only if this process's own file can hold it: memory would be less safe than the file it is in.
     if (file === undefined || entries.length >= entriesMax) return
-    const taken = await takeJournalFile(path, ledger)
+    const taken = await claimJournalFile(path, ledger)
     if (taken === undefined) return
     const { settlements, broken } = await readJournalFile(taken)
     if (broken > 0) log.error({ msg: 'Cannot read lines of an adopted journal', lines: broken })

@@ -10,7 +10,7 @@ const SUFFIX = '.jsonl'
 const PREFIX = 'void-'
 
 /** A new file name for a ledger, unique over processes and hosts. */
-export function newJournalName(ledger: string): string {
+export function createJournalName(ledger: string): string {
   return `${PREFIX}${ledger}-${randomBytes(8).toString('hex')}${SUFFIX}`
 }
 
@@ -68,8 +68,8 @@ export async function readJournalFile(path: string) {
  * Takes a file from its owner by renaming it, which only one of several processes can do. Returns its new path;
  * undefined if another process was first.
  */
-export async function takeJournalFile(path: string, ledger: string): Promise<string | undefined> {
-  const taken = join(dirname(path), newJournalName(ledger))
+export async function claimJournalFile(path: string, ledger: string): Promise<string | undefined> {
+  const taken = join(dirname(path), createJournalName(ledger))
   try {
     await rename(path, taken)
     return taken

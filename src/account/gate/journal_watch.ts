@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
 
-interface Seen {
+interface FileState {
   /** Changes with every beat and every write. */
   readonly mark: string
   readonly sinceMs: number
@@ -22,10 +22,10 @@ export function createJournalWatch(options: {
   readonly leaseMs: number
 }) {
   const { directory, ledger, clock, leaseMs } = options
-  let seen = new Map<string, Seen>()
+  let seen = new Map<string, FileState>()
 
   return async (own: string | undefined): Promise<readonly string[]> => {
-    const next = new Map<string, Seen>()
+    const next = new Map<string, FileState>()
     const abandoned: string[] = []
     for (const name of await readdir(directory)) {
       const path = join(directory, name)

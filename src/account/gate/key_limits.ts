@@ -1,6 +1,6 @@
 import type { RefusalCode } from '../../http/exchange/gate.ts'
 import { isInNetworks, parseNetwork } from '../../lib/text/network.ts'
-import type { KeyFact } from './facts.ts'
+import type { KeyRecord } from './key_cache.ts'
 
 type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
 
@@ -8,7 +8,7 @@ type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
  * Limits of a key for deciding, from what the database gives: lines, empty for no limit; a decimal number, 0 for none. A
  * network that cannot be read holds nobody.
  */
-export function limitsOf({ networks, endpoints, creditsPerDay }: Record<Limit, string>): Pick<KeyFact, Limit> {
+export function parseKeyLimits({ networks, endpoints, creditsPerDay }: Record<Limit, string>): Pick<KeyRecord, Limit> {
   return {
     networks: networks === '' ? undefined : networks.split('\n').flatMap((text) => parseNetwork(text) ?? []),
     endpoints: endpoints === '' ? undefined : new Set(endpoints.split('\n')),
@@ -17,11 +17,11 @@ export function limitsOf({ networks, endpoints, creditsPerDay }: Record<Limit, s
 }
 
 /** True if the key works from where the caller is; the address is asked for only if that matters. */
-export function comesFrom(client: { readonly ip: string } | undefined, { networks }: KeyFact): boolean {
+export function isAllowedNetwork(client: { readonly ip: string } | undefined, { networks }: KeyRecord): boolean {
   return networks === undefined || isInNetworks(networks, client?.ip ?? '')
 }
 
 /** Why the key may not call the endpoint; empty if it may. Paths without an endpoint lead nowhere anyway. */
-export function notAllowed(endpoint: string | null, { endpoints }: KeyFact): RefusalCode | '' {
+export function getEndpointRefusal(endpoint: string | null, { endpoints }: KeyRecord): RefusalCode | '' {
   return endpoint === null || endpoints === undefined || endpoints.has(endpoint) ? '' : 'KEY_ENDPOINT_DISABLED'
 }

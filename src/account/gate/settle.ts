@@ -2,9 +2,9 @@ import { gateSettle, gateSettleIdempotent, gateVoid } from '../../../sql/functio
 import { type Database, SqlError } from '../../db/database.ts'
 import type { LimitScope, Settled, Settlement, SpendingLimit } from '../../http/exchange/gate.ts'
 import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
-import { createLogNumbers, type NumberColumns } from '../log_numbers.ts'
-import { NOWHERE } from '../request_log.ts'
-import { recordsOf } from './idempotency.ts'
+import { createLogIdCache, type LogIdColumns } from '../log_ids.ts'
+import { NO_ENDPOINT } from '../request_log.ts'
+import { toIdempotencyRecords } from './idempotency.ts'
 
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
@@ -25,12 +25,12 @@ const ROW_FAULT_CLASSES = ['22', '23']
 export type SettleOutcome = Settled | SqlError
 
 /** True if the database refused the row. */
-export function isRefused(outcome: SettleOutcome): outcome is SqlError {
+export function isRefusedByDatabase(outcome: SettleOutcome): outcome is SqlError {
   return outcome instanceof SqlError
 }
 
 /** A settlement that is safe to store: texts printable and cut, numbers whole. */
-export function storable(settlement: Settlement): Settlement {
+export function sanitizeSettlement(settlement: Settlement): Settlement {
   const requestId = printable(settlement.requestId, REQUEST_ID_LENGTH_MAX)
   const method = printable(settlement.method, METHOD_LENGTH_MAX)
   const path = printable(settlement.path, PATH_LENGTH_MAX)
@@ -52,7 +52,7 @@ export function storable(settlement: Settlement): Settlement {
 export function settleBatch(
   db: Database,
   settlements: readonly Settlement[],
-  numbers = createLogNumbers(),
+  numbers = createLogIdCache(),
 ): Promise<readonly SettleOutcome[]> {
   return settleHours(settlements, async (columns) => {
     const rows = await gateSettle(db, { ...columns, ...numbers.find(columns) })
@@ -81,14 +81,14 @@ async function settleHours(settlements: readonly Settlement[], charge: Charge): 
  * The same for settlements whose answers are kept, in the same statement, under the keys that they have claimed. One
  * whose key has gone to another request is refused as superseded.
  */
-export async function settleKept(
+export async function settleIdempotent(
   db: Database,
   kept: readonly { readonly settlement: Settlement; readonly answer: KeptAnswer }[],
 ): Promise<readonly SettleOutcome[]> {
   const answers = new Map(kept.map(({ settlement, answer }) => [settlement, answer]))
   const settlements = kept.map(({ settlement }) => settlement)
   return settleHours(settlements, (columns, part) =>
-    gateSettleIdempotent(db, { ...recordsOf(part.flatMap((each) => answers.get(each) ?? [])), ...columns }),
+    gateSettleIdempotent(db, { ...toIdempotencyRecords(part.flatMap((each) => answers.get(each) ?? [])), ...columns }),
   )
 }
 
@@ -152,7 +152,7 @@ async function chargeAndLog(charge: (columns: Columns) => ReturnType<Charge>, co
   }
 }
 
-type Columns = Omit<Parameters<typeof gateSettle>[1], keyof NumberColumns>
+type Columns = Omit<Parameters<typeof gateSettle>[1], keyof LogIdColumns>
 /** The statement that charges and logs settlements, from their columns; it has the log's numbers by itself. */
 type Charge = (columns: Columns, settlements: readonly Settlement[]) => ReturnType<typeof gateSettleIdempotent>
 
@@ -276,7 +276,7 @@ function storedRequestId({ requestId, settlementId }: Settlement): string {
 }
 
 function countedPath({ path, routed }: Settlement): string {
-  return routed ? path : NOWHERE
+  return routed ? path : NO_ENDPOINT
 }
 
 /** The path that was asked for, if it has no endpoint. */

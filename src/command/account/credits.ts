@@ -1,4 +1,4 @@
-import { CLI } from '../../account/audit.ts'
+import { CLI_ACTOR } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withOrganization } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
@@ -22,7 +22,7 @@ export const creditCommands: readonly Command[] = [
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
       const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
-        grantCredits(db, { organizationId, credits, reason, by: CLI }),
+        grantCredits(db, { organizationId, credits, reason, by: CLI_ACTOR }),
       )
       const text = `Organization ${organization} has ${after.balance} credits`
       print(after, { args, io, text })

@@ -1,4 +1,4 @@
-import { CLI } from '../../account/audit.ts'
+import { CLI_ACTOR } from '../../account/audit.ts'
 import { rotateKey } from '../../service/receipt/signing.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
@@ -11,7 +11,7 @@ export const instanceKeyCommands: readonly Command[] = [
     summary: 'Sign receipts with a new key; the old one stays published',
     run: async (args, io) => {
       const { instanceKey: pem } = io.config()
-      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: CLI }))
+      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: CLI_ACTOR }))
       const text = `Signs with key ${keyId}${replaced === null ? '' : ` in place of ${replaced}`} within a minute`
       print({ key_id: keyId, replaced }, { args, io, text })
     },

@@ -10,7 +10,7 @@ import {
   rerollKey,
   revokeKey,
 } from '../../account/api_key.ts'
-import { CLI } from '../../account/audit.ts'
+import { CLI_ACTOR } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
@@ -42,7 +42,7 @@ export const keyCommands: readonly Command[] = [
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = limitsFrom(args, switchboardOf(io.config()))
       const made = await withOrganization(io, organization, (db, organizationId) =>
-        createKey(db, { organizationId, name, expiresAt, limits, by: CLI }),
+        createKey(db, { organizationId, name, expiresAt, limits, by: CLI_ACTOR }),
       )
       printNew(made, { args, io, did: 'Created' })
     },
@@ -66,7 +66,7 @@ export const keyCommands: readonly Command[] = [
     run: async (args, io) => {
       const [organization = '', keyId = ''] = args.positionals
       const revoked = await withOrganization(io, organization, (db, organizationId) =>
-        revokeKey(db, { organizationId, keyId, by: CLI }),
+        revokeKey(db, { organizationId, keyId, by: CLI_ACTOR }),
       )
       print(revoked, { args, io, text: `Revoked key ${revoked.id}` })
     },
@@ -81,7 +81,7 @@ export const keyCommands: readonly Command[] = [
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
       const [organization = '', keyId = ''] = args.positionals
       const made = await withOrganization(io, organization, (db, organizationId) =>
-        rerollKey(db, { organizationId, keyId, graceSec, by: CLI }),
+        rerollKey(db, { organizationId, keyId, graceSec, by: CLI_ACTOR }),
       )
       printNew(made, { args, io, did: 'Replaced it by' })
     },

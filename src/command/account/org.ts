@@ -1,13 +1,13 @@
 import { createKey } from '../../account/api_key.ts'
-import { type Actor, CLI } from '../../account/audit.ts'
+import { type Actor, CLI_ACTOR } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
-  changeOrganization,
   createOrganization,
   listOrganizations,
   type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
+  setOrganizationState,
   TRIGGER_LIMIT_DEFAULT,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
@@ -41,8 +41,8 @@ export const organizationCommands: readonly Command[] = [
       const given = args.options['credits']
       const credits = given === undefined ? 0 : parseWhole(given, { what: 'credits', min: 1, max: GRANT_MAX })
       const made = await withAccountDatabase(io, async (db) => {
-        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: CLI })
-        const of = { organizationId: organization.id, by: CLI } as const
+        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: CLI_ACTOR })
+        const of = { organizationId: organization.id, by: CLI_ACTOR } as const
         if (credits > 0) await grantCredits(db, { ...of, credits, reason: 'created with them' })
         const key = args.flags.has('key') ? await createKey(db, { ...of, name: 'default' }) : undefined
         return { ...organization, ...(credits > 0 ? { credits } : {}), ...(key === undefined ? {} : { key: key.key }) }
@@ -122,14 +122,14 @@ function change(
     summary,
     run: async (args, io) => {
       const changes = act(args.positionals[1] ?? '')
-      const changed = await withOrganization(io, first(args), (db, id) => changes(db, { id, by: CLI }))
+      const changed = await withOrganization(io, first(args), (db, id) => changes(db, { id, by: CLI_ACTOR }))
       print(changed, { args, io, text: says(changed) })
     },
   }
 }
 
-function becoming(state: Parameters<typeof changeOrganization>[1]): Change {
-  return (db, of) => changeOrganization(db, state, of)
+function becoming(state: Parameters<typeof setOrganizationState>[1]): Change {
+  return (db, of) => setOrganizationState(db, state, of)
 }
 
 function updating(values: Omit<Parameters<typeof updateOrganization>[1], 'id' | 'by'>): Change {

@@ -1,4 +1,4 @@
-import { CLI } from '../../account/audit.ts'
+import { CLI_ACTOR } from '../../account/audit.ts'
 import { listSwitches, type Switch, setSwitch } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
@@ -30,7 +30,7 @@ function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; r
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = switchboardOf(io.config())
-      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI }))
+      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI_ACTOR }))
       const state = turned.on ? 'on' : turned.off_by === 'environment' ? 'off by the environment' : 'off'
       print(shown(turned), { args, io, text: `${turned.name} is ${state}` })
     },

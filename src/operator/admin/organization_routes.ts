@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import {
-  changeOrganization,
   createOrganization,
   listOrganizations,
   RATE_LIMIT_MAX,
   readOrganization,
+  setOrganizationState,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
@@ -101,7 +101,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
       output: one(organizationSchema),
       errors: [404],
       async act({ organization_id: organizationId }, { identity }) {
-        return { data: await changeOrganization(db, verb, { id: organizationId, by: actorOf(identity) }) }
+        return { data: await setOrganizationState(db, verb, { id: organizationId, by: actorOf(identity) }) }
       },
     })
   return [

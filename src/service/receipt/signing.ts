@@ -7,8 +7,8 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { instanceKeyList } from '../../../sql/queries.ts'
-import { type Actor, FIRST_START } from '../../account/audit.ts'
-import { type InstanceKey, insertInstanceKey, keepInstanceSecret } from '../../account/instance_key.ts'
+import { type Actor, FIRST_START_ACTOR } from '../../account/audit.ts'
+import { ensureInstanceSecret, type InstanceKey, insertInstanceKey } from '../../account/instance_key.ts'
 import { keyIdOf, type Signer, signerOf } from '../../chain/receipt/envelope.ts'
 import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -36,11 +36,12 @@ export function createSigning({
     const active = first?.retired_at === null ? first : undefined
     if (pem !== undefined) {
       const signer = signerOf(pem)
-      if (active?.id !== signer.keyId) await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START })
+      if (active?.id !== signer.keyId)
+        await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START_ACTOR })
       return signer
     }
     if (active?.private_key) return signerOf(Buffer.from(active.private_key))
-    return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START })
+    return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START_ACTOR })
   }
 
   async function signer(): Promise<Signer> {
@@ -56,7 +57,7 @@ export function createSigning({
     signer,
     /** What secrets of webhooks are derived from, 32 bytes; it stays when the key is rotated. Throws as `signer`. */
     async master(): Promise<Uint8Array> {
-      master ??= pem === undefined ? await keepInstanceSecret(db, randomBytes(MASTER_BYTES)) : masterOf(pem)
+      master ??= pem === undefined ? await ensureInstanceSecret(db, randomBytes(MASTER_BYTES)) : masterOf(pem)
       return master
     },
     /** Every key that ever signed, and the one that will. */

@@ -1,4 +1,4 @@
-import { LINK_SEC } from '../../account/session.ts'
+import { LOGIN_LINK_SEC } from '../../account/session.ts'
 import { urlOf } from '../../http/server/listening.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import { servedIds } from '../config/chains.ts'
@@ -20,7 +20,7 @@ export function announceFirst(config: Config, first: First, listens: Ports, out:
     '',
     `  ${key}`,
     '',
-    `Links that sign in once, within ${LINK_SEC / 60} minutes (later: walletscope login):`,
+    `Links that sign in once, within ${LOGIN_LINK_SEC / 60} minutes (later: walletscope login):`,
     '',
     `  operator      ${operator}`,
     `  organization  ${organization}`,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { mintKey } from '../../../src/account/key.ts'
-import { changeOrganization, updateOrganization } from '../../../src/account/organization.ts'
+import { setOrganizationState, updateOrganization } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Caller } from '../../../src/http/exchange/gate.ts'
@@ -63,11 +63,16 @@ describe('admit', () => {
 
   test('a revoked or expired key is unknown with its next request, the other keys go on', async () => {
     const { key, organizationId, apiKeyId } = await createAccount(db)
-    const second = await createKey(db, { by: CLI, organizationId, name: 'second' })
-    const expired = await createKey(db, { by: CLI, organizationId, name: 'old', expiresAt: new Date(Date.now() - 1) })
+    const second = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'second' })
+    const expired = await createKey(db, {
+      by: CLI_ACTOR,
+      organizationId,
+      name: 'old',
+      expiresAt: new Date(Date.now() - 1),
+    })
     expect(await verdict(key)).toBe('admitted')
     expect(await verdict(expired.key)).toBe('unknown_key')
-    await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
+    await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: apiKeyId })
     expect(await verdict(key)).toBe('unknown_key')
     expect(await verdict(second.key)).toBe('admitted')
   })
@@ -75,12 +80,12 @@ describe('admit', () => {
   test('suspension, restoration and deletion act with the next request', async () => {
     const { key, organizationId } = await createAccount(db)
     expect(await verdict(key)).toBe('admitted')
-    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
     expect(await verdict(key)).toBe('ACCOUNT_SUSPENDED')
-    await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
     expect(await verdict(key)).toBe('admitted')
-    await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
-    await changeOrganization(db, 'delete', { id: organizationId, by: CLI })
+    await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
+    await setOrganizationState(db, 'delete', { id: organizationId, by: CLI_ACTOR })
     expect(await verdict(key)).toBe('ORGANIZATION_NOT_FOUND')
   })
 
@@ -96,8 +101,8 @@ describe('admit', () => {
     const small = await createAccount(db, { rateLimit: 2 })
     const large = await createAccount(db, { rateLimit: 50 })
     const stopped = await createAccount(db)
-    await changeOrganization(db, 'suspend', { id: stopped.organizationId, by: CLI })
-    const second = await createKey(db, { by: CLI, organizationId: small.organizationId, name: 'second' })
+    await setOrganizationState(db, 'suspend', { id: stopped.organizationId, by: CLI_ACTOR })
+    const second = await createKey(db, { by: CLI_ACTOR, organizationId: small.organizationId, name: 'second' })
     const keys = [small.key, large.key, mintKey().key, second.key, stopped.key, small.key, large.key, second.key]
     const admissions = await Promise.all(keys.map((key) => admitKey(gate, { key, endpoint: ENDPOINT })))
     expect(admissions.map((each) => (each.kind === 'refused' ? each.code : each.kind))).toEqual([
@@ -125,7 +130,7 @@ describe('admit', () => {
   test('a new rate limit acts with the next request', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
     expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
-    await updateOrganization(db, { by: CLI, id: organizationId, rateLimit: 2 })
+    await updateOrganization(db, { by: CLI_ACTOR, id: organizationId, rateLimit: 2 })
     expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
   })
 })
@@ -439,9 +444,9 @@ test('every change acts with the next request at every gate, despite what each r
         if (account === undefined || state === undefined) throw new Error('No account')
         const { organizationId: id, apiKeyId } = account
         const off = `GET /v1/off/${id}`
-        if (what === 'suspend') await changeOrganization(otherDb, 'suspend', { id: id, by: CLI })
-        if (what === 'restore') await changeOrganization(otherDb, 'restore', { id: id, by: CLI })
-        if (what === 'revoke') await revokeKey(otherDb, { by: CLI, organizationId: id, keyId: apiKeyId })
+        if (what === 'suspend') await setOrganizationState(otherDb, 'suspend', { id: id, by: CLI_ACTOR })
+        if (what === 'restore') await setOrganizationState(otherDb, 'restore', { id: id, by: CLI_ACTOR })
+        if (what === 'revoke') await revokeKey(otherDb, { by: CLI_ACTOR, organizationId: id, keyId: apiKeyId })
         if (what === 'unrevoke') {
           await otherDb.run('update api_key set revoked_at = null, expires_at = null where id = $1', [apiKeyId])
         }
@@ -453,7 +458,7 @@ test('every change acts with the next request at every gate, despite what each r
         state.off = what === 'off' || (state.off && what !== 'on')
         const fresh =
           what === 'new key' && !state.suspended
-            ? [await createKey(otherDb, { by: CLI, organizationId: id, name: 'fresh' })]
+            ? [await createKey(otherDb, { by: CLI_ACTOR, organizationId: id, name: 'fresh' })]
             : []
         const verdicts = await Promise.all(
           accounts.flatMap(({ key, organizationId }) =>
@@ -479,7 +484,7 @@ test('every change acts with the next request at every gate, despite what each r
 test('a key that expires is unknown from that moment on, though it is remembered', async () => {
   const { organizationId } = await createAccount(db)
   const expiresAt = new Date(Date.now() + 400)
-  const { key } = await createKey(db, { by: CLI, organizationId, name: 'short', expiresAt })
+  const { key } = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'short', expiresAt })
   const seen: { readonly kind: string; readonly early: boolean }[] = []
   while (Date.now() < expiresAt.getTime() + 200) {
     const { kind, ...rest } = await admitKey(gate, { key, endpoint: null })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createKey, type KeyLimits, listKeys, rerollKey } from '../../../src/account/api_key.ts'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { voidBatch } from '../../../src/account/gate/settle.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 /** A key with limits, and its caller as the gate names it. */
 async function limited(organizationId: string, limits: Partial<KeyLimits>) {
-  return createKey(db, { organizationId, name: 'limited', limits, by: CLI })
+  return createKey(db, { organizationId, name: 'limited', limits, by: CLI_ACTOR })
 }
 
 async function callerOf(key: string, through = gate): Promise<Caller> {
@@ -181,7 +181,7 @@ test('a key keeps its limits, and passes them on to the key that replaces it', a
   const { organizationId } = await createAccount(db)
   const limits: KeyLimits = { networks: ['10.0.0.0/8'], endpoints: [ENDPOINT], creditsPerDay: 7 }
   const { id } = await limited(organizationId, limits)
-  const next = await rerollKey(db, { organizationId, keyId: id, by: CLI })
+  const next = await rerollKey(db, { organizationId, keyId: id, by: CLI_ACTOR })
   const { items } = await listKeys(db, { organizationId, page: 1, limit: 9 })
   const kept = { allowed_networks: limits.networks, allowed_endpoints: limits.endpoints, credits_per_day: 7 }
   for (const each of [next, items.at(-1), items[1]]) expect(each).toMatchObject(kept)

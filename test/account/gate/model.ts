@@ -1,8 +1,8 @@
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
-import { changeOrganization } from '../../../src/account/organization.ts'
+import { setOrganizationState } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Settled, Settlement } from '../../../src/http/exchange/gate.ts'
@@ -166,19 +166,19 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       const verb = pick(['grant', 'take', 'suspend', 'restore', 'restore', 'restore', 'revoke'])
       try {
         if (verb === 'grant' || verb === 'take') {
-          await grantCredits(db, { by: CLI, organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
-        } else if (verb === 'suspend') await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
-        else if (verb === 'restore') await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
+          await grantCredits(db, { by: CLI_ACTOR, organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
+        } else if (verb === 'suspend') await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
+        else if (verb === 'restore') await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
         else if (verb === 'revoke' && keys.length < 30) {
           const made = await createKey(db, {
-            by: CLI,
+            by: CLI_ACTOR,
             organizationId,
             name: 'more',
             limits: random() < 0.5 ? { creditsPerDay: 200 } : {},
           })
           keys.push(made.key)
           if (random() < 0.5)
-            await revokeKey(db, { by: CLI, organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
+            await revokeKey(db, { by: CLI_ACTOR, organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
         }
       } catch (error) {
         if (!(error instanceof CodedError)) ignoreUnavailable(error)
@@ -190,7 +190,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   /** One organization is deleted while it is busy. */
   async function remove(): Promise<void> {
     await Bun.sleep(durationMs / 2)
-    await changeOrganization(admin, 'delete', { id: actors.at(-1)?.organizationId ?? '', by: CLI }).catch(
+    await setOrganizationState(admin, 'delete', { id: actors.at(-1)?.organizationId ?? '', by: CLI_ACTOR }).catch(
       ignoreUnavailable,
     )
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { admitBatch } from '../../../src/account/gate/admit.ts'
-import { createKeyFacts } from '../../../src/account/gate/facts.ts'
 import { createGate } from '../../../src/account/gate/gate.ts'
+import { createKeyCache } from '../../../src/account/gate/key_cache.ts'
 import { settleBatch, voidBatch } from '../../../src/account/gate/settle.ts'
 import { hashKey } from '../../../src/account/key.ts'
 import { readRequestLog } from '../../../src/account/request_log.ts'
@@ -123,7 +123,7 @@ test('an old snapshot does not make batches of the gate read more and more pages
   // One connection, so that the counters are those of this session.
   const one = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 1 })
   const { key, caller } = await createAccount(db, { credits: 1_000_000 })
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   const call = async () => {
     await admitBatch(
       one,

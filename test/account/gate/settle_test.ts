@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { admitBatch } from '../../../src/account/gate/admit.ts'
-import { createKeyFacts } from '../../../src/account/gate/facts.ts'
+import { createKeyCache } from '../../../src/account/gate/key_cache.ts'
 import { settleBatch } from '../../../src/account/gate/settle.ts'
 import { hashKey } from '../../../src/account/key.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
@@ -100,7 +100,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   const limited = { ...caller, limits: [day] }
   await settleBatch(db, [settlement(limited)])
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
-  await admitBatch(db, requests, createKeyFacts({ clock: systemClock }))
+  await admitBatch(db, requests, createKeyCache({ clock: systemClock }))
   await settleBatch(db, [settlement(caller)])
   await settleBatch(db, [settlement(limited)])
 
@@ -133,7 +133,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   // Without its window, which must be primed.
   await db.run('delete from rate_window where organization_id = $1', [organizationId])
   const before = await rowsRead()
-  await admitBatch(db, requests, createKeyFacts({ clock: systemClock }))
+  await admitBatch(db, requests, createKeyCache({ clock: systemClock }))
   // An organization that pays, one that does not, and a status that is not counted yet.
   await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
   await settleBatch(db, [settlement(limited)])

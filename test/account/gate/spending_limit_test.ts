@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createKey } from '../../../src/account/api_key.ts'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { voidBatch } from '../../../src/account/gate/settle.ts'
 import { retentionJob } from '../../../src/account/retention.ts'
@@ -135,7 +135,12 @@ test('in any mixture each request meets exactly the limits that a plain ledger f
       async (requests, credits) => {
         const account = await createAccount(db, { credits })
         const { organizationId } = account
-        const key = await createKey(db, { organizationId, name: 'limited', limits: { creditsPerDay: 40 }, by: CLI })
+        const key = await createKey(db, {
+          organizationId,
+          name: 'limited',
+          limits: { creditsPerDay: 40 },
+          by: CLI_ACTOR,
+        })
         const sessions = [await begin(account), await begin(account)]
         const spent = new Map<string, number>()
         const rows = (each: (typeof requests)[number]): readonly (readonly [name: string, most: number])[] => [

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
-import { changeOrganization } from '../../../src/account/organization.ts'
+import { setOrganizationState } from '../../../src/account/organization.ts'
 import { readRequestLog } from '../../../src/account/request_log.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Invocation, SettledAnswer } from '../../../src/http/exchange/exchange.ts'
@@ -124,9 +124,9 @@ test('a job keeps to the limits of its organization: its rate, what is switched 
   expect((await createClient(app.handler)('/v1/test/1', { key })).status).toBe(200)
   expect((await invoke(organizationId, '1')).answer.status).toBe(200)
   expect(codeOf(await invoke(organizationId, '1'))).toBe('RATE_LIMIT_EXCEEDED')
-  await changeOrganization(db, 'suspend', { id: organizationId, by: CLI })
+  await setOrganizationState(db, 'suspend', { id: organizationId, by: CLI_ACTOR })
   expect(codeOf(await invoke(organizationId, '1'))).toBe('ACCOUNT_SUSPENDED')
-  await changeOrganization(db, 'restore', { id: organizationId, by: CLI })
+  await setOrganizationState(db, 'restore', { id: organizationId, by: CLI_ACTOR })
   await Bun.sleep(1_000)
   expect((await invoke(organizationId, '1')).answer.status).toBe(200)
   const nobody = await invoke('org_that_never_was', '1')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { createOrganization } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
@@ -21,8 +21,8 @@ test('organizations are low on credits if they have less than they spent since y
   const { db } = database
   const today = Math.floor(Date.now() / DAY_MS)
   const spending = async (credits: number, spent: number, day: number) => {
-    const { id } = await createOrganization(db, { by: CLI, name: 'Acme' })
-    await grantCredits(db, { by: CLI, organizationId: id, credits, reason: 'test' })
+    const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'Acme' })
+    await grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits, reason: 'test' })
     await db.run(
       `with caller as (
          insert into request_caller (organization_no, organization_id, api_key_id)
@@ -38,7 +38,7 @@ test('organizations are low on credits if they have less than they spent since y
   await spending(9, 10, today - 1)
   await spending(9, 10, today - 2)
   await spending(10, 10, today)
-  await createOrganization(db, { by: CLI, name: 'Never spent' })
+  await createOrganization(db, { by: CLI_ACTOR, name: 'Never spent' })
   await db.run(
     "insert into midnight values (1, 20000, 5, '\\x01', '\\x02', 1, false), (1, 20001, 6, '\\x01', '\\x02', 1, false)",
     [],

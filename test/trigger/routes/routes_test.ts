@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { CLI } from '../../../src/account/audit.ts'
+import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { updateOrganization } from '../../../src/account/organization.ts'
 import { chargeHour } from '../../../src/trigger/evaluate/line.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
@@ -374,7 +374,7 @@ describe('triggers', () => {
 
   test('are as many as the operator allows, also if many are made at once', async () => {
     const { account, ask } = await newAccount()
-    await updateOrganization(database.db, { id: account.organizationId, triggerLimit: 7, by: CLI })
+    await updateOrganization(database.db, { id: account.organizationId, triggerLimit: 7, by: CLI_ACTOR })
     const made = await Promise.all(Array.from({ length: 12 }, () => ask('POST', '/v1/triggers', HEALTH)))
     expect(made.filter(({ status }) => status === 200).length).toBe(7)
     expect(new Set(made.filter(({ status }) => status === 400).map((each) => each.body.error.code))).toEqual(

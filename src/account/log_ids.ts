@@ -7,7 +7,7 @@ type Row = Awaited<ReturnType<typeof gateSettle>>[number]
 type Combinations = Pick<Parameter, 'organizations' | 'keys' | 'paths'>
 
 /** The log's numbers of combinations, as columns that are empty if one of them is not known. */
-export type NumberColumns = Pick<Parameter, 'numbering' | 'organizationNos' | 'callerNos' | 'pathNos'>
+export type LogIdColumns = Pick<Parameter, 'numbering' | 'organizationNos' | 'callerNos' | 'pathNos'>
 
 /** Numbers that the database has looked up; none if it took those that were sent. */
 type NumbersRead = Pick<Row, 'numbering' | 'organization_nos' | 'caller_nos' | 'path_nos'>
@@ -19,20 +19,20 @@ interface Numbers {
 }
 
 const ENTRIES_MAX = 100_000
-const UNKNOWN: NumberColumns = { numbering: '', organizationNos: [], callerNos: [], pathNos: [] }
+const UNKNOWN: LogIdColumns = { numbering: '', organizationNos: [], callerNos: [], pathNos: [] }
 
 /**
  * Remembers the numbers that the log has in place of names: looking them up takes a quarter of the time that many
  * organizations take to settle. They are sent with what names the tables that gave them, so that a database with other
  * tables, as after a failover or a restore, looks them up itself.
  */
-export function createLogNumbers() {
+export function createLogIdCache() {
   const known = new Map<string, Numbers>()
   let numbering = ''
 
   return {
     /** Numbers of all these combinations, or of none. */
-    find({ organizations, keys, paths }: Combinations): NumberColumns {
+    find({ organizations, keys, paths }: Combinations): LogIdColumns {
       const organizationNos: number[] = []
       const callerNos: number[] = []
       const pathNos: number[] = []

@@ -6,7 +6,7 @@ const PER_SECOND_MAX = 1_000
  * Makes a limit for one process. Anyone can invent keys with a right checksum, and each would cost a look-up. A key
  * that exists takes a place only while it is looked up, so many callers at a start are not slowed.
  */
-export function createStrangerLimit({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }) {
+export function createUnknownKeyLimiter({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }) {
   /** Keys that are being looked up, and how many requests wait for each. */
   const asked = new Map<string, number>()
   let strangers = 0

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { settleBatch } from '../../src/account/gate/settle.ts'
-import { createLogNumbers } from '../../src/account/log_numbers.ts'
+import { createLogIdCache } from '../../src/account/log_ids.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database, Param } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -43,7 +43,7 @@ async function numbersOf(organizationId: string): Promise<readonly (readonly [nu
 
 test('numbers of the log are looked up once, and again for a combination that is new', async () => {
   const { caller, organizationId } = await createAccount(db)
-  const numbers = createLogNumbers()
+  const numbers = createLogIdCache()
   const sent: (readonly Param[])[] = []
   const heard = changed((each) => {
     sent.push(each)
@@ -74,7 +74,7 @@ test('numbers of the log are looked up once, and again for a combination that is
 
 test('numbers of other tables are not taken: another server, or a table that was filled anew', async () => {
   const { caller, organizationId } = await createAccount(db)
-  const numbers = createLogNumbers()
+  const numbers = createLogIdCache()
   const elsewhere = changed(() => ['another server', [1], [1], [1]])
   await settleBatch(elsewhere, [settlement(caller)], numbers)
   const known = await numbersOf(organizationId)

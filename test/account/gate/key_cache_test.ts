@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { createKeyFacts, type KeyFact, type KeyFacts } from '../../../src/account/gate/facts.ts'
+import { createKeyCache, type KeyCache, type KeyRecord } from '../../../src/account/gate/key_cache.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
-function fact(organizationId: string): KeyFact {
+function fact(organizationId: string): KeyRecord {
   return {
     organizationId,
     apiKeyId: 'key',
@@ -16,17 +16,17 @@ function fact(organizationId: string): KeyFact {
 }
 
 /** Takes in that the keys `a` and `b` belong to organizations of these names, as of `epoch`. */
-function learn(facts: KeyFacts, epoch: number, { since = facts.epoch, changed = [] as string[] } = {}): boolean {
+function learn(facts: KeyCache, epoch: number, { since = facts.epoch, changed = [] as string[] } = {}): boolean {
   const keys = ['a', 'b'].map((name) => ({ name, fact: fact(name) }))
   return facts.learn({ epoch, changed, endpointsOff: ['GET /v1/off'], featuresOff: ['mcp'], keys }, since)
 }
 
-function found(facts: KeyFacts): string {
+function found(facts: KeyCache): string {
   return ['a', 'b'].filter((hash) => facts.find(hash) !== undefined).join('')
 }
 
 test('a fact is found until its organization changes', () => {
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   expect(found(facts)).toBe('')
   expect(learn(facts, 5)).toBe(true)
   expect([found(facts), facts.epoch, facts.off.endpoints.has('GET /v1/off')]).toEqual(['ab', 5, true])
@@ -37,21 +37,21 @@ test('a fact is found until its organization changes', () => {
 })
 
 test('a change that concerns all leaves no fact', () => {
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   learn(facts, 5)
   facts.note({ epoch: 6, changed: ['*'] }, 5)
   expect(found(facts)).toBe('')
 })
 
 test('facts that were read before a known change are not used', () => {
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   facts.note({ epoch: 9, changed: ['a'] }, 0)
   expect(learn(facts, 8, { since: 0 })).toBe(false)
   expect([found(facts), facts.epoch]).toEqual(['', 9])
 })
 
 test('an older answer about changes does not undo a newer one', () => {
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   learn(facts, 5)
   facts.note({ epoch: 7, changed: ['a'] }, 5)
   learn(facts, 7)
@@ -60,7 +60,7 @@ test('an older answer about changes does not undo a newer one', () => {
 })
 
 test('if the numbers go back, it is another database and no fact is used', () => {
-  const facts = createKeyFacts({ clock: systemClock })
+  const facts = createKeyCache({ clock: systemClock })
   learn(facts, 5)
   facts.note({ epoch: 3, changed: ['*'] }, 5)
   expect([found(facts), facts.epoch]).toEqual(['', 3])
@@ -70,7 +70,7 @@ test('if the numbers go back, it is another database and no fact is used', () =>
 
 test('a fact is read again after a minute', () => {
   let nowMs = 0
-  const facts = createKeyFacts({ clock: { ...systemClock, monotonicMs: () => nowMs } })
+  const facts = createKeyCache({ clock: { ...systemClock, monotonicMs: () => nowMs } })
   learn(facts, 5)
   nowMs = 59_999
   expect(found(facts)).toBe('ab')
@@ -79,7 +79,7 @@ test('a fact is read again after a minute', () => {
 })
 
 test('when there is no room for more facts, the latest are kept', () => {
-  const facts = createKeyFacts({ clock: systemClock, entriesMax: 1 })
+  const facts = createKeyCache({ clock: systemClock, entriesMax: 1 })
   learn(facts, 5)
   expect(found(facts)).toBe('b')
 })

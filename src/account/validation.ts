@@ -2,19 +2,19 @@ import { CodedError } from '../lib/error.ts'
 import { hasInvisible } from '../lib/text/display_text.ts'
 
 /** Which page of a list, from 1, and how many items a page has. */
-export interface PageAsked {
+export interface PageQuery {
   readonly page: number
   readonly limit: number
 }
 
 /** One page of a list, and how many items the whole list has. */
-export interface Listed<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[]
   readonly total: number
 }
 
 /** A trimmed name or reason of 1 to `max` characters, all of which are seen. Throws `CodedError` INVALID_PARAMETER. */
-export function checkedLabel(text: string, what: string, max = 100): string {
+export function validateLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length
   if (length < 1 || length > max || hasInvisible(trimmed)) {
@@ -24,7 +24,7 @@ export function checkedLabel(text: string, what: string, max = 100): string {
 }
 
 /** A whole number within bounds. Throws `CodedError` INVALID_PARAMETER. */
-export function checkedWhole(
+export function validateInteger(
   value: number,
   options: { readonly what: string; readonly min: number; readonly max: number },
 ): number {

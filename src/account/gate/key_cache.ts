@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Network } from '../../lib/text/network.ts'
 
 /** Whose a key is, and what its organization may do. A job's organization has the same without a key. */
-export interface KeyFact {
+export interface KeyRecord {
   readonly organizationId: string
   /** Empty for a job's. */
   readonly apiKeyId: string
@@ -21,24 +21,24 @@ export interface KeyFact {
 }
 
 /** Changes that the database reports; `epoch` is the number of the last one. */
-export interface Changes {
+export interface AccountChanges {
   readonly epoch: number
   /** Organizations that changed since the epoch that was asked about; `*` stands for all. */
   readonly changed: readonly string[]
 }
 
-interface Off {
+interface SwitchedOff {
   readonly endpoints: ReadonlySet<string>
   readonly features: ReadonlySet<string>
 }
 
-interface FactsRead extends Changes {
+interface FactsRead extends AccountChanges {
   readonly endpointsOff: readonly string[]
   readonly featuresOff: readonly string[]
-  readonly keys: readonly { readonly name: string; readonly fact: KeyFact }[]
+  readonly keys: readonly { readonly name: string; readonly fact: KeyRecord }[]
 }
 
-interface Remembered extends KeyFact {
+interface CachedKey extends KeyRecord {
   readonly epoch: number
   readonly readMs: number
 }
@@ -49,25 +49,25 @@ const CHANGES_MAX = 10_000
 /** A database that lost its last changes, as a standby may, cannot report that: older facts are read again. */
 const AGE_MAX_MS = 60_000
 
-export type KeyFacts = ReturnType<typeof createKeyFacts>
+export type KeyCache = ReturnType<typeof createKeyCache>
 
 /**
  * Remembers facts about keys, each with the number of the change as of which it was true. Nothing is decided here: every
  * request sends that number to the database, which reports the organizations that changed since. Unknown keys are not
  * remembered. `featuresOff` are off whatever the database says.
  */
-export function createKeyFacts(options: {
+export function createKeyCache(options: {
   readonly clock: Clock
   readonly entriesMax?: number
   readonly featuresOff?: readonly string[]
 }) {
   const { clock, entriesMax = ENTRIES_MAX, featuresOff = [] } = options
-  const facts = new Map<string, Remembered>()
+  const facts = new Map<string, CachedKey>()
   /** Epoch of the last change, by organization. */
   const changedAt = new Map<string, number>()
   let allChangedAt = 0
   let epoch = 0
-  let off: Off = { endpoints: new Set(), features: new Set(featuresOff) }
+  let off: SwitchedOff = { endpoints: new Set(), features: new Set(featuresOff) }
 
   function clear(): void {
     facts.clear()
@@ -76,7 +76,7 @@ export function createKeyFacts(options: {
   }
 
   /** Takes in the changes after `since`, the last one known when the database was asked. */
-  function note(changes: Changes, since: number): void {
+  function note(changes: AccountChanges, since: number): void {
     // The numbers went back: it is another database, or one that lost its last changes.
     if (changes.epoch < since) clear()
     else if (changes.epoch <= epoch) return
@@ -97,7 +97,7 @@ export function createKeyFacts(options: {
       return clock.monotonicMs()
     },
     /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
-    find(name: string, nowMs = clock.monotonicMs()): KeyFact | undefined {
+    find(name: string, nowMs = clock.monotonicMs()): KeyRecord | undefined {
       const fact = facts.get(name)
       if (fact === undefined || fact.epoch < allChangedAt) return undefined
       if (changedAt.size > 0 && fact.epoch < (changedAt.get(fact.organizationId) ?? 0)) return undefined
@@ -105,7 +105,7 @@ export function createKeyFacts(options: {
     },
     /** True if the key was once recognised, even if its fact is out of date. */
     knows: (name: string) => facts.has(name),
-    get off(): Off {
+    get off(): SwitchedOff {
       return off
     },
     note,

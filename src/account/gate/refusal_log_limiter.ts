@@ -7,7 +7,7 @@ const LATE_MAX_SEC = 10
  * the log. Refusals cost nothing and no rate limit bounds them: if each had a row, one key without credits could fill the
  * disk.
  */
-export function createRefusalLimit(rowsMax = ROWS_MAX) {
+export function createRefusalLogLimiter(rowsMax = ROWS_MAX) {
   const counts = new Map<string, number>()
   let second = 0
   return (organizationId: string, requestedAtMs: number): boolean => {
