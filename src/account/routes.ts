@@ -11,10 +11,10 @@ import {
   shortText,
   wholeNumber,
 } from '../http/request/input.ts'
-import { listOf, moment } from '../http/request/schema.ts'
-import { CALL, type Charge } from '../http/route/charge.ts'
-import { pagination } from '../http/route/page.ts'
-import { type Route, route } from '../http/route/route.ts'
+import { isoTimestamp, listOutput } from '../http/request/schema.ts'
+import { type Charge, PER_CALL } from '../http/route/charge.ts'
+import { createPagination } from '../http/route/page.ts'
+import { defineRoute, type Route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { nonNegativeInteger } from '../lib/text/schema.ts'
 import { NO_ENDPOINT, readRequestLog } from './request_log.ts'
@@ -27,7 +27,7 @@ const RANGE_MS = {
   '7d': 7 * 1_440 * MINUTE_MS,
   '30d': 30 * 1_440 * MINUTE_MS,
 } as const
-const CHARGE: Charge = { credits: 1, per: CALL }
+const CHARGE: Charge = { credits: 1, per: PER_CALL }
 const RANGE_DEFAULT = '24h'
 
 const usageInput = v.pipe(
@@ -80,14 +80,14 @@ const usageInput = v.pipe(
 
 type UsageInput = v.InferOutput<typeof usageInput>
 
-const usageOutput = listOf(
+const usageOutput = listOutput(
   v.strictObject({
     method: v.string(),
     path: v.string(),
     status_code: nonNegativeInteger,
     latency_ms: nonNegativeInteger,
     credits_charged: nonNegativeInteger,
-    requested_at: moment,
+    requested_at: isoTimestamp,
     api_key_id: v.string(),
     api_key_name: v.string(),
   }),
@@ -131,7 +131,7 @@ export const logPage = {
     pinned.searchParams.delete('range')
     return {
       data: entries,
-      pagination: pagination({
+      pagination: createPagination({
         page: input.page,
         limit: input.limit,
         total,
@@ -150,7 +150,7 @@ export function usageRoutes(options: {
   readonly templateOf: (path: string) => string | undefined
 }): readonly Route[] {
   const { db, templateOf } = options
-  const logs = route({
+  const logs = defineRoute({
     method: 'GET',
     path: '/v1/usage/logs',
     tool: 'usage_logs',

@@ -1,6 +1,6 @@
 import { clientText } from '../http/openapi/client/client.ts'
-import { documentAt } from '../http/openapi/document.ts'
-import { urlOf } from '../http/server/listening.ts'
+import { withServerUrl } from '../http/openapi/document.ts'
+import { formatServerUrl } from '../http/server/listening.ts'
 import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
@@ -27,6 +27,6 @@ export const openapiCommand: Command = {
 function textOf(flags: ReadonlySet<string>, config: Config): string {
   if (flags.has('operator')) return describePlanes(config).operator
   if (flags.has('organization')) return describePlanes(config).organization
-  const document = documentAt(urlOf(reachable(config.host), config.port), describeServices(config))
+  const document = withServerUrl(formatServerUrl(reachable(config.host), config.port), describeServices(config))
   return flags.has('client') ? clientText(document) : document
 }

@@ -4,8 +4,8 @@ import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
 import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
 import { chainIdIn, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
 import type { Charge } from '../http/route/charge.ts'
-import { pageOf, pagination } from '../http/route/page.ts'
-import { type Route, route } from '../http/route/route.ts'
+import { createPagination, slicePage } from '../http/route/page.ts'
+import { defineRoute, type Route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import type { AskedPlaces } from './managed_places.ts'
 import { asOf } from './place.ts'
@@ -48,7 +48,7 @@ export function lifeRoutes({
   }
   const common = { method: 'GET', errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
   return [
-    route({
+    defineRoute({
       ...common,
       path: `/v1/positions/${family}/:id/pnl`,
       tool: `${tool}_pnl`,
@@ -67,7 +67,7 @@ export function lifeRoutes({
       },
       present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: asOf([told]) }),
     }),
-    route({
+    defineRoute({
       ...common,
       path: `/v1/positions/${family}/:id/events`,
       tool: `${tool}_events`,
@@ -78,11 +78,11 @@ export function lifeRoutes({
       async read({ page, limit, ...asked }, { signal }) {
         const told = await find(asked, signal)
         checkLife(told)
-        return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
+        return { told, flows: slicePage(told.life.flows.toReversed(), { page, limit }) }
       },
       present: ({ told, flows }, { page, limit }, { url }) => ({
         data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
-        pagination: pagination({ page, limit, total: told.life.flows.length, url }),
+        pagination: createPagination({ page, limit, total: told.life.flows.length, url }),
         asOf: asOf([told]),
       }),
     }),

@@ -9,11 +9,11 @@ const LEVEL = 1
  * A body in an encoding that the caller accepts; undefined if it is sent as it is. Of what the caller accepts alike, zstd
  * takes the least time and gives the shortest; only Bun has it.
  */
-export function packed(
+export function compressBody(
   body: string,
   accept: string | null,
 ): { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Uint8Array<ArrayBuffer> } | undefined {
-  if (accept === null || !isPackable(body)) return undefined
+  if (accept === null || !isCompressible(body)) return undefined
   const accepted = acceptedOf(accept)
   if (zstd !== undefined && accepted.includes('zstd')) return { encoding: 'zstd', bytes: zstd(body) }
   if (!accepted.includes('gzip')) return undefined
@@ -21,7 +21,7 @@ export function packed(
 }
 
 /** True if it depends on the caller whether the body is encoded. */
-export function isPackable(body: string): boolean {
+export function isCompressible(body: string): boolean {
   return body.length >= PACKED_LENGTH_MIN
 }
 

@@ -56,7 +56,7 @@ export type HttpFailure = Pick<HttpError, 'status' | 'code' | 'message' | 'heade
  * What the caller may see of any thrown value: a coded error as it is, everything else as a generic 500. An unusable
  * upstream answer is 502 if `badGateway` says that the route lists it, else 503.
  */
-export function failureOf(error: unknown, options: { readonly badGateway: boolean }): HttpFailure {
+export function toHttpFailure(error: unknown, options: { readonly badGateway: boolean }): HttpFailure {
   if (error instanceof HttpError) return error
   if (error instanceof UnavailableError) {
     const progress = error instanceof PendingError ? { 'x-progress': progressText(error.progress) } : {}

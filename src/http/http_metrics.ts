@@ -1,6 +1,6 @@
 import { type Counter, type Histogram, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
-interface Finished {
+interface FinishedRequest {
   /** Template of the endpoint, or one of a few fixed words: never the caller's own text. */
   readonly route: string
   readonly status: number
@@ -33,7 +33,7 @@ export function createHttpMetrics(metrics: Metrics, options: { readonly inFlight
   })
 
   const byRoute = new Map<string, RouteCells>()
-  return (finished: Finished): void => {
+  return (finished: FinishedRequest): void => {
     const cells = byRoute.get(finished.route) ?? remember(finished.route)
     const count = cells.requests.get(finished.status) ?? rememberStatus(cells, finished)
     count.add(1)
@@ -47,7 +47,7 @@ export function createHttpMetrics(metrics: Metrics, options: { readonly inFlight
     return cells
   }
 
-  function rememberStatus(cells: RouteCells, { route, status }: Finished): Counter {
+  function rememberStatus(cells: RouteCells, { route, status }: FinishedRequest): Counter {
     const cell = requests(route, status)
     cells.requests.set(status, cell)
     return cell

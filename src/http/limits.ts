@@ -30,6 +30,6 @@ export const ORGANIZATION_CONCURRENCY_MAX = 256
 /** Requests of one caller to a plane without keys under way at the same time; more is 503. */
 export const PLANE_CALLER_CONCURRENCY_MAX = 64
 /** Requests to such a plane whose sender is not known yet, under way at the same time; more is 503. */
-export const PLANE_STRANGERS_MAX = 64
+export const PLANE_UNAUTHENTICATED_MAX = 64
 /** Requests in the process at the same time; more is 503 at once. */
 export const IN_FLIGHT_MAX = 4_096

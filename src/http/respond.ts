@@ -1,4 +1,4 @@
-import { isPackable, packed } from './encoding.ts'
+import { compressBody, isCompressible } from './encoding.ts'
 import type { HttpFailure } from './error.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -16,7 +16,7 @@ export interface PreparedAnswer {
 }
 
 /** A success that costs nothing. */
-export function answered(body: string, headers: PreparedAnswer['headers'] = {}): PreparedAnswer {
+export function successAnswer(body: string, headers: PreparedAnswer['headers'] = {}): PreparedAnswer {
   return { status: 200, body, credits: 0, headers }
 }
 
@@ -38,7 +38,7 @@ export interface AccountState {
 }
 
 /** An error as an answer: `{ error: { code, message, request_id } }`. */
-export function failure(error: HttpFailure, requestId: string): PreparedAnswer {
+export function failureAnswer(error: HttpFailure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
   return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }
@@ -67,10 +67,10 @@ export function respond(
   Object.assign(headers, outcome.headers, cors)
   const { body } = outcome
   const isEncoded = outcome.packed !== undefined
-  const varies = !isEncoded && body !== null && isPackable(body)
+  const varies = !isEncoded && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
   if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
-  const made = varies ? packed(body, options.sent.get('accept-encoding')) : undefined
+  const made = varies ? compressBody(body, options.sent.get('accept-encoding')) : undefined
   if (made !== undefined) headers['content-encoding'] = made.encoding
   return new Response(outcome.packed ?? made?.bytes ?? body, { status: outcome.status, headers })
 }

@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import { HttpError } from '../http/error.ts'
+import { limitConcurrencyByOwner } from '../http/exchange/concurrency.ts'
 import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
 import type { KeyHolder } from '../http/exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Invoke } from '../http/exchange/gateway.ts'
-import { createOwnerSlots } from '../http/exchange/slots.ts'
-import { createRecognised } from '../http/plane/places.ts'
+import { createRecognizedCredentials } from '../http/plane/session_lookups.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
-import { type Route, route } from '../http/route/route.ts'
-import { endpointOf } from '../http/route/route_table.ts'
+import { defineRoute, type Route } from '../http/route/route.ts'
+import { toRouteEndpoint } from '../http/route/route_table.ts'
 import { SESSION_HEADER, sessionOf } from './budget.ts'
 import { beginsSession, callsTool, messagesOf, type RawMessage } from './messages.ts'
 import { codeOf, resultOf } from './result.ts'
@@ -36,9 +36,9 @@ export function createMcp(options: {
 }): Gateway {
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
-  const recognised = createRecognised(KEYS_MAX)
-  const asStranger = createOwnerSlots(STRANGERS_UNREAD_MAX)
-  const byKey = createOwnerSlots(KEY_UNREAD_MAX)
+  const recognised = createRecognizedCredentials(KEYS_MAX)
+  const asStranger = limitConcurrencyByOwner(STRANGERS_UNREAD_MAX)
+  const byKey = limitConcurrencyByOwner(KEY_UNREAD_MAX)
 
   async function messagesIn(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
     const origin = request.headers.get('origin')
@@ -103,8 +103,8 @@ export function createMcp(options: {
 const UNREADABLE = 'Cannot read the request as the protocol wants it'
 
 /** Stands for all messages that call no tool. */
-const ENDPOINT = endpointOf(
-  route({
+const ENDPOINT = toRouteEndpoint(
+  defineRoute({
     method: 'POST',
     path: GATEWAY_PATH,
     summary: 'Messages of the Model Context Protocol.',

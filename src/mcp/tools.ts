@@ -2,11 +2,11 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
-import { parametersOf } from '../http/request/parameters.ts'
+import { toParameters } from '../http/request/parameters.ts'
 import { priceSentence } from '../http/route/charge.ts'
-import { fieldsOf, type JsonSchema } from '../http/route/json_schema.ts'
+import { getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
 import type { Route } from '../http/route/route.ts'
-import { endpointOf } from '../http/route/route_table.ts'
+import { toRouteEndpoint } from '../http/route/route_table.ts'
 
 /** What the server says of itself. */
 export const SERVER_INFO = { name: 'walletscope', version: DOCUMENT_VERSION }
@@ -38,9 +38,9 @@ export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
 }
 
 function toolOf(name: string, route: Route): Tool {
-  const own = endpointOf(route)
+  const own = toRouteEndpoint(route)
   const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
-  const inInput = new Set(fieldsOf(route.input).map((field) => field.name))
+  const inInput = new Set(getFieldSchemas(route.input).map((field) => field.name))
   return {
     listing: {
       name,
@@ -60,7 +60,7 @@ function toolOf(name: string, route: Route): Tool {
         logged: `${GATEWAY_PATH}${endpoint.template}`,
         isCited: true,
         asked: () => ({
-          parameters: () => parametersOf(route.input, rest),
+          parameters: () => toParameters(route.input, rest),
           body: async () => ({ value: () => body }),
         }),
         ...address(route, rest),
@@ -75,7 +75,7 @@ function annotationsOf({ method, changes }: Route): ListedTool['annotations'] {
 }
 
 function inputSchema(route: Route): ListedTool['inputSchema'] {
-  const fields = [...fieldsOf(route.input), ...fieldsOf(route.body)]
+  const fields = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
   const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, briefly(name, schema)]))
   if (Object.keys(properties).length !== fields.length) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)

@@ -10,10 +10,10 @@ import {
   revokeKey,
 } from '../account/api_key.ts'
 import type { Database } from '../db/database.ts'
-import { organizationOf } from '../http/plane/signed_in.ts'
-import { id, label, listOf, one, pageEntries, wholeFrom } from '../http/request/schema.ts'
-import { pagination } from '../http/route/page.ts'
-import { type ActContext, type FreeRoute, route } from '../http/route/route.ts'
+import { getSignedInOrganization } from '../http/plane/signed_in.ts'
+import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries } from '../http/request/schema.ts'
+import { createPagination } from '../http/route/page.ts'
+import { type ActContext, defineRoute, type FreeRoute } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { actorOf } from './access.ts'
 import { apiKeySchema, newApiKeySchema } from './schema.ts'
@@ -33,17 +33,17 @@ interface Inputs {
   readonly keyOfOwner: v.GenericSchema<unknown, Owned & { readonly key_id: string }>
 }
 
-const owned = { organization_id: id }
+const owned = { organization_id: idParameter }
 const BY_PATH: Inputs = {
   ofOwner: v.object(owned),
   pageOfOwner: v.object({ ...owned, ...pageEntries }),
-  keyOfOwner: v.object({ ...owned, key_id: id }),
+  keyOfOwner: v.object({ ...owned, key_id: idParameter }),
 }
 /** Without the organization's id: a session must not name another one. */
 const BY_SESSION: Inputs = {
   ofOwner: v.object({}),
   pageOfOwner: v.object(pageEntries),
-  keyOfOwner: v.object({ key_id: id }),
+  keyOfOwner: v.object({ key_id: idParameter }),
 }
 
 /**
@@ -61,20 +61,20 @@ export function keyRoutes(options: {
   const path = owner === 'path' ? `${options.base}/organizations/:organization_id/keys` : `${options.base}/keys`
   const { ofOwner, pageOfOwner, keyOfOwner } = owner === 'path' ? BY_PATH : BY_SESSION
 
-  const list = route({
+  const list = defineRoute({
     method: 'GET',
     path,
     summary: 'Keys, revoked ones too, oldest first. A key itself is shown only when it is made.',
     input: pageOfOwner,
-    output: listOf(apiKeySchema),
+    output: listOutput(apiKeySchema),
     errors: [404],
     async act(asked, context) {
       const { page, limit } = asked
       const { items, total } = await listKeys(db, { organizationId: ownerOf(asked, context), page, limit })
-      return { data: items, pagination: pagination({ page, limit, total, url: context.url }) }
+      return { data: items, pagination: createPagination({ page, limit, total, url: context.url }) }
     },
   })
-  const create = route({
+  const create = defineRoute({
     method: 'POST',
     path,
     summary: 'Create a key; it is shown this once. A suspended organization cannot have another.',
@@ -85,9 +85,9 @@ export function keyRoutes(options: {
       expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME))),
       allowed_networks: v.optional(texts('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
       allowed_endpoints: v.optional(texts('expected endpoints such as GET /v1/lending/aave-v3')),
-      credits_per_day: v.optional(wholeFrom(1, CREDITS_PER_DAY_MAX)),
+      credits_per_day: v.optional(integerBetween(1, CREDITS_PER_DAY_MAX)),
     }),
-    output: one(newApiKeySchema),
+    output: dataOutput(newApiKeySchema),
     errors: [403, 404],
     async act(asked, context) {
       requireEndpoints(board, asked.allowed_endpoints ?? [])
@@ -105,26 +105,26 @@ export function keyRoutes(options: {
       return { data: made }
     },
   })
-  const revoke = route({
+  const revoke = defineRoute({
     method: 'DELETE',
     path: `${path}/:key_id`,
     summary: 'Revoke a key: from its next request on it is refused. Idempotent.',
     input: keyOfOwner,
-    output: one(apiKeySchema),
+    output: dataOutput(apiKeySchema),
     errors: [404],
     async act(asked, context) {
       const owning = { organizationId: ownerOf(asked, context), keyId: asked.key_id }
       return { data: await revokeKey(db, { ...owning, by: actorOf(context.identity) }) }
     },
   })
-  const reroll = route({
+  const reroll = defineRoute({
     method: 'POST',
     path: `${path}/:key_id/reroll`,
     summary: `Replace a key; the old one works on for the grace period, ${GRACE_DEFAULT_SEC} seconds unless given.`,
     status: 201,
     input: keyOfOwner,
-    body: v.strictObject({ grace_sec: v.optional(wholeFrom(0, GRACE_MAX_SEC)) }),
-    output: one(newApiKeySchema),
+    body: v.strictObject({ grace_sec: v.optional(integerBetween(0, GRACE_MAX_SEC)) }),
+    output: dataOutput(newApiKeySchema),
     errors: [403, 404],
     async act(asked, context) {
       const made = await rerollKey(db, {
@@ -140,7 +140,7 @@ export function keyRoutes(options: {
 }
 
 function ownerOf({ organization_id: inPath }: Owned, { identity }: ActContext): string {
-  return inPath ?? organizationOf(identity)
+  return inPath ?? getSignedInOrganization(identity)
 }
 
 function texts(expected: string) {

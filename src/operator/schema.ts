@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { wholeText as credits, moment } from '../http/request/schema.ts'
+import { integerString as credits, isoTimestamp } from '../http/request/schema.ts'
 import { nonNegativeInteger } from '../lib/text/schema.ts'
 
 /* What accounts look like outside, as their tables give them: in answers of the planes and of the command line. */
@@ -9,9 +9,9 @@ export const organizationSchema = v.strictObject({
   name: v.string(),
   rate_limit: nonNegativeInteger,
   trigger_limit: nonNegativeInteger,
-  created_at: moment,
-  suspended_at: v.nullable(moment),
-  deleted_at: v.nullable(moment),
+  created_at: isoTimestamp,
+  suspended_at: v.nullable(isoTimestamp),
+  deleted_at: v.nullable(isoTimestamp),
 })
 
 export const creditsSchema = v.strictObject({ organization_id: v.string(), balance: credits, granted: credits })
@@ -26,9 +26,9 @@ export const apiKeySchema = v.strictObject({
   id: v.string(),
   name: v.string(),
   last4: v.string(),
-  created_at: moment,
-  expires_at: v.nullable(moment),
-  revoked_at: v.nullable(moment),
+  created_at: isoTimestamp,
+  expires_at: v.nullable(isoTimestamp),
+  revoked_at: v.nullable(isoTimestamp),
   allowed_networks: v.nullable(v.array(v.string())),
   allowed_endpoints: v.nullable(v.array(v.string())),
   credits_per_day: v.nullable(nonNegativeInteger),
@@ -37,12 +37,12 @@ export const apiKeySchema = v.strictObject({
 /** A new key with its secret, which is shown this once. */
 export const newApiKeySchema = v.strictObject({ ...apiKeySchema.entries, key: v.string() })
 
-export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: moment })
+export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: isoTimestamp })
 
 export const switchSchema = v.strictObject({
   kind: v.picklist(['feature', 'endpoint']),
   name: v.string(),
   on: v.boolean(),
   off_by: v.nullable(v.picklist(['environment', 'operator'])),
-  off_at: v.nullable(moment),
+  off_at: v.nullable(isoTimestamp),
 })

@@ -3,8 +3,8 @@ import { createLoginLink, endSession } from '../account/session.ts'
 import type { Database } from '../db/database.ts'
 import type { SessionCookie } from '../http/plane/credential.ts'
 import { LOGIN_PATH } from '../http/plane/login.ts'
-import { id, moment, one } from '../http/request/schema.ts'
-import { type FreeRoute, route } from '../http/route/route.ts'
+import { dataOutput, idParameter, isoTimestamp } from '../http/request/schema.ts'
+import { defineRoute, type FreeRoute } from '../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf, forget } from './access.ts'
 
 /** The caller's own session: who is signed in, and out again. */
@@ -14,22 +14,24 @@ export function sessionRoutes(options: {
   readonly cookie: SessionCookie
 }): readonly FreeRoute[] {
   const { db, base, cookie } = options
-  const read = route({
+  const read = defineRoute({
     method: 'GET',
     path: `${base}/session`,
     summary: 'Who is signed in.',
     input: v.object({}),
-    output: one(v.strictObject({ by: v.picklist(['token', 'session']), organization_id: v.nullable(v.string()) })),
+    output: dataOutput(
+      v.strictObject({ by: v.picklist(['token', 'session']), organization_id: v.nullable(v.string()) }),
+    ),
     async act(_input, { identity: { by, organizationId } }) {
       return { data: { by, organization_id: organizationId } }
     },
   })
-  const end = route({
+  const end = defineRoute({
     method: 'DELETE',
     path: `${base}/session`,
     summary: 'Sign out: the session ends.',
     input: v.object({}),
-    output: one(v.strictObject({ ended: v.boolean() })),
+    output: dataOutput(v.strictObject({ ended: v.boolean() })),
     async act(_input, { identity }) {
       const { sessionId } = identity
       if (sessionId === null) return { data: { ended: false } }
@@ -42,14 +44,16 @@ export function sessionRoutes(options: {
 
 /** Links that sign somebody in: the operator makes them for organizations, or for another browser. */
 export function loginLinkRoute(db: Database): FreeRoute {
-  return route({
+  return defineRoute({
     method: 'POST',
     path: `${ADMIN_PREFIX}/login-links`,
     summary: 'Make a link that signs in once, within 15 minutes: for an organization, or for the operator.',
     status: 201,
     input: v.object({}),
-    body: v.strictObject({ organization_id: v.optional(id) }),
-    output: one(v.strictObject({ path: v.string(), organization_id: v.nullable(v.string()), expires_at: moment })),
+    body: v.strictObject({ organization_id: v.optional(idParameter) }),
+    output: dataOutput(
+      v.strictObject({ path: v.string(), organization_id: v.nullable(v.string()), expires_at: isoTimestamp }),
+    ),
     errors: [404],
     async act({ organization_id: organizationId = null }, { identity }) {
       const { secret, expiresAt } = await createLoginLink(db, { organizationId, by: actorOf(identity) })

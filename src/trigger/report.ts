@@ -1,10 +1,10 @@
 import { watchLineReport } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import type { TriggerLine } from '../http/page/probes.ts'
+import type { TriggerProgress } from '../http/page/probes.ts'
 import { countDue } from './deliver/queue.ts'
 
 /** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
-export async function readTriggerLines(db: Database): Promise<TriggerLine[]> {
+export async function readTriggerLines(db: Database): Promise<TriggerProgress[]> {
   const rows = await watchLineReport(db, {})
   return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
     chain_id: Number(chain_id),

@@ -3,7 +3,7 @@ import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Admission, Caller, Gate, SessionAsked, Settlement } from '../../src/http/exchange/gate.ts'
+import type { Admission, Caller, Gate, SessionRequest, Settlement } from '../../src/http/exchange/gate.ts'
 
 /** An organization with credits and one key. */
 export interface Account {
@@ -163,7 +163,7 @@ export async function admitKey(
     readonly endpoint: string | null
     readonly features?: Parameters<Gate['admit']>[0]['features']
     readonly client?: { readonly ip: string }
-    readonly session?: SessionAsked | undefined
+    readonly session?: SessionRequest | undefined
   },
 ): Promise<Admission> {
   const { key, client, endpoint, features = [], session } = options

@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { createGate } from '../../src/account/gate/gate.ts'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import type { Database } from '../../src/db/database.ts'
-import { CALL } from '../../src/http/route/charge.ts'
-import { route } from '../../src/http/route/route.ts'
+import { PER_CALL } from '../../src/http/route/charge.ts'
+import { defineRoute } from '../../src/http/route/route.ts'
 import { createApp } from '../../src/http/server/app.ts'
 import { serveBun } from '../../src/http/server/bun.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -18,13 +18,13 @@ import { createOrganizations } from './organizations.ts'
  * The metered path of the product, nothing left out: the app, the gate and the adapter as `serve` builds them, around
  * a route whose read is free, so that what is measured is admission, input, charge, log and answer.
  */
-const benchRoute = route({
+const benchRoute = defineRoute({
   method: 'GET',
   path: CONSTANT_PATH,
   summary: 'Answers a constant.',
   input: v.object({}),
   output: v.object({ data: v.object({ ok: v.boolean() }) }),
-  charge: { credits: 1, per: CALL },
+  charge: { credits: 1, per: PER_CALL },
   read: async () => ({ ok: true }),
   present: (result) => ({ data: result }),
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { FAMILIES } from '../../src/family/mod.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Route } from '../../src/http/route/route.ts'
-import { braced } from '../../src/http/route/route_table.ts'
+import { toBracedTemplate } from '../../src/http/route/route_table.ts'
 import { CodedError } from '../../src/lib/error.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
@@ -34,7 +34,7 @@ test('every route of Solana refuses a moment, and says why', async () => {
         /^INVALID_PARAMETER: Cannot read parameter "at_\w+": .* because endpoints of Solana keep no past state$/,
       )
     }
-    const operations = JSON.parse(describeServices(config)).paths[braced(route.path)]
+    const operations = JSON.parse(describeServices(config)).paths[toBracedTemplate(route.path)]
     const described = operations[route.method.toLowerCase()].parameters
     expect(described.map(({ name }: { name: string }) => name)).not.toContain('at_time')
   }

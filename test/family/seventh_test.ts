@@ -4,7 +4,7 @@ import { defineFamily } from '../../src/family/family.ts'
 import { FAMILIES, familyAliases } from '../../src/family/mod.ts'
 import { address } from '../../src/family/setting.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
-import { route } from '../../src/http/route/route.ts'
+import { defineRoute } from '../../src/http/route/route.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { askRoute } from '../support/ask_route.ts'
 
@@ -20,7 +20,7 @@ const VAULTS = defineFamily({
   settingOf: ({ vaults }) => vaults,
   mistakesOf: (vaults, chainId) => (vaults.length === 0 ? [`chain ${chainId} has an empty list of vaults`] : []),
   routes: ({ settings, connect }) => [
-    route({
+    defineRoute({
       method: 'GET',
       path: '/v1/vaults/vaults',
       summary: 'Lists vaults.',

@@ -18,8 +18,8 @@ import {
   targetHealthFactor,
   tokenId,
 } from '../../src/http/request/input.ts'
-import { pageOf, pagination } from '../../src/http/route/page.ts'
-import { type Route, route } from '../../src/http/route/route.ts'
+import { createPagination, slicePage } from '../../src/http/route/page.ts'
+import { defineRoute, type Route } from '../../src/http/route/route.ts'
 import { type App, createApp } from '../../src/http/server/app.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
@@ -62,7 +62,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     if (happenings.instead !== undefined) await happenings.instead(signal)
     await happenings.held
   }
-  const list = route({
+  const list = defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
     tool: 'uniswap_positions',
@@ -97,17 +97,17 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
     untilMs: () => happenings.untilMs,
-    count: (items, input) => pageOf(items, input).length,
+    count: (items, input) => slicePage(items, input).length,
     present: (items, input, { url }) => ({
-      data: happenings.data === undefined ? pageOf(items, input) : happenings.data,
-      pagination: pagination({ ...input, total: items.length, url }),
+      data: happenings.data === undefined ? slicePage(items, input) : happenings.data,
+      pagination: createPagination({ ...input, total: items.length, url }),
       asOf: [
         { chainId: 1, blockNumber: 21_000_000n },
         { chainId: 10, blockNumber: 7n },
       ],
     }),
   })
-  const one = route({
+  const one = defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
     tool: 'uniswap_position',
@@ -125,7 +125,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     },
     present: (id) => ({ data: { token_id: String(id), chain_id: 1 } }),
   })
-  const batch = route({
+  const batch = defineRoute({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
     tool: 'aave_batch',
@@ -146,7 +146,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     count: (wallets) => wallets.length,
     present: (wallets) => ({ data: wallets }),
   })
-  const obligation = route({
+  const obligation = defineRoute({
     method: 'GET',
     path: '/v1/lending/kamino/position/:obligation_address/yield',
     tool: 'kamino_yield',

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Example } from '../../src/http/openapi/example.ts'
-import { endpointOf } from '../../src/http/route/route_table.ts'
-import { isList, sheetOf } from '../../src/http/route/sheet.ts'
+import { findCsvTable, isList } from '../../src/http/route/csv.ts'
+import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
 import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
@@ -66,9 +66,9 @@ test('the CSV of every list has a column for each of its figures', () => {
   const lists = routesOf(config, neverConnect).filter(isList)
   expect(lists.length).toBeGreaterThan(10)
   for (const route of lists) {
-    const { name } = endpointOf(route)
+    const { name } = toRouteEndpoint(route)
     const answer = (examples as Readonly<Record<string, Example>>)[name]?.answer as { data: readonly object[] }
-    const sheet = sheetOf(route, { query: 'format=csv', accept: null })
+    const sheet = findCsvTable(route, { query: 'format=csv', accept: null })
     const { body } = sheet?.write(JSON.stringify(answer)) ?? { body: '' }
     const [head = ''] = body.split('\r\n')
     const columns = new Set(head.split(','))

@@ -1,9 +1,9 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
 import { POSITION_CHARGES } from '../../src/family/position_routes.ts'
-import { parametersOf } from '../../src/http/request/parameters.ts'
-import { CALL, priceSentence } from '../../src/http/route/charge.ts'
-import { endpointOf } from '../../src/http/route/route_table.ts'
+import { toParameters } from '../../src/http/request/parameters.ts'
+import { PER_CALL, priceSentence } from '../../src/http/route/charge.ts'
+import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
 import { toolsOf } from '../../src/mcp/tools.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts'
@@ -20,8 +20,8 @@ afterEach(() => {
 function priceTable(): string {
   const priced = routes.filter((route) => route.charge.credits > 0)
   const rows = priced.map((route) => {
-    const price = priceSentence(route.charge).slice(0, -1).replace(` per ${CALL}`, '')
-    return `| \`${endpointOf(route).name}\` | ${price} |`
+    const price = priceSentence(route.charge).slice(0, -1).replace(` per ${PER_CALL}`, '')
+    return `| \`${toRouteEndpoint(route).name}\` | ${price} |`
   })
   return ['| Route | Price |', '|---|---|', ...rows].join('\n')
 }
@@ -49,7 +49,7 @@ test('one number makes the charge, the document, the tool, README and the pages'
   const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
   if (pnl === undefined) throw new Error('Cannot find the route')
   const accepted = await pnl.accept({
-    parameters: () => parametersOf(pnl.input, { id: '1' }),
+    parameters: () => toParameters(pnl.input, { id: '1' }),
     body: async () => ({ value: () => ({}) }),
   })
   expect(accepted.call().creditsMin).toBe(77)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { failureOf } from '../../src/http/error.ts'
+import { toHttpFailure } from '../../src/http/error.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Reply, Route } from '../../src/http/route/route.ts'
 
@@ -49,5 +49,5 @@ export async function askRoute(
 
 /** A failure of this route as the app answers it. */
 export function failureOfRoute(error: unknown, route: Route) {
-  return failureOf(error, { badGateway: route.errors?.includes(502) ?? false })
+  return toHttpFailure(error, { badGateway: route.errors?.includes(502) ?? false })
 }

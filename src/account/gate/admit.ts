@@ -6,7 +6,7 @@ import type {
   GateRequest,
   Principal,
   RefusalCode,
-  SessionAsked,
+  SessionRequest,
   SpendingLimit,
 } from '../../http/exchange/gate.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -165,7 +165,7 @@ function callsOf(
 }
 
 /** A key's day and a session, if the request has them. */
-function boundsOf({ apiKeyId, creditsPerDay }: KeyRecord, session: SessionAsked | undefined): readonly Bound[] {
+function boundsOf({ apiKeyId, creditsPerDay }: KeyRecord, session: SessionRequest | undefined): readonly Bound[] {
   if (creditsPerDay === undefined && session === undefined) return NO_LIMITS
   const bounds: Bound[] = []
   if (creditsPerDay !== undefined) bounds.push({ scope: 'key', id: apiKeyId, period: 'day', most: creditsPerDay })

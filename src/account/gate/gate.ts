@@ -1,7 +1,7 @@
 import { idempotencyRelease, ledgerFind } from '../../../sql/queries.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import type { Admission, Gate, GateRequest, Settled, Settlement } from '../../http/exchange/gate.ts'
-import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
+import type { Admission, Gate, GateRequest, Settlement, SettlementResult } from '../../http/exchange/gate.ts'
+import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
@@ -103,11 +103,11 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     ...limits,
     flush: observed('admit', decide),
   })
-  const settlements = createBatcher<Settlement, Settled>({
+  const settlements = createBatcher<Settlement, SettlementResult>({
     ...limits,
     flush: observed('settle', (batch) => orVoid(batch, (limited) => settleBatch(limited, batch, numbers))),
   })
-  const kept = createBatcher<Parameters<typeof settleIdempotent>[1][number], Settled>({
+  const kept = createBatcher<Parameters<typeof settleIdempotent>[1][number], SettlementResult>({
     ...limits,
     itemsMax: KEPT_BATCH_MAX,
     flush: observed('settle', (batch) =>
@@ -152,7 +152,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   async function orVoid(
     batch: readonly Settlement[],
     settle: (limited: Database) => Promise<readonly SettleOutcome[]>,
-  ): Promise<readonly (Settled | Error)[]> {
+  ): Promise<readonly (SettlementResult | Error)[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettled(error)
     })
@@ -170,14 +170,14 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  function reasoned(outcome: SettleOutcome, settlement: Settlement | undefined): Settled | Error {
+  function reasoned(outcome: SettleOutcome, settlement: Settlement | undefined): SettlementResult | Error {
     if (!isRefusedByDatabase(outcome) || isSuperseded(outcome)) return outcome
     const { code, constraint } = outcome
     log.error({ msg: 'The database refused a settlement', settlementId: settlement?.settlementId, code, constraint })
     return unsettled(outcome)
   }
 
-  function settle(settlement: Settlement, answer?: KeptAnswer): Promise<Settled> {
+  function settle(settlement: Settlement, answer?: StoredAnswer): Promise<SettlementResult> {
     const { admitted, caller, requestedAtMs } = settlement
     if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
       unlogged.add(1)
@@ -189,7 +189,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     return answer === undefined ? settlements.submit(safe) : settleAndKeep(safe, answer)
   }
 
-  async function settleAndKeep(settlement: Settlement, answer: KeptAnswer): Promise<Settled> {
+  async function settleAndKeep(settlement: Settlement, answer: StoredAnswer): Promise<SettlementResult> {
     try {
       return await kept.submit({ settlement, answer })
     } catch (error) {

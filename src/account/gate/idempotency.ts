@@ -1,6 +1,6 @@
 import { idempotencyClaim } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import type { Claimed, IdempotencyClaim, KeptAnswer } from '../../http/exchange/idempotency.ts'
+import type { ClaimResult, IdempotencyClaim, StoredAnswer } from '../../http/exchange/idempotency.ts'
 
 /** A request that has no answer by then lost it with its process. More than any request may take. */
 const CLAIM_SEC = 60
@@ -14,7 +14,7 @@ const RECORD_BYTES = 512
 export async function claimKey(
   db: Database,
   { organizationId, key, hash, settlementId }: IdempotencyClaim,
-): Promise<Claimed> {
+): Promise<ClaimResult> {
   const [row] = await idempotencyClaim(db, {
     organization: organizationId,
     key,
@@ -39,7 +39,7 @@ export async function claimKey(
 }
 
 /** Answers as the database takes them. */
-export function toIdempotencyRecords(answers: readonly KeptAnswer[]): {
+export function toIdempotencyRecords(answers: readonly StoredAnswer[]): {
   readonly headers: readonly string[]
   readonly bodies: readonly string[]
   readonly bytes: readonly number[]

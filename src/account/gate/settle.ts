@@ -1,7 +1,7 @@
 import { gateSettle, gateSettleIdempotent, gateVoid } from '../../../sql/functions.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import type { LimitScope, Settled, Settlement, SpendingLimit } from '../../http/exchange/gate.ts'
-import type { KeptAnswer } from '../../http/exchange/idempotency.ts'
+import type { LimitScope, Settlement, SettlementResult, SpendingLimit } from '../../http/exchange/gate.ts'
+import type { StoredAnswer } from '../../http/exchange/idempotency.ts'
 import { createLogIdCache, type LogIdColumns } from '../log_ids.ts'
 import { NO_ENDPOINT } from '../request_log.ts'
 import { toIdempotencyRecords } from './idempotency.ts'
@@ -22,7 +22,7 @@ const SUPERSEDED = 'WS409'
 const ROW_FAULT_CLASSES = ['22', '23']
 
 /** What became of one settlement: its verdict, or why the database refused its row. */
-export type SettleOutcome = Settled | SqlError
+export type SettleOutcome = SettlementResult | SqlError
 
 /** True if the database refused the row. */
 export function isRefusedByDatabase(outcome: SettleOutcome): outcome is SqlError {
@@ -83,7 +83,7 @@ async function settleHours(settlements: readonly Settlement[], charge: Charge): 
  */
 export async function settleIdempotent(
   db: Database,
-  kept: readonly { readonly settlement: Settlement; readonly answer: KeptAnswer }[],
+  kept: readonly { readonly settlement: Settlement; readonly answer: StoredAnswer }[],
 ): Promise<readonly SettleOutcome[]> {
   const answers = new Map(kept.map(({ settlement, answer }) => [settlement, answer]))
   const settlements = kept.map(({ settlement }) => settlement)
@@ -128,7 +128,7 @@ async function settleHour(settlements: readonly Settlement[], charge: Charge): P
   }
 }
 
-async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly Settled[]> {
+async function settleAll(settlements: readonly Settlement[], charge: Charge): Promise<readonly SettlementResult[]> {
   const [row] = await chargeAndLog((columns) => charge(columns, settlements), columnsOf(settlements))
   const balances = new Map<string, bigint>()
   row?.organization_ids.forEach((id, index) => void balances.set(id, BigInt(row.balances[index] ?? 0)))

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import type { TriggerLine } from '../../http/page/probes.ts'
+import type { TriggerProgress } from '../../http/page/probes.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { servedIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
@@ -14,7 +14,7 @@ export async function examineTriggers(db: Database, config: Config): Promise<rea
   return lines.map((line) => findingOf(line, served.includes(line.chain_id)))
 }
 
-function findingOf(line: TriggerLine, isServed: boolean): Finding {
+function findingOf(line: TriggerProgress, isServed: boolean): Finding {
   const { chain_id: id, finality, holder, block, age_sec: ageSec, blind_since: blindSince } = line
   const check = `chain ${id}, ${finality}`
   const far = block === null ? 'not evaluated yet' : `block ${block}, ${ageSec ?? 0} s ago`

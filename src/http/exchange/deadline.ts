@@ -2,7 +2,7 @@ import { withRequesters } from '../../lib/async/requesters.ts'
 import { getTimeoutError } from '../../lib/async/timeout_error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import type { Answer, Call, ReadContext } from '../route/route.ts'
+import type { Answer, ReadContext, RouteCall } from '../route/route.ts'
 
 interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
   readonly callerSignal: AbortSignal
@@ -32,7 +32,7 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
      * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
      * `AbortedError` when the caller leaves a read that has asked for its signal.
      */
-    read(call: Call, reader: Reader): Promise<Answer> {
+    read(call: RouteCall, reader: Reader): Promise<Answer> {
       const queue = call.budgetMs === undefined ? usual : queueOf(call.budgetMs)
       return queue.read(call, reader)
     },
@@ -55,7 +55,7 @@ class Queue {
     this.#clock = clock
   }
 
-  read(call: Call, reader: Reader): Promise<Answer> {
+  read(call: RouteCall, reader: Reader): Promise<Answer> {
     if (!this.#armed) this.#arm(this.#budgetMs)
     // One promise, not one for each step: a read from memory takes hardly longer than they do.
     return new Promise((resolve, reject) => {

@@ -1,20 +1,20 @@
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { failureOf as shownFailure } from '../error.ts'
+import { toHttpFailure as shownFailure } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
-import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import { type Notary, takesReceipt } from '../route/receipt.ts'
-import type { Accepted, Call, RouteRequest } from '../route/route.ts'
-import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
-import { FORMAT, type Sheet } from '../route/sheet.ts'
+import { type AccountState, failureAnswer, type PreparedAnswer } from '../respond.ts'
+import { type CsvTable, FORMAT_PARAMETER_NAME } from '../route/csv.ts'
+import { type ReceiptIssuer, supportsReceipt } from '../route/receipt.ts'
+import type { IdentifiedRequest, RouteCall, RouteRequest } from '../route/route.ts'
+import { getTemplate, type RouteEndpoint, type RouteMatch } from '../route/route_table.ts'
+import type { ConcurrencyLimiter } from './concurrency.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Caller, Gate, Principal, SessionAsked, Settled, Settlement } from './gate.ts'
-import { claimOf, keptOf, replayOf, superseded } from './idempotency.ts'
-import type { Opening, Openings } from './openings.ts'
-import { failed, refusal, unknownKey, withoutWork } from './refusal.ts'
-import type { SlotsByOwner } from './slots.ts'
-import { expectCredits, unpaid } from './spending.ts'
+import type { Admission, Caller, Gate, Principal, SessionRequest, Settlement, SettlementResult } from './gate.ts'
+import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer } from './idempotency.ts'
+import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
+import type { CachedResponse, ResponseCache } from './response_cache.ts'
+import { checkCredits, insufficientCreditsError } from './spending.ts'
 
 /** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
@@ -26,7 +26,7 @@ export interface Invocation {
   readonly query: string
   /** Path in the log, if it is not the endpoint's template. */
   readonly logged?: string
-  readonly session?: SessionAsked
+  readonly session?: SessionRequest
   /** Throws what is wrong with the session, once the input is valid. */
   readonly checkSession?: (caller: Caller) => void
   /** True if the answer says what it was read from, if that can be said. */
@@ -45,12 +45,12 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   /** The header that lets it be repeated, if it has one. */
   readonly idempotencyKey?: string | undefined
   /** How a list is written, if not as JSON. */
-  readonly sheet?: Sheet | undefined
+  readonly sheet?: CsvTable | undefined
   /** Canonical, not decoded. */
   readonly path: string
   /** What absolute links start with: scheme and host, and the public address's own path. */
   readonly base: string
-  readonly found: Found | { readonly kind: 'page'; readonly show: () => PreparedAnswer | Promise<PreparedAnswer> }
+  readonly found: RouteMatch | { readonly kind: 'page'; readonly show: () => PreparedAnswer | Promise<PreparedAnswer> }
   /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
   /** Fires when the caller leaves. */
@@ -60,7 +60,7 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
 }
 
 /** The exchange of an invocation for `asker`. `settlementId` must be new: each one is charged by itself. */
-export function exchangeOf(
+export function createExchange(
   invocation: Invocation,
   asker: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal'>,
   settlementId: string,
@@ -77,10 +77,10 @@ export interface ExchangeServices {
   readonly clock: Clock
   readonly log: Log
   readonly deadlines: Deadlines
-  readonly openings: Openings
+  readonly openings: ResponseCache
   /** Without one no answer has a receipt or says what it was read from. */
-  readonly notary?: Notary | undefined
-  readonly slots: SlotsByOwner
+  readonly notary?: ReceiptIssuer | undefined
+  readonly slots: ConcurrencyLimiter
   readonly full: () => boolean
 }
 
@@ -90,7 +90,7 @@ export interface SettledAnswer {
   readonly account?: AccountState
 }
 
-type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
+type RecognizedCaller = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
 /** The caller left before the charge. Only the log sees this status. */
 const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
@@ -109,34 +109,34 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     admission = await admit(exchange, services)
     if (admission.kind === 'unknown_key') return { answer: toStranger(exchange, found) }
   } catch (error) {
-    return { answer: failureOf(error, exchange, services) }
+    return { answer: answerFailure(error, exchange, services) }
   }
 
   let answer: PreparedAnswer
   try {
     answer = await work(exchange, admission, services)
   } catch (error) {
-    answer = exchange.signal.aborted ? CALLER_LEFT : failureOf(error, exchange, services)
+    answer = exchange.signal.aborted ? CALLER_LEFT : answerFailure(error, exchange, services)
   }
 
   let settled: SettledAnswer
   try {
-    const kept = idempotencyKey === undefined ? undefined : keptOf(answer)
-    const charge = await gate.settle(settlementOf(exchange, { admission, answer }, clock), kept)
+    const kept = idempotencyKey === undefined ? undefined : toStoredAnswer(answer)
+    const charge = await gate.settle(createSettlement(exchange, { admission, answer }, clock), kept)
     settled = afterCharge(exchange, { admission, answer }, charge)
   } catch (error) {
     const { rateLimit, caller } = admission
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
-    settled = { answer: failureOf(error, exchange, services), account }
+    settled = { answer: answerFailure(error, exchange, services), account }
   }
   if (idempotencyKey !== undefined && settled.answer.status !== 200) await gate.release(settlementId)
   return settled
 }
 
-function failureOf(error: unknown, { found, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
+function answerFailure(error: unknown, { found, requestId }: Exchange, { log }: ExchangeServices): PreparedAnswer {
   const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
   const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-  return failed(error, { requestId, route, badGateway, log })
+  return toFailureAnswer(error, { requestId, route, badGateway, log })
 }
 
 /** Throws if too many requests are under way. */
@@ -154,41 +154,47 @@ const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 const NO_ENDPOINT = { name: null, features: [] }
 
 /** The answer to whoever has no key that is known. */
-function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
+function toStranger({ fault, method }: Exchange, found: RouteMatch): PreparedAnswer {
   if (fault !== undefined) throw fault
-  if (found.kind !== 'endpoint') return withoutWork(found, method)
-  throw unknownKey()
+  if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
+  throw unknownKeyError()
 }
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
-async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<PreparedAnswer> {
+async function work(
+  exchange: Exchange,
+  admission: RecognizedCaller,
+  services: ExchangeServices,
+): Promise<PreparedAnswer> {
   const { requestId, settlementId, idempotencyKey, method, base, path, query, found, fault, signal, sheet } = exchange
   const { gate, openings, slots, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId, apiKeyId } = caller
   if (fault !== undefined) throw fault
-  if (admission.kind === 'refused') throw refusal(admission)
+  if (admission.kind === 'refused') throw toRefusalError(admission)
   if (found.kind === 'page') throw new Error('Cannot charge for a page')
-  if (found.kind !== 'endpoint') return withoutWork(found, method)
+  if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
 
   const { endpoint } = found
   const asked = exchange.asked()
   const accepting = endpoint.route.accept(asked)
   const accepted = accepting instanceof Promise ? await accepting : accepting
   if (idempotencyKey !== undefined) {
-    const asTable = sheet === undefined ? query : `${query}&${FORMAT}`
+    const asTable = sheet === undefined ? query : `${query}&${FORMAT_PARAMETER_NAME}`
     const once = { method: endpoint.route.method, path, query: asTable, body: accepted.bytes }
-    const replay = replayOf(await gate.claim(claimOf(idempotencyKey, once, { organizationId, settlementId })))
+    const replay = toReplayedAnswer(
+      await gate.claim(toIdempotencyClaim(idempotencyKey, once, { organizationId, settlementId })),
+    )
     if (replay !== undefined) return replay
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
   const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
   const call = openings.find(sent) ?? accepted.call()
   const { creditsMin } = call
-  expectCredits(caller, creditsMin)
+  checkCredits(caller, creditsMin)
   exchange.checkSession?.(caller)
 
-  let opening: Opening
+  let opening: CachedResponse
   if ('read' in call) {
     const made = witnessed(call, { exchange, accepted, services })
     const reader = { callerSignal: signal, organizationId, apiKeyId, requestedAtMs }
@@ -211,12 +217,12 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
 
 /** The call made so that its answer has a receipt, or says what it was read from, if it is to. */
 function witnessed(
-  call: Call,
-  { exchange, accepted, services }: { exchange: Exchange; accepted: Accepted; services: ExchangeServices },
-): Call {
+  call: RouteCall,
+  { exchange, accepted, services }: { exchange: Exchange; accepted: IdentifiedRequest; services: ExchangeServices },
+): RouteCall {
   const kind = call.receipt
   const { found } = exchange
-  const isCited = exchange.isCited === true && found.kind === 'endpoint' && takesReceipt(found.endpoint.route.input)
+  const isCited = exchange.isCited === true && found.kind === 'endpoint' && supportsReceipt(found.endpoint.route.input)
   if (kind === undefined && !isCited) return call
   const { method, path, query, settlementId: id } = exchange
   const { notary } = services
@@ -228,14 +234,14 @@ function witnessed(
 
 const NO_RECEIPTS = 'Cannot read parameter "receipt": expected nothing, this service gives no receipts'
 
-interface Made {
-  readonly admission: Recognised
+interface BuiltAnswer {
+  readonly admission: RecognizedCaller
   readonly answer: PreparedAnswer
 }
 
-function settlementOf(exchange: Exchange, { admission, answer }: Made, clock: Clock): Settlement {
+function createSettlement(exchange: Exchange, { admission, answer }: BuiltAnswer, clock: Clock): Settlement {
   const { requestId, settlementId, method, path, found, logged, startedMs } = exchange
-  const template = found.kind === 'page' ? undefined : templateOf(found)
+  const template = found.kind === 'page' ? undefined : getTemplate(found)
   return {
     settlementId,
     requestId,
@@ -251,11 +257,17 @@ function settlementOf(exchange: Exchange, { admission, answer }: Made, clock: Cl
   }
 }
 
-function afterCharge({ requestId }: Exchange, { admission, answer }: Made, charge: Settled): SettledAnswer {
+function afterCharge(
+  { requestId }: Exchange,
+  { admission, answer }: BuiltAnswer,
+  charge: SettlementResult,
+): SettledAnswer {
   const { caller, rateLimit } = admission
   const { paid, refusedBy = 'organization', isSuperseded, creditsCharged, creditsRemaining } = charge
   const account = { rateLimit, creditsCharged, creditsRemaining }
   if (paid) return { answer, account }
-  const refused = shownFailure(isSuperseded ? superseded() : unpaid(caller, refusedBy), { badGateway: false })
-  return { answer: failure(refused, requestId), account }
+  const refused = shownFailure(isSuperseded ? supersededError() : insufficientCreditsError(caller, refusedBy), {
+    badGateway: false,
+  })
+  return { answer: failureAnswer(refused, requestId), account }
 }

@@ -1,6 +1,6 @@
 import type { RateLimit } from '../respond.ts'
 import type { Feature } from '../route/route.ts'
-import type { Claimed, IdempotencyClaim, KeptAnswer } from './idempotency.ts'
+import type { ClaimResult, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 
 /** Who asks: the holder of a key, or the service itself on behalf of an organization. */
 export type Principal = KeyHolder | Job
@@ -52,7 +52,7 @@ export interface SpendingLimit {
 }
 
 /** A session of an agent as a request names it. */
-export interface SessionAsked {
+export interface SessionRequest {
   readonly id: string
   /** What it may spend; undefined for no bound. */
   readonly most: bigint | undefined
@@ -116,7 +116,7 @@ export interface Settlement {
 }
 
 /** Answer of `settle`, after the row is durable. */
-export interface Settled {
+export interface SettlementResult {
   /** False: a limit could not pay. The row says 402, nothing was charged, the data must not leave. */
   readonly paid: boolean
   /** Whose limit could not; undefined if it was paid. */
@@ -133,7 +133,7 @@ export interface GateRequest {
   readonly endpoint: string | null
   /** What must be switched on to answer it. @default none */
   readonly features?: readonly Feature[]
-  readonly session?: SessionAsked | undefined
+  readonly session?: SessionRequest | undefined
 }
 
 /** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */
@@ -147,9 +147,9 @@ export interface Gate {
    * organization in one second are logged. When it throws, the outcome is voided: never charged, logged as 503. With an
    * answer to keep, the same step keeps it under the key that the request has claimed.
    */
-  settle(settlement: Settlement, kept?: KeptAnswer): Promise<Settled>
+  settle(settlement: Settlement, kept?: StoredAnswer): Promise<SettlementResult>
   /** Claims an idempotency key for a request, or says what became of the request that has it. */
-  claim(claim: IdempotencyClaim): Promise<Claimed>
+  claim(claim: IdempotencyClaim): Promise<ClaimResult>
   /** Gives up the key that a request has claimed, if it has no answer. Never rejects: a claim ends by itself. */
   release(settlementId: string): Promise<void>
 }

@@ -26,7 +26,7 @@ export function emptyInput(): RouteRequest {
 }
 
 /** Template that the log has for a path: of an endpoint, or of one that the gateway called; undefined if it has none. */
-export function loggedTemplateOf(table: RouteTable, path: string): string | undefined {
+export function getLoggedTemplate(table: RouteTable, path: string): string | undefined {
   if (path === GATEWAY_PATH) return path
   if (!path.startsWith(`${GATEWAY_PATH}/`)) return table.templateOf(path)
   const template = table.templateOf(path.slice(GATEWAY_PATH.length))

@@ -18,12 +18,12 @@ export interface IdempotencyClaim {
  * that was too large to be kept; the same is being answered (`busy`); something else was asked with the key (`other`);
  * or the organization has as many answers kept as it may (`full`).
  */
-export type Claimed =
-  | { readonly kind: 'answered'; readonly kept: KeptAnswer | undefined }
+export type ClaimResult =
+  | { readonly kind: 'answered'; readonly kept: StoredAnswer | undefined }
   | { readonly kind: 'claimed' | 'busy' | 'other' | 'full' }
 
 /** An answer as it is kept for whoever repeats the request. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -31,7 +31,7 @@ export interface KeptAnswer {
 const REPLAYED = { 'idempotency-replayed': 'true' }
 const FULL_RETRY_SEC = 3_600
 
-export interface AskedOnce {
+export interface IdempotentRequest {
   readonly method: string
   readonly path: string
   readonly query: string
@@ -39,9 +39,9 @@ export interface AskedOnce {
 }
 
 /** The claim of a header. Throws `CodedError` INVALID_PARAMETER if it has no key. */
-export function claimOf(
+export function toIdempotencyClaim(
   header: string,
-  { method, path, query, body }: AskedOnce,
+  { method, path, query, body }: IdempotentRequest,
   { organizationId, settlementId }: Pick<IdempotencyClaim, 'organizationId' | 'settlementId'>,
 ): IdempotencyClaim {
   const hash = createHash('sha256').update(`${method} ${path}?${query}\n`)
@@ -50,7 +50,7 @@ export function claimOf(
 }
 
 /** The answer that was given before, which costs nothing now; undefined if this request has the key and answers it. */
-export function replayOf(claimed: Claimed): PreparedAnswer | undefined {
+export function toReplayedAnswer(claimed: ClaimResult): PreparedAnswer | undefined {
   switch (claimed.kind) {
     case 'claimed':
       return undefined
@@ -60,7 +60,7 @@ export function replayOf(claimed: Claimed): PreparedAnswer | undefined {
       return { status: 200, body, credits: 0, headers: { ...headers, ...REPLAYED } }
     }
     case 'busy':
-      throw superseded()
+      throw supersededError()
     case 'other':
       throw new HttpError('INVALID_REQUEST', OTHER, { status: 422 })
     case 'full':
@@ -69,17 +69,17 @@ export function replayOf(claimed: Claimed): PreparedAnswer | undefined {
 }
 
 /** What of an answer is kept for whoever repeats the request; undefined if it is not a success, or was kept before. */
-export function keptOf({ status, headers, body }: PreparedAnswer): KeptAnswer | undefined {
+export function toStoredAnswer({ status, headers, body }: PreparedAnswer): StoredAnswer | undefined {
   return status === 200 && body !== null && !('idempotency-replayed' in headers) ? { headers, body } : undefined
 }
 
 /** Another request with the same key is at work. */
-export function superseded(): HttpError {
+export function supersededError(): HttpError {
   return new HttpError('INVALID_REQUEST', BUSY, { status: 409, headers: { 'retry-after': '1' } })
 }
 
 /** Of what does not take the key: whoever sends one believes that the request can be repeated. */
-export function takesNoKey(): CodedError {
+export function unsupportedIdempotencyKeyError(): CodedError {
   return new CodedError('INVALID_REQUEST', 'Cannot take the header "Idempotency-Key" here: expected none')
 }
 

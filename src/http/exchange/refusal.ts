@@ -1,9 +1,9 @@
 import { CodedError, isAlreadyLogged } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
-import { failureOf, HttpError } from '../error.ts'
+import { HttpError, toHttpFailure } from '../error.ts'
 import { preflightHeaders } from '../request/cors.ts'
-import { failure, type PreparedAnswer } from '../respond.ts'
-import type { Found } from '../route/route_table.ts'
+import { failureAnswer, type PreparedAnswer } from '../respond.ts'
+import type { RouteMatch } from '../route/route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 
 const REFUSALS: Readonly<Record<RefusalCode, string>> = {
@@ -19,23 +19,23 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
  * The one place where a failure becomes an answer. One that is ours has a line in the log, or is counted by one if it
  * comes often.
  */
-export function failed(
+export function toFailureAnswer(
   error: unknown,
   options: { readonly requestId: string; readonly route: string; readonly badGateway: boolean; readonly log: Log },
 ): PreparedAnswer {
   const { requestId, route, badGateway, log } = options
-  const shown = failureOf(error, { badGateway })
+  const shown = toHttpFailure(error, { badGateway })
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
   else if (shown.status >= 500 && !isAlreadyLogged(error)) {
     const fields = { msg: 'Could not answer a request', requestId, route, error: shown.message }
     logThrottled(log, { level: 'warn', kind: `${route} ${shown.code}` }, fields)
   }
-  return failure(shown, requestId)
+  return failureAnswer(shown, requestId)
 }
 
 /** Answer to OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */
-export function withoutWork(
-  found: Exclude<Found<never>, { readonly kind: 'endpoint' }>,
+export function answerNonEndpoint(
+  found: Exclude<RouteMatch<never>, { readonly kind: 'endpoint' }>,
   method: string,
 ): PreparedAnswer {
   if (found.kind === 'unknown') throw nowhere(found)
@@ -46,7 +46,7 @@ export function withoutWork(
   })
 }
 
-function nowhere({ near, all }: Extract<Found<never>, { readonly kind: 'unknown' }>): CodedError {
+function nowhere({ near, all }: Extract<RouteMatch<never>, { readonly kind: 'unknown' }>): CodedError {
   const hints = [
     ...(near === undefined ? [] : [`the nearest is ${near}`]),
     ...(all === undefined ? [] : [`${all} has all`]),
@@ -55,7 +55,7 @@ function nowhere({ near, all }: Extract<Found<never>, { readonly kind: 'unknown'
 }
 
 /** The same message for every wrong key, and for none: it must not tell why. */
-export function unknownKey(): HttpError {
+export function unknownKeyError(): HttpError {
   return new HttpError(
     'INVALID_API_KEY',
     'Cannot authenticate: expected a valid API key in the header "Authorization: Bearer <API key>"',
@@ -66,7 +66,7 @@ export function unknownKey(): HttpError {
 }
 
 /** Error for a recognised key that the gate refused. */
-export function refusal({ code, rateLimit }: Extract<Admission, { readonly kind: 'refused' }>): CodedError {
+export function toRefusalError({ code, rateLimit }: Extract<Admission, { readonly kind: 'refused' }>): CodedError {
   // Outside there is one code for both, and the message says which it is.
   if (code === 'KEY_ENDPOINT_DISABLED') return new CodedError('ENDPOINT_DISABLED', REFUSALS[code])
   if (code !== 'RATE_LIMIT_EXCEEDED') return new CodedError(code, REFUSALS[code])

@@ -2,12 +2,12 @@ import { CodedError } from '../../lib/error.ts'
 import type { Caller, LimitScope } from './gate.ts'
 
 /** 402 before the work: throws if a limit cannot pay the least that an answer may cost. Changes nothing. */
-export function expectCredits(caller: Caller, creditsMin: number): void {
+export function checkCredits(caller: Caller, creditsMin: number): void {
   const { credits, limits } = caller
-  if (creditsMin > credits) throw unpaid(caller, 'organization', least(creditsMin, credits))
+  if (creditsMin > credits) throw insufficientCreditsError(caller, 'organization', least(creditsMin, credits))
   for (const { scope, spent, most } of limits) {
     if (most === undefined || BigInt(creditsMin) <= most - spent) continue
-    throw unpaid(caller, scope, least(creditsMin, spent < most ? most - spent : 0n))
+    throw insufficientCreditsError(caller, scope, least(creditsMin, spent < most ? most - spent : 0n))
   }
 }
 
@@ -15,7 +15,7 @@ export function expectCredits(caller: Caller, creditsMin: number): void {
  * 402, with why a limit refused. Without `price` it is refused at the charge, and must hide what the answer costs: that
  * tells what a wallet holds.
  */
-export function unpaid({ limits }: Caller, scope: LimitScope, price?: string): CodedError {
+export function insufficientCreditsError({ limits }: Caller, scope: LimitScope, price?: string): CodedError {
   const why = {
     organization: () => `Cannot pay for this request: ${price ?? 'the balance does not suffice'}`,
     key: () => {

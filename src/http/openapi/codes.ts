@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../lib/error.ts'
-import { fieldsOf } from '../route/json_schema.ts'
+import { getFieldSchemas } from '../route/json_schema.ts'
 import type { Route } from '../route/route.ts'
 
 /**
@@ -7,8 +7,8 @@ import type { Route } from '../route/route.ts'
  * route's to refuse, and 431 the runtime answers by itself, without a body: clients that are made from the document would
  * have to doubt the body of every other failure.
  */
-export function codesOf(route: Route): ReadonlyMap<number, readonly ErrorCode[]> {
-  const needs = [...fieldsOf(route.input), ...fieldsOf(route.body)]
+export function getErrorCodes(route: Route): ReadonlyMap<number, readonly ErrorCode[]> {
+  const needs = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
   const errors = route.errors ?? []
   const mayMiss = needs.some(({ required }) => required) || errors.includes('MISSING_PARAMETER')
   const mayLackChain = route.asOf !== false || errors.includes('API_ENDPOINT_NOT_CONFIGURED')

@@ -1,11 +1,11 @@
 import { priceSentence } from '../route/charge.ts'
-import { type JsonSchema, jsonSchema } from '../route/json_schema.ts'
-import { takesReceipt } from '../route/receipt.ts'
+import { isList } from '../route/csv.ts'
+import { createJsonSchema, type JsonSchema } from '../route/json_schema.ts'
+import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
-import { braced } from '../route/route_table.ts'
-import { isList } from '../route/sheet.ts'
-import { codesOf } from './codes.ts'
-import { askedNear, type Example } from './example.ts'
+import { toBracedTemplate } from '../route/route_table.ts'
+import { getErrorCodes } from './codes.ts'
+import { type Example, getFamilyParameters } from './example.ts'
 import {
   ACCOUNT_HEADERS,
   FORMAT_PARAMETER,
@@ -15,14 +15,14 @@ import {
   ownHeaders,
 } from './headers.ts'
 import { introductionText } from './introduction.ts'
-import { askedOf, documentText, pathsOf, withReceipt, withRequestId } from './operation.ts'
+import { documentText, toParametersAndBody, toPathItems, withReceipt, withRequestId } from './operation.ts'
 import { operationId } from './operation_id.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
-import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
+import { ERROR_SCHEMA, type FailureResponse, failureRef, responseComponents } from './responses.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 export const DOCUMENT_VERSION = '1.0.0'
-/** Stands for the address of a service whose operator has not said it, until `documentAt`. */
+/** Stands for the address of a service whose operator has not said it, until `withServerUrl`. */
 const UNKNOWN_URL = 'http://address.invalid'
 /** The first request of the introduction, if it has an example. */
 const FIRST = 'GET /v1/portfolio/balance'
@@ -45,7 +45,7 @@ export function openapiDocument(options: {
 }): string {
   const key = ({ path, method }: Route) => `${path} ${method}`
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
-  const routePaths = pathsOf(ordered, (route) => operation(route, options.examples))
+  const routePaths = toPathItems(ordered, (route) => operation(route, options.examples))
   const { publicUrl, examples = {} } = options
   const baseUrl = (publicUrl ?? UNKNOWN_URL).replace(/\/+$/, '')
   const description = introductionText({ baseUrl, first: examples[FIRST]?.target ?? '/v1/usage/logs' })
@@ -69,16 +69,16 @@ export function openapiDocument(options: {
 }
 
 /** The document as it is at `url`, `http://localhost:8080`; the document itself if the operator has said where it is. */
-export function documentAt(url: string, document: string): string {
+export function withServerUrl(url: string, document: string): string {
   return document.replaceAll(UNKNOWN_URL, url)
 }
 
 function operation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {
-  const path = braced(route.path)
+  const path = toBracedTemplate(route.path)
   const example = examples[`${route.method} ${path}`]
   const body = bodyOf(route)
   const price = priceSentence(route.charge)
-  const asked = askedOf({ ...route, example, near: askedNear(path, examples) })
+  const asked = toParametersAndBody({ ...route, example, near: getFamilyParameters(path, examples) })
   return {
     operationId: operationId(route, body),
     summary: route.summary,
@@ -109,10 +109,10 @@ function operation(route: Route, examples: Readonly<Record<string, Example>> = {
 }
 
 function bodyOf({ input, output }: Route): JsonSchema {
-  const body = jsonSchema(output)
-  return takesReceipt(input) ? withReceipt(body) : body
+  const body = createJsonSchema(output)
+  return supportsReceipt(input) ? withReceipt(body) : body
 }
 
-function failuresOf(route: Route): readonly Failing[] {
-  return [...codesOf(route)].map(([status, codes]) => ({ status, codes }))
+function failuresOf(route: Route): readonly FailureResponse[] {
+  return [...getErrorCodes(route)].map(([status, codes]) => ({ status, codes }))
 }

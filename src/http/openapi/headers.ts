@@ -1,5 +1,5 @@
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.ts'
-import { shownExample } from './example.ts'
+import { toParameterExample } from './example.ts'
 
 /** Headers of answers, for the components of a document. */
 export const HEADERS = {
@@ -32,7 +32,7 @@ export const FORMAT_PARAMETER = {
   description:
     'How the list is written: `csv` (or the header `Accept: text/csv`) is a table of the same rows at the same price, ' +
     'with `X-Total-Count` and `Link` in place of the pagination.',
-  ...shownExample('csv', { isAsked: false }),
+  ...toParameterExample('csv', { isAsked: false }),
   schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
 }
 
@@ -46,7 +46,7 @@ export const IDEMPOTENCY_KEY_PARAMETER = {
     'and body is answered with the first success again, which is charged once; after a failure it is answered anew.',
     'While the first is under way: 409, try again after `Retry-After`. With anything else asked: 422.',
   ].join(' '),
-  ...shownExample('9b3f4c52-1a77-4f0e-8d5f-0c6a2f3f7e21', { isAsked: false }),
+  ...toParameterExample('9b3f4c52-1a77-4f0e-8d5f-0c6a2f3f7e21', { isAsked: false }),
   schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
 }
 

@@ -1,7 +1,7 @@
 import type { GenericSchema } from 'valibot'
-import { closedObject, fieldsOf, type JsonSchema, jsonSchema } from '../route/json_schema.ts'
-import { braced } from '../route/route_table.ts'
-import { askedIn, type Example, exampleOf, shownExample } from './example.ts'
+import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
+import { toBracedTemplate } from '../route/route_table.ts'
+import { type Example, getExampleParameters, getExampleValue, toParameterExample } from './example.ts'
 
 /** An OpenAPI 3.1 document as text. */
 export function documentText(document: {
@@ -14,20 +14,20 @@ export function documentText(document: {
 }
 
 /** Operations of these routes by path and method, in order. */
-export function pathsOf<Route extends { readonly path: string; readonly method: string }>(
+export function toPathItems<Route extends { readonly path: string; readonly method: string }>(
   routes: readonly Route[],
   operation: (route: Route) => unknown,
 ) {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
-    const path = braced(route.path)
+    const path = toBracedTemplate(route.path)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
   return paths
 }
 
 /** What a request may say, as an operation of a document has it: its parameters, and its body if it takes one. */
-export function askedOf(route: {
+export function toParametersAndBody(route: {
   readonly path: string
   readonly input: GenericSchema
   readonly body?: GenericSchema
@@ -35,18 +35,18 @@ export function askedOf(route: {
   /** Values by name for parameters that have no other example. */
   readonly near?: ReadonlyMap<string, string>
 }): { readonly parameters: readonly unknown[]; readonly requestBody?: unknown } {
-  const path = braced(route.path)
-  const asked = route.example && askedIn(path, route.example)
-  const parameters = fieldsOf(route.input).map(({ name, required, schema }) => {
+  const path = toBracedTemplate(route.path)
+  const asked = route.example && getExampleParameters(path, route.example)
+  const parameters = getFieldSchemas(route.input).map(({ name, required, schema }) => {
     const inPath = path.includes(`{${name}}`)
     const { description, examples, ...rest } = schema
-    const value = exampleOf(schema, asked?.get(name)) ?? route.near?.get(name)
+    const value = getExampleValue(schema, asked?.get(name)) ?? route.near?.get(name)
     const isAsked = inPath || required || asked?.has(name) === true
-    const shown = shownExample(value, { isAsked })
+    const shown = toParameterExample(value, { isAsked })
     return { name, in: inPath ? 'path' : 'query', required: inPath || required, description, ...shown, schema: rest }
   })
   if (route.body === undefined) return { parameters }
-  const content = { 'application/json': { schema: jsonSchema(route.body), example: route.example?.body } }
+  const content = { 'application/json': { schema: createJsonSchema(route.body), example: route.example?.body } }
   return { parameters, requestBody: { required: true, content } }
 }
 

@@ -1,14 +1,14 @@
 import { closedObject, type JsonSchema } from '../route/json_schema.ts'
 import { headerRefs } from './headers.ts'
 import { READINESS } from './readiness.ts'
-import { type Failing, failureRef } from './responses.ts'
+import { type FailureResponse, failureRef } from './responses.ts'
 
 const REQUEST_ID = { type: 'string' }
 
 const ALIVE = closedObject({ status: { const: 'alive' }, request_id: REQUEST_ID })
 
 /** Refusals of a page, which needs no key: the request cannot be read, has another method, or too large a head. */
-export const PAGE_FAILURES: readonly Failing[] = [
+export const PAGE_FAILURES: readonly FailureResponse[] = [
   { status: 400, codes: ['INVALID_REQUEST'] },
   { status: 405, codes: ['INVALID_REQUEST'] },
   { status: 431, codes: [] },

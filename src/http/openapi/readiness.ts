@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { jsonSchema } from '../route/json_schema.ts'
+import { createJsonSchema } from '../route/json_schema.ts'
 
 /** A field with what it says. */
 function told<const Schema extends v.GenericSchema>(schema: Schema, words: string) {
@@ -86,7 +86,7 @@ const readiness = v.strictObject({
 })
 
 /** What `/readyz` answers. */
-export const READINESS = jsonSchema(readiness)
+export const READINESS = createJsonSchema(readiness)
 
 /** The same without what every answer has. */
 export type Readiness = Omit<v.InferOutput<typeof readiness>, 'status' | 'request_id'>

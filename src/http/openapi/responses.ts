@@ -3,18 +3,18 @@ import { closedObject } from '../route/json_schema.ts'
 import { ACCOUNT_HEADERS, headerRefs } from './headers.ts'
 
 /** A failure: its status, and the codes that its body may have. Without codes it has no body. */
-export interface Failing {
+export interface FailureResponse {
   readonly status: number
   readonly codes: readonly ErrorCode[]
 }
 
 /** Reference to the description of a failure, which `responseComponents` makes. */
-export function failureRef(failing: Failing): { readonly $ref: string } {
+export function failureRef(failing: FailureResponse): { readonly $ref: string } {
   return { $ref: `#/components/responses/${nameOf(failing)}` }
 }
 
 /** Descriptions of these failures by name, each once, in order. */
-export function responseComponents(failures: readonly Failing[]): Readonly<Record<string, unknown>> {
+export function responseComponents(failures: readonly FailureResponse[]): Readonly<Record<string, unknown>> {
   const named = new Map(failures.map((failing) => [nameOf(failing), failed(failing)]))
   return Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -65,11 +65,11 @@ const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After', 'X-Progress'],
 }
 
-function nameOf({ status, codes }: Failing): string {
+function nameOf({ status, codes }: FailureResponse): string {
   return [`Error${status}`, ...codes].join('_')
 }
 
-function failed({ status, codes }: Failing): unknown {
+function failed({ status, codes }: FailureResponse): unknown {
   const description = DESCRIPTIONS_BY_STATUS[status] ?? codes.map((code) => DESCRIPTIONS[code]).join(' ')
   if (codes.length === 0) return { description }
   const account = status === 401 ? ['X-Request-Id'] : ACCOUNT_HEADERS

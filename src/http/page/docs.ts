@@ -1,10 +1,10 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzipSync, gzip } from 'node:zlib'
 import { acceptsGzip } from '../encoding.ts'
-import { answered, type PreparedAnswer } from '../respond.ts'
-import { htmlHeaders, htmlText } from './html.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { ASK_AGAIN, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
+import { ASSETS_PATH, CACHE_IMMUTABLE, CACHE_REVALIDATE, createCompressedPage, hashText } from './static.ts'
 
 /** The page that describes every route of callers. */
 export const DOCS_PATH = '/docs'
@@ -17,7 +17,7 @@ interface Reference {
   readonly setup: string
 }
 
-const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': FOR_EVER }
+const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': CACHE_IMMUTABLE }
 
 /**
  * Scripts are two files of ours; styles are made by the renderer while it draws, and are the one thing that is not
@@ -31,16 +31,16 @@ const HEADERS = {
     'font-src data:',
     "connect-src 'self'",
   ]),
-  'cache-control': ASK_AGAIN,
+  'cache-control': CACHE_REVALIDATE,
 }
 
 /** `/docs/reference`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
 export function createReference({ script, version, setup }: Reference): Pages {
-  const referencePath = `${FILES_PATH}/${digest(version)}/reference.js`
-  const setupPath = `${FILES_PATH}/${digest(setup)}/docs.js`
+  const referencePath = `${ASSETS_PATH}/${hashText(version)}/reference.js`
+  const setupPath = `${ASSETS_PATH}/${hashText(setup)}/docs.js`
   return new Map<string, Page>([
-    [`${DOCS_PATH}/reference`, sent(pageText([referencePath, setupPath]), HEADERS)],
-    [setupPath, sent(setup, SCRIPT_HEADERS)],
+    [`${DOCS_PATH}/reference`, createCompressedPage(pageText([referencePath, setupPath]), HEADERS)],
+    [setupPath, createCompressedPage(setup, SCRIPT_HEADERS)],
     [referencePath, packedScript(script)],
   ])
 }
@@ -57,7 +57,7 @@ ${links.map(([title, address]) => `<a href="${address}" style="margin-right: 1re
 <div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. <a href="../docs">The list of operations</a> and <a href="../openapi.json">openapi.json</a> say the same.</noscript>
 ${scripts.map((path) => `<script src="..${path}" defer></script>`).join('\n')}`
-  return htmlText({ head, body })
+  return renderHtml({ head, body })
 }
 
 /** Sends the script packed by gzip, which browsers take without TLS too; unpacked only for those who do not take it. */
@@ -67,8 +67,8 @@ function packedScript(load: () => Promise<string>): Page {
     repacked ??= load().then(repack)
     const packed = await repacked
     const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
-    if (!acceptsGzip(request)) return answered(gunzipSync(packed).toString(), headers)
-    return { ...answered('', { ...headers, 'content-encoding': 'gzip' }), packed }
+    if (!acceptsGzip(request)) return successAnswer(gunzipSync(packed).toString(), headers)
+    return { ...successAnswer('', { ...headers, 'content-encoding': 'gzip' }), packed }
   }
 }
 

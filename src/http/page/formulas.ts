@@ -1,6 +1,6 @@
-import { escaped } from './html.ts'
+import { escapeHtml } from './html.ts'
 import type { Page, Pages } from './page.ts'
-import { type Look, plainPage } from './plain.ts'
+import { createTextPage, type PageAssets } from './text_page.ts'
 
 interface Formula {
   /** Names in answers; `kamino/amount` if the name means something else in another family. */
@@ -41,9 +41,9 @@ const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 export function createFormulas(
   formulas: readonly Formula[],
   openapi: string,
-  { revisions, look }: { readonly revisions: ReadonlyMap<string, number>; readonly look: Look },
+  { revisions, look }: { readonly revisions: ReadonlyMap<string, number>; readonly look: PageAssets },
 ): Pages {
-  const figures = [...figuresOf(openapi), ...figuresOfPages(formulas)]
+  const figures = [...listFigures(openapi), ...listPageFigures(formulas)]
   const families = [...new Set(figures.map(({ family }) => family))]
   const sections = families
     .map((family) => sectionOf(family, { figures, formulas, revision: revisions.get(family) }))
@@ -52,11 +52,11 @@ export function createFormulas(
 <p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
 ${sections}`
   const text = { title: 'formulas', body, page: 'Formulas', isPage: true, look } as const
-  return new Map<string, Page>([['/formulas', plainPage(text)]])
+  return new Map<string, Page>([['/formulas', createTextPage(text)]])
 }
 
 /** The figures of all answers of a document, by family, each once. */
-export function figuresOf(openapi: string): readonly Figure[] {
+export function listFigures(openapi: string): readonly Figure[] {
   const { paths } = JSON.parse(openapi)
   const found = new Map<string, { family: string; name: string; formats: Set<string> }>()
   for (const [path, methods] of Object.entries<Record<string, { responses: Record<string, unknown> }>>(paths)) {
@@ -75,7 +75,7 @@ export function figuresOf(openapi: string): readonly Figure[] {
 }
 
 /** Figures that Explore counts from those of answers: their names begin with it. */
-export function figuresOfPages(formulas: readonly Formula[]): readonly Figure[] {
+export function listPageFigures(formulas: readonly Formula[]): readonly Figure[] {
   return formulas
     .flatMap(({ figures }) => figures)
     .filter((name) => name.startsWith(`${EXPLORE}/`))
@@ -83,7 +83,7 @@ export function figuresOfPages(formulas: readonly Formula[]): readonly Figure[] 
 }
 
 /** Formulas of one figure. */
-export function formulasOf<Of extends Formula>({ family, name }: Figure, formulas: readonly Of[]): readonly Of[] {
+export function findFormulas<Of extends Formula>({ family, name }: Figure, formulas: readonly Of[]): readonly Of[] {
   return formulas.filter(({ figures }) => figures.includes(name) || figures.includes(`${family}/${name}`))
 }
 
@@ -109,10 +109,10 @@ function sectionOf(
 ): string {
   const rows = figures
     .filter((figure) => figure.family === family)
-    .map((figure) => rowOf(figure, formulasOf(figure, formulas)))
+    .map((figure) => rowOf(figure, findFormulas(figure, formulas)))
   const revised = revision === undefined ? '' : `<p>Revision ${revision}: receipts name it.</p>\n`
-  return `<h2 id="${escaped(family)}">${escaped(family)}</h2>
-${revised}<div class="scroll" tabindex="0" role="region" aria-label="${escaped(family)}"><table>
+  return `<h2 id="${escapeHtml(family)}">${escapeHtml(family)}</h2>
+${revised}<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(family)}"><table>
 <thead><tr>${COLUMNS.map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.join('\n')}
@@ -122,11 +122,13 @@ ${rows.join('\n')}
 function rowOf({ family, name, formats }: Figure, formulas: readonly Formula[]): string {
   const cells = [
     formulas.map(({ text }) => prose(text)),
-    [[unitOf(name), ...formats].map(escaped).join('; ')],
+    [[unitOf(name), ...formats].map(escapeHtml).join('; ')],
     formulas.flatMap(({ source }) => (source === null ? [] : [prose(source)])),
-    formulas.map(({ code, proofs }) => [code, ...proofs].map((each) => `<code>${escaped(each)}</code>`).join('<br>')),
+    formulas.map(({ code, proofs }) =>
+      [code, ...proofs].map((each) => `<code>${escapeHtml(each)}</code>`).join('<br>'),
+    ),
   ]
-  const named = `<th scope="row" id="${escaped(`${family}.${name}`)}"><code>${escaped(name)}</code></th>`
+  const named = `<th scope="row" id="${escapeHtml(`${family}.${name}`)}"><code>${escapeHtml(name)}</code></th>`
   const names = COLUMNS.slice(1)
   return `<tr>${named}${cells.map((parts, index) => `<td data-name="${names[index]}">${parts.join('<br><br>')}</td>`).join('')}</tr>`
 }
@@ -140,5 +142,5 @@ function unitOf(name: string): string {
 }
 
 function prose(text: string): string {
-  return escaped(text).replace(/`([^`]*)`/g, '<code>$1</code>')
+  return escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>')
 }

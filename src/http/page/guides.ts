@@ -1,6 +1,6 @@
 import { DOCS_PATH } from './docs.ts'
 import type { Page, Pages } from './page.ts'
-import { type Look, plainPage } from './plain.ts'
+import { createTextPage, type PageAssets } from './text_page.ts'
 
 interface Guide {
   /** Last part of its address. */
@@ -11,7 +11,7 @@ interface Guide {
 }
 
 /** `/docs/<name>`: each guide, with links to the others. */
-export function createGuides(guides: readonly Guide[], look: Look): Pages {
+export function createGuides(guides: readonly Guide[], look: PageAssets): Pages {
   return new Map<string, Page>(
     guides.map(({ name, title, content }) => {
       const links = guides.map((each) =>
@@ -19,7 +19,7 @@ export function createGuides(guides: readonly Guide[], look: Look): Pages {
       )
       const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
       const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
-      return [`${DOCS_PATH}/${name}`, plainPage({ ...text, page: 'API', isPage: false, look, root: '../' })]
+      return [`${DOCS_PATH}/${name}`, createTextPage({ ...text, page: 'API', isPage: false, look, root: '../' })]
     }),
   )
 }

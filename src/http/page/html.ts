@@ -1,10 +1,10 @@
 /** Text as HTML shows it. */
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)
 }
 
 /** A page's text; `head` and `body` are HTML. */
-export function htmlText({ head, body }: { readonly head: string; readonly body: string }): string {
+export function renderHtml({ head, body }: { readonly head: string; readonly body: string }): string {
   return `<!doctype html>
 <html lang="en">
 <head>

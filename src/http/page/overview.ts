@@ -1,8 +1,8 @@
 import { DOCS_PATH } from './docs.ts'
-import { createDocument } from './document.ts'
-import { escaped } from './html.ts'
+import { escapeHtml } from './html.ts'
+import { createOpenapiPage } from './openapi.ts'
 import type { Pages } from './page.ts'
-import { type Look, PLAIN_HEADERS, plainText } from './plain.ts'
+import { type PageAssets, renderTextPage, TEXT_PAGE_HEADERS } from './text_page.ts'
 
 interface Document {
   readonly info: { readonly description: string }
@@ -26,7 +26,7 @@ export function createOverview(
   {
     guides,
     look,
-  }: { readonly guides: readonly { readonly name: string; readonly title: string }[]; readonly look: Look },
+  }: { readonly guides: readonly { readonly name: string; readonly title: string }[]; readonly look: PageAssets },
 ): Pages {
   const { info, paths }: Document = JSON.parse(openapi)
   const rows = Object.entries(paths).flatMap(([path, methods]) =>
@@ -45,8 +45,8 @@ ${tags
     ),
   )
   .join('\n')}`
-  const text = plainText({ title: 'the API', body, page: 'API', isPage: true, look })
-  return new Map([[DOCS_PATH, createDocument(text, PLAIN_HEADERS)]])
+  const text = renderTextPage({ title: 'the API', body, page: 'API', isPage: true, look })
+  return new Map([[DOCS_PATH, createOpenapiPage(text, TEXT_PAGE_HEADERS)]])
 }
 
 function tagOf({ tags: [tag] = [], path }: Row): string {
@@ -54,8 +54,8 @@ function tagOf({ tags: [tag] = [], path }: Row): string {
 }
 
 function sectionOf(tag: string, rows: readonly Row[]): string {
-  return `<h2 id="${escaped(tag)}">${escaped(tag)}</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="${escaped(tag)}"><table>
+  return `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(tag)}"><table>
 <thead><tr><th scope="col">Operation</th><th scope="col">What it answers</th><th scope="col">Price</th></tr></thead>
 <tbody>
 ${rows.map(rowOf).join('\n')}
@@ -63,9 +63,10 @@ ${rows.map(rowOf).join('\n')}
 }
 
 function rowOf({ method, path, summary, tags: [tag] = [], 'x-credits': price }: Row): string {
-  const name = `<code>${method} ${escaped(path)}</code>`
-  const linked = tag === undefined ? name : `<a href="docs/reference#tag/${tag}/${method}${escaped(path)}">${name}</a>`
-  return `<tr><th scope="row">${linked}</th><td data-name="What it answers">${escaped(summary)}</td><td data-name="Price">${escaped(price ?? 'Free.')}</td></tr>`
+  const name = `<code>${method} ${escapeHtml(path)}</code>`
+  const linked =
+    tag === undefined ? name : `<a href="docs/reference#tag/${tag}/${method}${escapeHtml(path)}">${name}</a>`
+  return `<tr><th scope="row">${linked}</th><td data-name="What it answers">${escapeHtml(summary)}</td><td data-name="Price">${escapeHtml(price ?? 'Free.')}</td></tr>`
 }
 
 /** The introduction is Markdown of ours: paragraphs, and lists of one level with strong words, code and links. */
@@ -82,7 +83,7 @@ function introduction(markdown: string): string {
 }
 
 function inline(text: string): string {
-  return escaped(text)
+  return escapeHtml(text)
     .replace(/`([^`]*)`/g, '<code>$1</code>')
     .replace(/\*\*([^*]*)\*\*/g, '<strong>$1</strong>')
     .replace(/\[([^\]]*)\]\(([\w./]+)\)/g, '<a href="$2">$1</a>')

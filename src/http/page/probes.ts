@@ -10,7 +10,7 @@ export type Probe = (signal: AbortSignal) => Promise<boolean | string>
 export type HistoryProgress = Readiness['history'][string]
 
 /** How far the triggers of a chain are evaluated that wait for the same finality. */
-export type TriggerLine = Readiness['triggers'][number]
+export type TriggerProgress = Readiness['triggers'][number]
 
 /** What readiness depends on. */
 export interface Probes {
@@ -96,7 +96,7 @@ function reasonsOf(part: string, answer: boolean | string | undefined, usual: st
   return answer === true ? [] : [{ part, reason: typeof answer === 'string' ? answer : usual }]
 }
 
-function blindnessOf({ chain_id, blind_since }: TriggerLine): Readiness['reasons'] {
+function blindnessOf({ chain_id, blind_since }: TriggerProgress): Readiness['reasons'] {
   if (blind_since === null) return []
   return [{ part: `triggers of chain ${chain_id}`, reason: `not evaluated since ${blind_since}` }]
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import { answered, type PreparedAnswer } from '../respond.ts'
-import { createDocument } from './document.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import { createOpenapiPage } from './openapi.ts'
 import type { Page, Pages } from './page.ts'
 import { createReadiness, type Probes } from './probes.ts'
 
@@ -32,9 +32,9 @@ export interface PageOptions {
 export function createPublicPages(options: Pick<PageOptions, 'openapi' | 'keys'>): Pages {
   const { keys } = options
   return new Map<string, Page>([
-    ...(keys === undefined ? [] : ([[KEYS_PATH, async () => answered(await keys())]] as const)),
-    ['/healthz', (requestId) => answered(JSON.stringify({ status: 'alive', request_id: requestId }))],
-    ['/openapi.json', createDocument(options.openapi)],
+    ...(keys === undefined ? [] : ([[KEYS_PATH, async () => successAnswer(await keys())]] as const)),
+    ['/healthz', (requestId) => successAnswer(JSON.stringify({ status: 'alive', request_id: requestId }))],
+    ['/openapi.json', createOpenapiPage(options.openapi)],
   ])
 }
 
@@ -54,12 +54,12 @@ export function createOperatorPages(
     const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
     const why = draining ? [STOPPING, ...reasons] : reasons
     const body = JSON.stringify({ status, reasons: why, ...told, request_id: requestId })
-    if (status === 'ready') return answered(body)
-    return { ...answered(body), status: 503, headers: { 'retry-after': '1' } }
+    if (status === 'ready') return successAnswer(body)
+    return { ...successAnswer(body), status: 503, headers: { 'retry-after': '1' } }
   }
 
   return new Map<string, Page>([
     ['/readyz', readyz],
-    ['/metrics', async () => answered(await scrape(), { 'content-type': PROMETHEUS_TYPE })],
+    ['/metrics', async () => successAnswer(await scrape(), { 'content-type': PROMETHEUS_TYPE })],
   ])
 }

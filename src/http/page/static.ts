@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { acceptsGzip } from '../encoding.ts'
-import { answered, type PreparedAnswer } from '../respond.ts'
-import { htmlHeaders, htmlText } from './html.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page } from './page.ts'
 
 interface StaticFile {
@@ -18,7 +18,7 @@ interface StaticPage {
 }
 
 /** Folder of the files' addresses. Below it stands a hash of them all, so that any of them may be kept for ever. */
-export const FILES_PATH = '/assets'
+export const ASSETS_PATH = '/assets'
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -27,9 +27,9 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 const HASH_LENGTH = 16
 /** Of an address that names its content. */
-export const FOR_EVER = 'public, max-age=31536000, immutable'
+export const CACHE_IMMUTABLE = 'public, max-age=31536000, immutable'
 /** Kept, and asked about again at every visit. */
-export const ASK_AGAIN = 'no-cache'
+export const CACHE_REVALIDATE = 'no-cache'
 
 /**
  * Serves pages that are drawn in the browser. Addresses are relative to the page, so that they hold behind a proxy that
@@ -42,8 +42,8 @@ export function createStaticPages({
   readonly pages: Readonly<Record<string, StaticPage>>
   readonly files: readonly StaticFile[]
 }) {
-  const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
-  const folder = `${FILES_PATH}/${version}`
+  const version = hashText(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
+  const folder = `${ASSETS_PATH}/${version}`
   const styles = files.map(({ path }) => path).filter((path) => path.endsWith('.css'))
   return {
     /** Folder of the files' addresses, from the root. */
@@ -55,7 +55,10 @@ export function createStaticPages({
       files.map(({ path, text }) => {
         const type = TYPES[path.slice(path.lastIndexOf('.') + 1)]
         if (type === undefined) throw new Error(`Cannot serve the file "${path}": its type is not known`)
-        return [`${folder}/${path}`, sent(text, { 'content-type': type, 'cache-control': FOR_EVER })]
+        return [
+          `${folder}/${path}`,
+          createCompressedPage(text, { 'content-type': type, 'cache-control': CACHE_IMMUTABLE }),
+        ]
       }),
     ),
   }
@@ -75,28 +78,28 @@ ${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
   const body = `<div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>`
   const headers = htmlHeaders(["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"])
-  return sent(htmlText({ head, body }), {
+  return createCompressedPage(renderHtml({ head, body }), {
     ...headers,
-    'cache-control': ASK_AGAIN,
+    'cache-control': CACHE_REVALIDATE,
     'cross-origin-opener-policy': 'same-origin',
   })
 }
 
 /** Sends a text: packed if the browser can unpack it, and nothing at all if it has the same one already. */
-export function sent(text: string, headers: Readonly<Record<string, string>>): Page {
-  const etag = `"${digest(text)}"`
+export function createCompressedPage(text: string, headers: Readonly<Record<string, string>>): Page {
+  const etag = `"${hashText(text)}"`
   const common = { ...headers, etag, vary: 'accept-encoding' }
   let packed: Uint8Array<ArrayBuffer> | undefined
   return (_, request): PreparedAnswer => {
     const known = request.headers.get('if-none-match') ?? ''
     if (known.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
-    if (!acceptsGzip(request)) return answered(text, common)
+    if (!acceptsGzip(request)) return successAnswer(text, common)
     packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
-    return { ...answered(text, { ...common, 'content-encoding': 'gzip' }), packed }
+    return { ...successAnswer(text, { ...common, 'content-encoding': 'gzip' }), packed }
   }
 }
 
 /** Short text that changes with `text`. */
-export function digest(text: string): string {
+export function hashText(text: string): string {
   return hash('sha256', text, 'hex').slice(0, HASH_LENGTH)
 }

@@ -1,7 +1,7 @@
 import type { CodedError } from '../../lib/error.ts'
 import { HttpError } from '../error.ts'
 import { bearerKey } from '../request/key.ts'
-import { isRead } from '../request/target.ts'
+import { isBodylessMethod } from '../request/target.ts'
 import type { Identity } from '../route/route.ts'
 
 /**
@@ -45,7 +45,7 @@ export async function identify(
   const isStranger = authorization !== null && credential.bearer === undefined
   const identity = isStranger ? undefined : await options.authenticate(credential)
   if (identity === undefined) throw unknownIdentity()
-  if (identity.by === 'session' && !isRead(request.method)) requireSameOrigin(request, options.publicUrl)
+  if (identity.by === 'session' && !isBodylessMethod(request.method)) requireSameOrigin(request, options.publicUrl)
   return identity
 }
 

@@ -1,8 +1,8 @@
-import { askedOf, documentText, pathsOf, withRequestId } from '../openapi/operation.ts'
+import { documentText, toParametersAndBody, toPathItems, withRequestId } from '../openapi/operation.ts'
 import { DESCRIPTIONS_BY_STATUS, ERROR_SCHEMA } from '../openapi/responses.ts'
-import { jsonSchema } from '../route/json_schema.ts'
+import { createJsonSchema } from '../route/json_schema.ts'
 import type { FreeRoute } from '../route/route.ts'
-import { braced } from '../route/route_table.ts'
+import { toBracedTemplate } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'
 
 const VERSION = '1.0.0'
@@ -42,7 +42,7 @@ export function planeDocument(options: {
   const rest = {
     servers: [{ url: '/' }],
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
-    paths: pathsOf(options.routes, operation),
+    paths: toPathItems(options.routes, operation),
     components: {
       securitySchemes: { ...(takesToken ? { token: TOKEN } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
@@ -53,7 +53,7 @@ export function planeDocument(options: {
 }
 
 function operation(route: FreeRoute): unknown {
-  const path = braced(route.path)
+  const path = toBracedTemplate(route.path)
   // A session that changes something may be refused for the page that it comes from.
   const changing = route.method === 'GET' ? [] : [403]
   const statuses = [
@@ -63,11 +63,11 @@ function operation(route: FreeRoute): unknown {
     operationId: [route.method.toLowerCase(), ...path.split('/').slice(3)].join('_').replace(/[^a-z0-9]+/gi, '_'),
     summary: route.summary,
     tags: [path.split('/')[3] ?? 'other'],
-    ...askedOf(route),
+    ...toParametersAndBody(route),
     responses: {
       [String(route.status ?? 200)]: {
         description: 'Done.',
-        content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
+        content: { 'application/json': { schema: withRequestId(createJsonSchema(route.output)) } },
       },
       ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }])),
     },

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { withoutWork } from '../exchange/refusal.ts'
-import { createOwnerSlots } from '../exchange/slots.ts'
-import { PLANE_STRANGERS_MAX } from '../limits.ts'
-import { htmlHeaders, htmlText } from '../page/html.ts'
+import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
+import { answerNonEndpoint } from '../exchange/refusal.ts'
+import { PLANE_UNAUTHENTICATED_MAX } from '../limits.ts'
+import { htmlHeaders, renderHtml } from '../page/html.ts'
 import { readForm } from '../request/body.ts'
-import { isRead } from '../request/target.ts'
-import { answered, type PreparedAnswer } from '../respond.ts'
+import { isBodylessMethod } from '../request/target.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
 import type { Plane, PlaneRequest } from './plane.ts'
 
@@ -67,7 +67,7 @@ export function createLoginPlane(options: {
   readonly publicUrl: string | undefined
 }): Plane {
   const { open, publicUrl } = options
-  const asStranger = createOwnerSlots(PLANE_STRANGERS_MAX)
+  const asStranger = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
@@ -84,10 +84,10 @@ export function createLoginPlane(options: {
   async function work(asked: PlaneRequest): Promise<PreparedAnswer> {
     const { method, path, query, fault } = asked
     if (fault !== undefined) throw fault
-    if (path !== LOGIN_PATH) return withoutWork({ kind: 'unknown' }, method)
+    if (path !== LOGIN_PATH) return answerNonEndpoint({ kind: 'unknown' }, method)
     if (method === 'POST') return asStranger('', () => signIn(asked))
-    if (isRead(method)) return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
-    return withoutWork({ kind: 'other_method', allow: METHODS }, method)
+    if (isBodylessMethod(method)) return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
+    return answerNonEndpoint({ kind: 'other_method', allow: METHODS }, method)
   }
 
   return {
@@ -118,9 +118,9 @@ function signedIn({ page, secrets }: OpenedSession): string {
 }
 
 function page(status: number, content: string): PreparedAnswer {
-  const body = htmlText({
+  const body = renderHtml({
     head: `<title>Sign in: walletscope</title>\n<style>${STYLE}</style>`,
     body: `<main>${content}</main>`,
   })
-  return { ...answered(body, PAGE_HEADERS), status }
+  return { ...successAnswer(body, PAGE_HEADERS), status }
 }

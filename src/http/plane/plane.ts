@@ -1,17 +1,17 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
-import { withoutWork } from '../exchange/refusal.ts'
-import { createOwnerSlots } from '../exchange/slots.ts'
+import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
+import { answerNonEndpoint } from '../exchange/refusal.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX } from '../limits.ts'
 import { readJson } from '../request/body.ts'
-import { nearestPath } from '../request/nearest_path.ts'
 import { readParameters } from '../request/parameters.ts'
-import { isRead } from '../request/target.ts'
-import { answered, type PreparedAnswer } from '../respond.ts'
+import { suggestPath } from '../request/suggest_path.ts'
+import { isBodylessMethod } from '../request/target.ts'
+import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import type { FreeRoute, Reply } from '../route/route.ts'
-import { createRouteTable, type Found } from '../route/route_table.ts'
+import { createRouteTable, type RouteMatch } from '../route/route_table.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
-import { withoutCrowds } from './places.ts'
+import { limitSessionLookups } from './session_lookups.ts'
 
 /** One request as the app hands it on. */
 export interface PlaneRequest {
@@ -48,20 +48,20 @@ export function createUnmeteredPlane(options: {
   const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
-  const authenticate = withoutCrowds(options.authenticate)
+  const authenticate = limitSessionLookups(options.authenticate)
   // Each caller has places of their own, so that none can take another's.
-  const byCaller = createOwnerSlots(PLANE_CALLER_CONCURRENCY_MAX)
+  const byCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
   const templates = table.endpoints.map(({ template }) => template)
 
-  async function work(asked: PlaneRequest, found: Found<FreeRoute>): Promise<PreparedAnswer> {
+  async function work(asked: PlaneRequest, found: RouteMatch<FreeRoute>): Promise<PreparedAnswer> {
     const { request, requestId, method, path, fault } = asked
     if (fault !== undefined) throw fault
     // Preflights carry no credential, and say nothing but the methods.
-    if (found.kind === 'other_method' && method === 'OPTIONS') return withoutWork(found, method)
+    if (found.kind === 'other_method' && method === 'OPTIONS') return answerNonEndpoint(found, method)
     const identity = await identify(request, { ...options, authenticate })
     if (found.kind === 'unknown')
-      return withoutWork({ ...found, near: nearestPath(path, templates), all: describing }, method)
-    if (found.kind !== 'endpoint') return withoutWork(found, method)
+      return answerNonEndpoint({ ...found, near: suggestPath(path, templates), all: describing }, method)
+    if (found.kind !== 'endpoint') return answerNonEndpoint(found, method)
     const { route } = found.endpoint
     const { params } = found
     const acted = await byCaller(identity.organizationId ?? identity.by, async () => {
@@ -71,15 +71,15 @@ export function createUnmeteredPlane(options: {
       })
       return act({ identity, nowMs: clock.now(), url: addressOf(asked) })
     })
-    return { ...answered(text(acted, requestId)), status: route.status ?? 200, headers: acted.headers ?? {} }
+    return { ...successAnswer(text(acted, requestId)), status: route.status ?? 200, headers: acted.headers ?? {} }
   }
 
   return {
     prefix,
     find(asked) {
       const { method, path, fault } = asked
-      if (fault === undefined && path === describing && isRead(method)) {
-        return { route: `GET ${describing}`, answer: async () => answered(options.openapi) }
+      if (fault === undefined && path === describing && isBodylessMethod(method)) {
+        return { route: `GET ${describing}`, answer: async () => successAnswer(options.openapi) }
       }
       const found = table.find(method, path)
       return { route: found.kind === 'endpoint' ? found.endpoint.name : found.kind, answer: () => work(asked, found) }
@@ -88,7 +88,7 @@ export function createUnmeteredPlane(options: {
 }
 
 /** The plane to which a path belongs, if any. */
-export function planeOf(planes: readonly Plane[], path: string): Plane | undefined {
+export function findPlane(planes: readonly Plane[], path: string): Plane | undefined {
   for (const plane of planes) {
     const { prefix } = plane
     if (path.startsWith(prefix) && (path.length === prefix.length || path.startsWith('/', prefix.length))) return plane

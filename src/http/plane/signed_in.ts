@@ -6,7 +6,7 @@ const BUDGET_MS = 5_000
 const NO_KEY = 'session'
 
 /** The organization that is signed in. */
-export function organizationOf({ organizationId }: Identity): string {
+export function getSignedInOrganization({ organizationId }: Identity): string {
   if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
   return organizationId
 }
@@ -28,7 +28,7 @@ export function signedInRoute(route: Route, path: string): FreeRoute {
         const answer = await call.read({
           signal: timeoutSignal(call.budgetMs ?? BUDGET_MS),
           untilMs: Number.POSITIVE_INFINITY,
-          organizationId: organizationOf(identity),
+          organizationId: getSignedInOrganization(identity),
           apiKeyId: NO_KEY,
           requestedAtMs: nowMs,
         })

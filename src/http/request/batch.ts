@@ -10,7 +10,7 @@ const WALLETS_MAX = 500
 const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
 
 /** Wallets without repetitions, in the order of their first appearance; `what`: `EVM addresses`. */
-export function walletsOf<Address extends string>(
+export function walletList<Address extends string>(
   address: v.GenericSchema<string, Address>,
   { what, format }: { readonly what: string; readonly format: TextFormat },
 ) {
@@ -30,7 +30,7 @@ export function walletsOf<Address extends string>(
 }
 
 /** A target health factor as a JSON number; returns its digits. */
-export const targetNumber = v.optional(
+export const targetHealthFactorNumber = v.optional(
   v.pipe(
     v.number(EXPECTED_TARGET),
     v.gtValue(1, EXPECTED_TARGET),
@@ -42,7 +42,7 @@ export const targetNumber = v.optional(
 )
 
 /** One of these chains as a JSON number. */
-export function chainNumberIn(chainIds: readonly number[], what = 'configured chain') {
+export function chainIdNumber(chainIds: readonly number[], what = 'configured chain') {
   const ids = [...chainIds].sort((a, b) => a - b)
   const expected = `expected the id of a ${what} (${ids.join(', ')})`
   return v.pipe(

@@ -2,7 +2,7 @@ import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import { findInvalidText, isWithinJsonLimits } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
-import { brokenText } from './parameters.ts'
+import { invalidTextError } from './parameters.ts'
 
 /** Of an answer that leaves a body unread: the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }
@@ -11,7 +11,7 @@ const CLOSE = { connection: 'close' }
  * What is wrong with a body before a byte of it is read: 413 if it announces more than is taken, 415 if it is encoded.
  * Nothing otherwise.
  */
-export function bodyFault(headers: Headers): HttpError | undefined {
+export function findBodyError(headers: Headers): HttpError | undefined {
   const announced = headers.get('content-length')
   if (announced !== null && Number(announced) > BODY_BYTES_MAX) return tooLarge()
   const encoding = headers.get('content-encoding')
@@ -75,7 +75,7 @@ function objectOf(value: unknown, bytes: Buffer): object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
   // UTF-8 brings NUL and half characters by escapes alone.
   const broken = bytes.includes('\\u') ? findInvalidText(value) : undefined
-  if (broken !== undefined) throw brokenText(broken)
+  if (broken !== undefined) throw invalidTextError(broken)
   return value
 }
 

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { isInNetworks, type Network } from '../../lib/text/network.ts'
 
 /** A request with the address of its connection, as an adapter gives it. */
-interface Connected {
+interface ConnectionContext {
   readonly request: { readonly headers: Headers }
   readonly ip: string
 }
@@ -13,7 +13,9 @@ interface Connected {
  * if a header cannot be read, or if both are there and differ, because a client may have sent what its proxy does not
  * write. It is looked up when it is asked for.
  */
-export function createClientAddress(trusted: readonly Network[]): (context: Connected) => { readonly ip: string } {
+export function createClientAddress(
+  trusted: readonly Network[],
+): (context: ConnectionContext) => { readonly ip: string } {
   if (trusted.length === 0) return (context) => context
   return (context) => ({
     get ip() {
@@ -35,7 +37,7 @@ export class LoggedAddress {
   }
 }
 
-function forwarded({ request: { headers }, ip }: Connected, trusted: readonly Network[]): string {
+function forwarded({ request: { headers }, ip }: ConnectionContext, trusted: readonly Network[]): string {
   const chains = [
     hopsOf(headers.get('x-forwarded-for'), (part) => part),
     hopsOf(headers.get('forwarded'), nodeOf),

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { CodedError } from '../../lib/error.ts'
 import { SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
-import { badTarget } from './target.ts'
+import { badTargetError } from './target.ts'
 
 /** In place of names: any name is answered. */
 export const ANY_HOST = '*'
@@ -14,14 +14,14 @@ const HOST =
  * browsers then take the service for a part of that site. So a name must be one of `names`, `localhost` or below it.
  * Addresses cannot be made to point elsewhere, and ports say nothing: whoever maps them asks for another one.
  */
-export function createHostFault(names: readonly string[]): (host: string | null) => CodedError | undefined {
+export function createHostCheck(names: readonly string[]): (host: string | null) => CodedError | undefined {
   const own = new Set(names.map((name) => name.toLowerCase()))
   const isAny = own.has(ANY_HOST)
   // Nearly every request has the host of the one before.
   let known: string | undefined
   return (host) => {
     if (host === known) return undefined
-    if (host === null || !HOST.test(host)) return badTarget()
+    if (host === null || !HOST.test(host)) return badTargetError()
     const name = nameOf(host)
     if (isAny || isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || own.has(name)) {
       known = host

@@ -19,13 +19,15 @@ const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASC
 const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
 
 /** An OpenAPI 3.1 schema object that describes a parameter or field. */
-interface Documented {
+interface OpenapiSchema {
   readonly type?: string
   readonly [keyword: string]: unknown
 }
 
 /** Describes a schema in OpenAPI, in place of its steps. */
-export function documented<Input>(schema: Documented): v.MetadataAction<Input, { readonly documented: Documented }> {
+export function documented<Input>(
+  schema: OpenapiSchema,
+): v.MetadataAction<Input, { readonly documented: OpenapiSchema }> {
   return v.metadata({ documented: schema })
 }
 
@@ -87,7 +89,7 @@ export const limit = v.optional(
 )
 
 /** Described, not listed: a client made for one configuration shall understand the next. */
-export function chainSchema(ids: readonly number[]): Documented {
+export function chainSchema(ids: readonly number[]): OpenapiSchema {
   const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
   return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
 }
@@ -227,14 +229,14 @@ export const NO_PAST = 'expected it for EVM chains only, because endpoints of So
 /** The same on a route of Solana. Without them an answer of now would look like one of then. */
 export const noMoment = { at_block: refused(NO_PAST), at_time: refused(NO_PAST) }
 
-interface Momentous {
+interface MomentInput {
   readonly chain_id?: number | undefined
   readonly at_block?: number | undefined
   readonly at_time?: SentTime | undefined
 }
 
 /** A height means nothing without its chain, and a block has one time. */
-export function momentRule<Input extends Momentous>() {
+export function momentRule<Input extends MomentInput>() {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (!dataset.typed || dataset.value.at_block === undefined) return
     const { at_time, chain_id } = dataset.value

@@ -4,7 +4,7 @@ import { formatList } from '../../lib/text/format_list.ts'
 import { findInvalidText } from '../../lib/text/json.ts'
 import { suggestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
-import { lengthMaxIn, namesIn } from './fields.ts'
+import { getFieldNames, getMaxLength } from './fields.ts'
 
 export interface RawInput {
   /** Path parameters, not decoded. */
@@ -26,7 +26,7 @@ export interface Parameters {
  */
 export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
   const { values, repeated, spaced } = queryValues(raw.query)
-  const { taken, refused } = namesIn(schema)
+  const { taken, refused } = getFieldNames(schema)
   for (const [name, value] of Object.entries(values)) {
     if (Object.hasOwn(raw.params, name)) throw invalidParameter(name, 'expected it in the path alone')
     if (!taken.includes(name) && !refused.includes(name)) {
@@ -50,12 +50,12 @@ export function readParameters(schema: v.GenericSchema, raw: RawInput): Paramete
  * empty text as missing. Throws `CodedError` INVALID_PARAMETER for a name that the schema does not have, for text that
  * is too long or that HTTP could not carry, and for a whole number that lost digits when JSON was read.
  */
-export function parametersOf(
+export function toParameters(
   schema: v.GenericSchema,
   given: Readonly<Record<string, unknown>>,
 ): Parameters & { readonly values: Readonly<Record<string, unknown>> } {
   const values: Record<string, unknown> = Object.create(null)
-  const { taken: known, refused } = namesIn(schema)
+  const { taken: known, refused } = getFieldNames(schema)
   for (const [name, value] of Object.entries(given)) {
     if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'field' })
     if (value === null || value === '') continue
@@ -73,7 +73,7 @@ function textOf(schema: v.GenericSchema, name: string, value: unknown): unknown 
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return value
   checkLength(schema, name, value)
-  if (findInvalidText(value) !== undefined) throw brokenText(name)
+  if (findInvalidText(value) !== undefined) throw invalidTextError(name)
   return value
 }
 
@@ -81,7 +81,10 @@ function textOf(schema: v.GenericSchema, name: string, value: unknown): unknown 
  * The values as the schema wants them, or the first mistake as a `CodedError`: MISSING_PARAMETER, or INVALID_PARAMETER
  * that names the parameter, its value and what is expected.
  */
-export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { values, spaced }: Parameters): Output {
+export function validateInput<Output>(
+  schema: v.GenericSchema<unknown, Output>,
+  { values, spaced }: Parameters,
+): Output {
   const result = v.safeParse(schema, values, { abortEarly: true })
   if (result.success) return result.output
   const [issue] = result.issues
@@ -91,7 +94,7 @@ export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { va
   const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
   if (issue.type === 'never') throw invalidParameter(name, issue.message)
   if (issue.expected === 'never') {
-    throw unknownName(name, { known: path.length === 1 ? namesIn(schema).taken : [], what: 'field' })
+    throw unknownName(name, { known: path.length === 1 ? getFieldNames(schema).taken : [], what: 'field' })
   }
   if (issue.input === undefined) {
     const why = issue.type === 'raw_check' ? ` ${issue.message}` : ''
@@ -149,7 +152,7 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
 
 function checkLength(schema: v.GenericSchema, name: string, value: string): void {
   if (value.length <= PARAMETER_LENGTH_MAX) return
-  const lengthMax = lengthMaxIn(schema, name) ?? PARAMETER_LENGTH_MAX
+  const lengthMax = getMaxLength(schema, name) ?? PARAMETER_LENGTH_MAX
   if (value.length > lengthMax) {
     throw invalidParameter(name, `expected at most ${lengthMax} characters, got ${quoted(value)}`)
   }
@@ -173,7 +176,7 @@ function unknownName(
 }
 
 /** The refusal of text with NUL or half a character, which no database takes. */
-export function brokenText(name: string): CodedError {
+export function invalidTextError(name: string): CodedError {
   return invalidParameter(shown(name), 'expected text without NUL, in whole characters')
 }
 

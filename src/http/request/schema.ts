@@ -9,20 +9,20 @@ import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
  */
 
 /** A moment of an answer, ISO 8601. */
-export const moment = v.pipe(v.string(), v.isoTimestamp())
+export const isoTimestamp = v.pipe(v.string(), v.isoTimestamp())
 /** A whole number as text, because it may exceed what a JSON number holds exactly. */
-export const wholeText = v.pipe(v.string(), v.regex(/^-?\d+$/))
+export const integerString = v.pipe(v.string(), v.regex(/^-?\d+$/))
 
 const ID_LENGTH_MAX = 64
 
 /** An id in a path or a query. */
-export const id = shortText(ID_LENGTH_MAX)
+export const idParameter = shortText(ID_LENGTH_MAX)
 
 /** Which page of a list. */
 export const pageEntries = { page: pageNumber, limit: pageSize }
 
 /** Output of a list: an array and its place. */
-export function listOf<Item extends v.GenericSchema>(item: Item) {
+export function listOutput<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({
     data: v.array(item),
     pagination,
@@ -30,7 +30,7 @@ export function listOf<Item extends v.GenericSchema>(item: Item) {
 }
 
 /** Output of a single thing. */
-export function one<Item extends v.GenericSchema>(item: Item) {
+export function dataOutput<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({ data: item })
 }
 
@@ -47,7 +47,7 @@ export function label(max: number) {
 }
 
 /** A whole number of a body. */
-export function wholeFrom(min: number, max: number) {
+export function integerBetween(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`
   return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected))
 }

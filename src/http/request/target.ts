@@ -12,7 +12,7 @@ export interface Target {
  * Path and query of `Request.url`. Without `new URL`, which throws on a broken host and costs more than all other
  * routing. Undefined if the target is not a path, begins like a host, has a fragment, or is too long.
  */
-export function targetOf(url: string): Target | undefined {
+export function parseTarget(url: string): Target | undefined {
   const start = pathStart(url)
   if (start < 0 || url.length - start > TARGET_LENGTH_MAX) return undefined
   // No client sends a fragment, and a proxy may read it as a part of the path.
@@ -26,14 +26,14 @@ export function targetOf(url: string): Target | undefined {
  * True if a URL parser leaves a path unchanged: it has no dot segments in any encoding, no backslashes, which become
  * slashes, and no empty first segment, which becomes a host.
  */
-export function isPlainPath(path: string): boolean {
+export function isNormalizedPath(path: string): boolean {
   return !path.startsWith('//') && !/\\|\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
 }
 
-/** What is wrong with a target that `targetOf` refuses. */
-export function targetFault(url: string): CodedError {
+/** What is wrong with a target that `parseTarget` refuses. */
+export function toTargetError(url: string): CodedError {
   const start = pathStart(url)
-  if (start < 0 || url.length - start <= TARGET_LENGTH_MAX) return badTarget()
+  if (start < 0 || url.length - start <= TARGET_LENGTH_MAX) return badTargetError()
   return new CodedError(
     'INVALID_REQUEST',
     `Cannot read the request: expected at most ${TARGET_LENGTH_MAX} characters of path and query`,
@@ -41,12 +41,12 @@ export function targetFault(url: string): CodedError {
 }
 
 /** The fault of a request whose target or host cannot be read. */
-export function badTarget(): CodedError {
+export function badTargetError(): CodedError {
   return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
 }
 
-/** The path to log for a target that `targetOf` refuses: its beginning, or `/`. */
-export function unreadTarget(url: string): string {
+/** The path to log for a target that `parseTarget` refuses: its beginning, or `/`. */
+export function getLoggablePath(url: string): string {
   const start = pathStart(url)
   return start < 0 ? '/' : url.slice(start, start + LOGGED_PATH_LENGTH_MAX)
 }
@@ -59,6 +59,6 @@ function pathStart(url: string): number {
 }
 
 /** True for methods without a body. */
-export function isRead(method: string): boolean {
+export function isBodylessMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }

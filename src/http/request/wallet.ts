@@ -25,7 +25,7 @@ export const walletAddress = v.pipe(
 const SOLANA_REFUSED = 'expected an EVM address, because endpoints of Solana keep no past state'
 
 /** An EVM address where a wallet of Solana might be expected, but needs the past. */
-export const pastWallet = v.pipe(
+export const historicalWallet = v.pipe(
   v.string(SOLANA_REFUSED),
   v.check((text) => !isBase58Address(text), SOLANA_REFUSED),
   evmAddress,

@@ -19,10 +19,10 @@ interface Instead {
 }
 
 /** Of a route whose every answer costs the same. */
-export const CALL = 'successful call'
+export const PER_CALL = 'successful call'
 
 /** Credits of one of what is counted, for a valid input. */
-export function creditsEach({ credits, instead = NO_OTHERS }: Charge, input: object): number {
+export function getUnitCredits({ credits, instead = NO_OTHERS }: Charge, input: object): number {
   const values = input as Readonly<Record<string, unknown>>
   for (const other of instead) if (values[other.parameter] === other.value) return other.credits
   return credits
@@ -31,9 +31,9 @@ export function creditsEach({ credits, instead = NO_OTHERS }: Charge, input: obj
 const NO_OTHERS: readonly never[] = []
 
 /** Credits of `count` of them. */
-export function creditsOf(charge: Charge, input: object, count: number): number {
+export function computeCredits(charge: Charge, input: object, count: number): number {
   const { many } = charge
-  return count * (many !== undefined && count >= many.from ? many.credits : creditsEach(charge, input))
+  return count * (many !== undefined && count >= many.from ? many.credits : getUnitCredits(charge, input))
 }
 
 /** The sentence about it: `8 credits; 4 with status=inactive.` */

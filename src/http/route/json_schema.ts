@@ -1,18 +1,18 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import type { GenericSchema } from 'valibot'
-import { isRefused } from '../request/fields.ts'
+import { isRefusedField } from '../request/fields.ts'
 
 /** A JSON Schema as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-type Converted = ReturnType<typeof toJsonSchema>
+type ConvertedSchema = ReturnType<typeof toJsonSchema>
 
 /** What this file reads of valibot's schemas and actions, which are plain objects. */
 interface Node {
   readonly type: string
   readonly entries?: Readonly<Record<string, Node>>
   readonly options?: readonly string[]
-  readonly metadata?: { readonly documented?: Converted }
+  readonly metadata?: { readonly documented?: ConvertedSchema }
 }
 
 const CONFIG: ConversionConfig = {
@@ -31,7 +31,7 @@ const CONFIG: ConversionConfig = {
  * The JSON Schema of a valibot schema's input: its first step and what the checks after it add, or what `documented()`
  * says in their place. Throws on a kind of schema that has none.
  */
-export function jsonSchema(schema: GenericSchema): JsonSchema {
+export function createJsonSchema(schema: GenericSchema): JsonSchema {
   const { $schema, ...converted } = toJsonSchema(schema, CONFIG)
   return converted
 }
@@ -40,7 +40,7 @@ export function jsonSchema(schema: GenericSchema): JsonSchema {
  * Schemas of an object's fields, and whether each is required; without those that it only refuses. Empty for other kinds
  * and for no schema.
  */
-export function fieldsOf(schema: GenericSchema | undefined) {
+export function getFieldSchemas(schema: GenericSchema | undefined) {
   const { properties = {}, required = [] } = schema === undefined ? {} : toJsonSchema(schema, CONFIG)
   return Object.entries(properties).map(([name, field]) => ({
     name,
@@ -55,14 +55,14 @@ export function closedObject(properties: Readonly<Record<string, JsonSchema>>) {
 }
 
 /** What differs from the usual JSON Schema of one schema; undefined if nothing does. */
-function overridden({ type, entries = {}, options = [] }: Node, usual: Converted): Converted | undefined {
+function overridden({ type, entries = {}, options = [] }: Node, usual: ConvertedSchema): ConvertedSchema | undefined {
   switch (type) {
     case 'picklist':
       return { type: 'string', enum: [...options] }
     case 'object':
     case 'strict_object': {
       const { properties = {}, required = [], ...rest } = usual
-      const taken = Object.entries(properties).filter(([name]) => !isRefused(entries[name]))
+      const taken = Object.entries(properties).filter(([name]) => !isRefusedField(entries[name]))
       const must = required.length === 0 ? {} : { required }
       // Anew, because the order of keywords is that of the document.
       return { type: 'object', properties: Object.fromEntries(taken), ...must, ...rest }
@@ -81,13 +81,13 @@ function overridden({ type, entries = {}, options = [] }: Node, usual: Converted
 }
 
 /** One type more, unless values are listed: null does not pass `enum` or `const`. */
-function nullable({ anyOf: [inner] = [] }: Converted): Converted | undefined {
+function nullable({ anyOf: [inner] = [] }: ConvertedSchema): ConvertedSchema | undefined {
   if (typeof inner !== 'object' || typeof inner.type !== 'string') return undefined
   return inner.enum === undefined && inner.const === undefined ? { ...inner, type: [inner.type, 'null'] } : undefined
 }
 
 /** Defaults of parameters are text, as callers send it; the document shows the typed value. */
-function withTypedDefault(usual: Converted): Converted | undefined {
+function withTypedDefault(usual: ConvertedSchema): ConvertedSchema | undefined {
   const { type, default: text } = usual
   if (typeof text !== 'string') return undefined
   if (type === 'integer' || type === 'number') return { ...usual, default: Number(text) }

@@ -6,7 +6,7 @@ interface PageRequest {
 }
 
 /** The items of one page; a page past the end is empty. */
-export function pageOf<Item>(items: readonly Item[], { page, limit }: PageRequest): Item[] {
+export function slicePage<Item>(items: readonly Item[], { page, limit }: PageRequest): Item[] {
   return items.slice((page - 1) * limit, page * limit)
 }
 
@@ -15,7 +15,7 @@ export function pageOf<Item>(items: readonly Item[], { page, limit }: PageReques
  * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, or at
  * page 1 if there are none.
  */
-export function pagination(
+export function createPagination(
   options: PageRequest & {
     readonly total: number
     readonly url: URL

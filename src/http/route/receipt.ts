@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { namesIn } from '../request/fields.ts'
+import { getFieldNames } from '../request/fields.ts'
 import { documented } from '../request/input.ts'
-import type { Call } from './route.ts'
+import type { RouteCall } from './route.ts'
 
 /** What a receipt lets a reader do: ask any endpoint again, or believe nothing but the hash of a block. */
 export type ReceiptKind = 'true' | 'proof'
@@ -43,28 +43,28 @@ export interface Statement {
 }
 
 /** The receipt that an answer is to have, and the call that answers. */
-export interface WantedReceipt {
+export interface ReceiptRequest {
   readonly kind: ReceiptKind
   /** The settlement's. */
   readonly id: string
-  readonly call: Pick<Call, 'read' | 'restsOnLogs'>
+  readonly call: Pick<RouteCall, 'read' | 'restsOnLogs'>
 }
 
 /** Makes receipts of answers. What they hold of chains is not known here. */
-export interface Notary {
+export interface ReceiptIssuer {
   /** What reads the same, so that the answer has a receipt. */
-  receipted(asked: Statement, wanted: WantedReceipt): Call['read']
+  receipted(asked: Statement, wanted: ReceiptRequest): RouteCall['read']
   /** What reads the same, so that the answer says what it was read from; undefined for one that reads no EVM state. */
-  cited(asked: Statement): Call['read'] | undefined
+  cited(asked: Statement): RouteCall['read'] | undefined
 }
 
 /** True if answers to such an input can have a receipt. */
-export function takesReceipt(input: v.GenericSchema): boolean {
-  return namesIn(input).taken.includes('receipt')
+export function supportsReceipt(input: v.GenericSchema): boolean {
+  return getFieldNames(input).taken.includes('receipt')
 }
 
 /** The receipt that a valid input asks for. */
-export function receiptIn(input: object): ReceiptKind | undefined {
+export function getRequestedReceipt(input: object): ReceiptKind | undefined {
   if (!('receipt' in input)) return undefined
   return input.receipt === 'true' || input.receipt === 'proof' ? input.receipt : undefined
 }

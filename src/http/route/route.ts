@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { type Parameters, validated } from '../request/parameters.ts'
+import { type Parameters, validateInput } from '../request/parameters.ts'
 import type { Charge } from './charge.ts'
 import type { ReceiptKind } from './receipt.ts'
 import { WorkCall } from './work_call.ts'
@@ -160,17 +160,17 @@ interface RequestBody {
 }
 
 /** A request that is known by what it sent, before all of it is checked. */
-export interface Accepted {
+export interface IdentifiedRequest {
   /** Bytes of the body, if the route takes one and they are known. */
   readonly bytes: Buffer | undefined
   /** The body as JSON, if the route takes one. Throws as `RequestBody.value`. */
   value(): unknown
   /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `RequestBody.value` does. */
-  call(): Call
+  call(): RouteCall
 }
 
 /** A request whose input is valid. */
-export interface Call {
+export interface RouteCall {
   /**
    * What a caller must have, or is refused before any work: the least that an answer with something in it costs. One that
    * finds nothing may cost less, but reading is not free for the operator.
@@ -200,7 +200,7 @@ export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
    * At once, or reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body`
    * does.
    */
-  accept(asked: RouteRequest): Accepted | Promise<Accepted>
+  accept(asked: RouteRequest): IdentifiedRequest | Promise<IdentifiedRequest>
 }
 
 /** One endpoint that costs nothing. */
@@ -210,15 +210,15 @@ export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
 }
 
 /** An endpoint: with a `charge` one of the API, for keys; without one of a plane, which takes no keys. */
-export function route<Input extends object, Body extends object, Result>(
+export function defineRoute<Input extends object, Body extends object, Result>(
   definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
 ): Route
 /** One that costs nothing. */
-export function route<Input extends object, Body extends object>(
+export function defineRoute<Input extends object, Body extends object>(
   definition: FreeWork<Input & Body> & Schemas<Input, Body>,
 ): FreeRoute
 /** Either. */
-export function route<Input extends object, Body extends object, Result>(
+export function defineRoute<Input extends object, Body extends object, Result>(
   definition: (ChargedWork<Input & Body, Result> | FreeWork<Input & Body>) & Schemas<Input, Body>,
 ): Route | FreeRoute {
   if ('act' in definition) {
@@ -237,7 +237,7 @@ export function route<Input extends object, Body extends object, Result>(
     accept(asked) {
       const { input, body } = definition
       if (body !== undefined) return acceptBody(definition, asked)
-      const call = () => new WorkCall(definition, validated(input, asked.parameters()) as Input & Body)
+      const call = () => new WorkCall(definition, validateInput(input, asked.parameters()) as Input & Body)
       return { bytes: undefined, value: nothing, call }
     },
   }
@@ -247,20 +247,20 @@ export function route<Input extends object, Body extends object, Result>(
 async function given<Input extends object, Body extends object>(
   { input, body }: Schemas<Input, Body>,
   asked: RouteRequest,
-): Promise<Pick<Accepted, 'bytes' | 'value'> & { readonly check: () => Input & Body }> {
-  const parameters = () => validated(input, asked.parameters())
+): Promise<Pick<IdentifiedRequest, 'bytes' | 'value'> & { readonly check: () => Input & Body }> {
+  const parameters = () => validateInput(input, asked.parameters())
   if (body === undefined) {
     return { bytes: undefined, value: () => undefined, check: () => parameters() as Input & Body }
   }
   const valid = parameters()
   const { bytes, value } = await asked.body()
-  return { bytes, value, check: () => ({ ...valid, ...validated(body, { values: value() }) }) }
+  return { bytes, value, check: () => ({ ...valid, ...validateInput(body, { values: value() }) }) }
 }
 
 async function acceptBody<Input extends object, Body extends object, Result>(
   definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
   asked: RouteRequest,
-): Promise<Accepted> {
+): Promise<IdentifiedRequest> {
   const { bytes, value, check } = await given(definition, asked)
   return { bytes, value, call: () => new WorkCall(definition, check()) }
 }

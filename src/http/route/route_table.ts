@@ -2,7 +2,7 @@ import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
 import type { Feature, Route } from './route.ts'
 
-interface Routed {
+interface RoutableRoute {
   readonly method: string
   readonly path: string
   readonly body?: { readonly type: string }
@@ -10,7 +10,7 @@ interface Routed {
 }
 
 /** A route in the table, with its names in logs, metrics and the operator's switches. */
-export interface RouteEndpoint<R extends Routed = Route> {
+export interface RouteEndpoint<R extends RoutableRoute = Route> {
   readonly route: R
   /** Canonical path with braces: `/v1/positions/uniswap-v3/{id}`. */
   readonly template: string
@@ -21,7 +21,7 @@ export interface RouteEndpoint<R extends Routed = Route> {
 }
 
 /** What was found for a method and a path. `params` are not decoded. */
-export type Found<R extends Routed = Route> =
+export type RouteMatch<R extends RoutableRoute = Route> =
   | {
       readonly kind: 'endpoint'
       readonly endpoint: RouteEndpoint<R>
@@ -32,9 +32,9 @@ export type Found<R extends Routed = Route> =
   /** `near` is a path that was probably meant, `all` the page that describes all of them, if they are known. */
   | { readonly kind: 'unknown'; readonly near?: string | undefined; readonly all?: string }
 
-export type RouteTable<R extends Routed = Route> = ReturnType<typeof createRouteTable<R>>
+export type RouteTable<R extends RoutableRoute = Route> = ReturnType<typeof createRouteTable<R>>
 
-interface Methods<R extends Routed> {
+interface Methods<R extends RoutableRoute> {
   readonly template: string
   readonly endpoints: ReadonlyMap<string, RouteEndpoint<R>>
   readonly allow: string
@@ -54,7 +54,7 @@ const NO_PARAMETERS = {}
  * falls through to the next handler. `aliases` maps other names of a path's third segment to the canonical one. Throws
  * if two routes share method and path, or if a body's schema is not a `v.strictObject`.
  */
-export function createRouteTable<R extends Routed>(routes: readonly R[], aliases: ReadonlyMap<string, string>) {
+export function createRouteTable<R extends RoutableRoute>(routes: readonly R[], aliases: ReadonlyMap<string, string>) {
   const fixed = new Map<string, Methods<R>>()
   const routers = new Map<string, Router>()
   const context = matchingContext()
@@ -89,7 +89,7 @@ export function createRouteTable<R extends Routed>(routes: readonly R[], aliases
 
   const canonical = (path: string) => canonicalPath(path, aliases)
 
-  function find(method: string, path: string): Found<R> {
+  function find(method: string, path: string): RouteMatch<R> {
     // The router ignores slashes at the end.
     if (path.endsWith('/')) return UNKNOWN
     const constant = fixed.get(path)
@@ -101,23 +101,23 @@ export function createRouteTable<R extends Routed>(routes: readonly R[], aliases
   }
 
   return {
-    endpoints: routes.map(endpointOf),
+    endpoints: routes.map(toRouteEndpoint),
     /** `path` with its alias segment replaced by the canonical one. */
     canonical,
     find,
     /** Template of the endpoint at a path, for any method and alias; undefined for an unknown path. */
-    templateOf: (path: string) => templateOf(find('GET', canonical(path))),
+    templateOf: (path: string) => getTemplate(find('GET', canonical(path))),
   }
 }
 
 /** Template of the endpoint that was found, for any method. */
-export function templateOf<R extends Routed>(found: Found<R>): string | undefined {
+export function getTemplate<R extends RoutableRoute>(found: RouteMatch<R>): string | undefined {
   if (found.kind === 'endpoint') return found.endpoint.template
   return found.kind === 'other_method' ? found.template : undefined
 }
 
 /** The template as logs and OpenAPI write it: `:id` becomes `{id}`. */
-export function braced(path: string): string {
+export function toBracedTemplate(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
 
@@ -148,21 +148,21 @@ function matchingContext(): Context {
   }
 }
 
-function methodsOf<R extends Routed>(routes: readonly R[]): Methods<R> {
-  const endpoints = new Map(routes.map((route) => [route.method, endpointOf(route)]))
+function methodsOf<R extends RoutableRoute>(routes: readonly R[]): Methods<R> {
+  const endpoints = new Map(routes.map((route) => [route.method, toRouteEndpoint(route)]))
   if (endpoints.size !== routes.length) throw new Error('Cannot make the table of routes: two share method and path')
   const allow = [...endpoints.keys()].map((method) => (method === 'GET' ? 'GET, HEAD' : method))
-  const template = braced(routes[0]?.path ?? '')
+  const template = toBracedTemplate(routes[0]?.path ?? '')
   return { template, endpoints, allow: [...allow, 'OPTIONS'].join(', ') }
 }
 
 /** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
-export function endpointOf<R extends Routed>(route: R): RouteEndpoint<R> {
+export function toRouteEndpoint<R extends RoutableRoute>(route: R): RouteEndpoint<R> {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is not a strict object`)
   }
-  const template = braced(route.path)
+  const template = toBracedTemplate(route.path)
   const features = route.feature === undefined ? [] : [route.feature]
   return { route, template, name: `${route.method} ${template}`, features }
 }

@@ -1,9 +1,9 @@
-import { creditsEach, creditsOf } from './charge.ts'
-import { type ReceiptKind, receiptBudgetMs, receiptCredits, receiptIn } from './receipt.ts'
-import type { Answer, Call, ChargedWork, PresentContext, ReadContext, Reply } from './route.ts'
+import { computeCredits, getUnitCredits } from './charge.ts'
+import { getRequestedReceipt, type ReceiptKind, receiptBudgetMs, receiptCredits } from './receipt.ts'
+import type { Answer, ChargedWork, PresentContext, ReadContext, Reply, RouteCall } from './route.ts'
 
 /** A valid input and the work on it. A class, as the answer is, because a literal would make functions for each request. */
-export class WorkCall<Input extends object, Result> implements Call {
+export class WorkCall<Input extends object, Result> implements RouteCall {
   readonly creditsMin: number
   readonly budgetMs: number | undefined
   readonly receipt: ReceiptKind | undefined
@@ -12,8 +12,8 @@ export class WorkCall<Input extends object, Result> implements Call {
   readonly #input: Input
 
   constructor(work: ChargedWork<Input, Result>, input: Input) {
-    this.receipt = receiptIn(input)
-    this.creditsMin = creditsEach(work.charge, input) + receiptCredits(this.receipt)
+    this.receipt = getRequestedReceipt(input)
+    this.creditsMin = getUnitCredits(work.charge, input) + receiptCredits(this.receipt)
     this.budgetMs = receiptBudgetMs(this.receipt) ?? work.budgetMs
     this.restsOnLogs = work.uncovered?.isAny(input) ?? false
     this.#work = work
@@ -24,7 +24,7 @@ export class WorkCall<Input extends object, Result> implements Call {
     const { charge, count, untilMs, uncovered } = this.#work
     const result = await this.#work.read(this.#input, context)
     const counted = count === undefined ? 1 : count(result, this.#input)
-    const credits = creditsOf(charge, this.#input, counted) + receiptCredits(this.receipt)
+    const credits = computeCredits(charge, this.#input, counted) + receiptCredits(this.receipt)
     if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
     const answer = new WorkAnswer(this, result, { credits, untilMs: untilMs?.(result, this.#input) ?? 0 })
     if (!context.stateAlone || !this.restsOnLogs) return answer

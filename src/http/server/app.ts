@@ -4,32 +4,38 @@ import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
 import type { Network } from '../../lib/text/network.ts'
+import { createConcurrencyLimiter } from '../exchange/concurrency.ts'
 import { createDeadlines } from '../exchange/deadline.ts'
-import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAnswer } from '../exchange/exchange.ts'
+import {
+  createExchange,
+  type Exchange,
+  type Invocation,
+  runExchange,
+  type SettledAnswer,
+} from '../exchange/exchange.ts'
 import type { Gate, Principal } from '../exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
-import { takesNoKey } from '../exchange/idempotency.ts'
-import { createOpenings } from '../exchange/openings.ts'
-import { failed } from '../exchange/refusal.ts'
-import { createSlotsByOwner } from '../exchange/slots.ts'
+import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
+import { toFailureAnswer } from '../exchange/refusal.ts'
+import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import type { Pages } from '../page/page.ts'
 import { createOperatorPages, createPublicPages, type PageOptions } from '../page/public.ts'
-import { FILES_PATH } from '../page/static.ts'
-import { type Plane, type PlaneRequest, planeOf } from '../plane/plane.ts'
-import { bodyFault } from '../request/body.ts'
+import { ASSETS_PATH } from '../page/static.ts'
+import { findPlane, type Plane, type PlaneRequest } from '../plane/plane.ts'
+import { findBodyError } from '../request/body.ts'
 import { createClientAddress, LoggedAddress } from '../request/client_address.ts'
 import { createCors } from '../request/cors.ts'
-import { createHostFault } from '../request/host.ts'
+import { createHostCheck } from '../request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from '../request/key.ts'
-import { isRead, type Target, targetFault, targetOf, unreadTarget } from '../request/target.ts'
+import { getLoggablePath, isBodylessMethod, parseTarget, type Target, toTargetError } from '../request/target.ts'
 import { respond } from '../respond.ts'
-import type { Notary } from '../route/receipt.ts'
+import { findCsvTable } from '../route/csv.ts'
+import type { ReceiptIssuer } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { createRouteTable } from '../route/route_table.ts'
-import { sheetOf } from '../route/sheet.ts'
-import { findAt, findGateway, HttpInput, type Port } from './port.ts'
+import { findEndpoint, HttpInput, matchGateway, type PortRoutes } from './port.ts'
 
 interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
@@ -39,7 +45,7 @@ interface AppOptions extends PageOptions {
   /** Tools for agents at `/mcp`; without it that path is unknown. */
   readonly gateway?: Gateway
   /** Makes receipts; without it none is given. */
-  readonly notary?: Notary
+  readonly notary?: ReceiptIssuer
   readonly log: Log
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
@@ -78,13 +84,13 @@ export function createApp(options: AppOptions) {
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   // The request that asks has its place already.
   const placesLeft = () => inFlightMax + 1 - inFlight
-  const slots = createSlotsByOwner(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
+  const slots = createConcurrencyLimiter(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
     placesLeft,
     what: 'requests of this organization',
   })
   const cors = createCors(options.corsOrigins)
   const clientOf = createClientAddress(options.trustedProxies ?? [])
-  const hostFault = createHostFault(options.hostNames)
+  const hostFault = createHostCheck(options.hostNames)
   const record = createHttpMetrics(options.metrics, { inFlight: () => inFlight })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
@@ -94,18 +100,18 @@ export function createApp(options: AppOptions) {
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const { gate, notary } = options
-  const openings = createOpenings(clock)
+  const openings = createResponseCache(clock)
   const services = { gate, notary, clock, log, deadlines, openings, slots, full: () => inFlight > inFlightMax }
   const planes = options.planes ?? { callers: [], operator: [] }
-  const forCallers: Port = {
+  const forCallers: PortRoutes = {
     pages,
     planes: options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator],
     find: (method, path) =>
-      gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
+      gateway !== undefined && path === GATEWAY_PATH ? matchGateway(gateway, method) : table.find(method, path),
     templates: [...table.endpoints.map(({ template }) => template), ...(gateway === undefined ? [] : [GATEWAY_PATH])],
     holder: (key, client) => gate.holder(key, client),
   }
-  const forOperator: Port = {
+  const forOperator: PortRoutes = {
     pages: operatorPages,
     planes: planes.operator,
     find: () => ({ kind: 'unknown' }),
@@ -113,7 +119,7 @@ export function createApp(options: AppOptions) {
     holder: () => undefined,
   }
 
-  async function handle(context: Pick<AdapterRequestContext, 'request' | 'ip'>, port: Port): Promise<Response> {
+  async function handle(context: Pick<AdapterRequestContext, 'request' | 'ip'>, port: PortRoutes): Promise<Response> {
     const { request } = context
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
@@ -121,25 +127,27 @@ export function createApp(options: AppOptions) {
     const given = headers.get('x-request-id')
     const requestId = given !== null && isRequestId(given) ? given : fresh
     const host = headers.get('host')
-    const target = targetOf(request.url)
+    const target = parseTarget(request.url)
     const fault = faultOf(request, method, target) ?? hostFault(host)
-    const asked = target?.path ?? unreadTarget(request.url)
-    const plane = planeOf(port.planes, asked)
+    const asked = target?.path ?? getLoggablePath(request.url)
+    const plane = findPlane(port.planes, asked)
     const query = target?.query ?? ''
     const base = baseOf(host)
     const idempotencyKey = headers.get(IDEMPOTENCY_KEY)
     if (plane !== undefined) {
-      const faultHere = fault ?? (idempotencyKey === null ? undefined : takesNoKey())
+      const faultHere = fault ?? (idempotencyKey === null ? undefined : unsupportedIdempotencyKeyError())
       return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault: faultHere, startedMs })
     }
     const path = table.canonical(asked)
     const found =
-      fault === undefined ? findAt(port, { request, method, requestId, asked, path }) : port.find(method, path)
+      fault === undefined ? findEndpoint(port, { request, method, requestId, asked, path }) : port.find(method, path)
     const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
     const client = clientOf(context)
     const holder = key === undefined ? undefined : port.holder(key, client)
     const sheet =
-      found.kind === 'endpoint' ? sheetOf(found.endpoint.route, { query, accept: headers.get('accept') }) : undefined
+      found.kind === 'endpoint'
+        ? findCsvTable(found.endpoint.route, { query, accept: headers.get('accept') })
+        : undefined
     const rest = sheet === undefined ? query : sheet.query
     const isGateway = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
     // One request may hold several messages.
@@ -160,7 +168,7 @@ export function createApp(options: AppOptions) {
         found.kind === 'endpoint'
           ? () => new HttpInput(request, found.endpoint.route.input, { params: found.params, query: rest })
           : emptyInput,
-      fault: isGateway && !holdsMessages ? takesNoKey() : (fault ?? sheet?.fault),
+      fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? sheet?.fault),
       signal: request.signal,
       client,
     }
@@ -169,7 +177,7 @@ export function createApp(options: AppOptions) {
     const { answer, account } =
       holdsMessages && gateway !== undefined
         ? await gateway.answer(request, holder, (invocation) =>
-            run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
+            run(createExchange(invocation, exchange, settlementIdFrom(options.requestId()))),
           )
         : noted(exchange, await runExchange(exchange, services))
     leave()
@@ -181,7 +189,9 @@ export function createApp(options: AppOptions) {
     const { request, requestId } = asked
     const { route, answer: act } = plane.find(asked)
     inFlight += 1
-    const answer = await act().catch((error: unknown) => failed(error, { requestId, route, badGateway: false, log }))
+    const answer = await act().catch((error: unknown) =>
+      toFailureAnswer(error, { requestId, route, badGateway: false, log }),
+    )
     leave()
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
@@ -203,7 +213,7 @@ export function createApp(options: AppOptions) {
     return publicBase ?? `http://${host}`
   }
 
-  function forPort(port: Port): HattipHandler {
+  function forPort(port: PortRoutes): HattipHandler {
     return (context) => handle(context, port)
   }
 
@@ -231,7 +241,7 @@ export function createApp(options: AppOptions) {
       const requestId = options.requestId()
       const asker = { principal, requestId, startedMs: clock.monotonicMs(), base: baseOf('localhost'), signal }
       inFlight += 1
-      const settled = await run(exchangeOf(invocation, asker, settlementIdFrom(requestId)))
+      const settled = await run(createExchange(invocation, asker, settlementIdFrom(requestId)))
       leave()
       return settled
     },
@@ -265,7 +275,7 @@ function settlementIdFrom(requestId: string): string {
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
 function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return path.startsWith(`${FILES_PATH}/`) ? FILES_PATH : path
+  if (found.kind === 'page') return path.startsWith(`${ASSETS_PATH}/`) ? ASSETS_PATH : path
   if (logged !== undefined) return `${method} ${logged}`
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
@@ -275,11 +285,11 @@ function routeName({ method, path, found, fault, logged }: Exchange): string {
  * no runtime passes them on.
  */
 function leavesBody(request: Request, method: string): boolean {
-  return !isRead(method) && request.body !== null && !request.bodyUsed
+  return !isBodylessMethod(method) && request.body !== null && !request.bodyUsed
 }
 
 /** Fault of the request itself: a target that cannot be read, a body that is too large or encoded. */
 function faultOf({ url, headers }: Request, method: string, target: Target | undefined): CodedError | undefined {
-  if (target === undefined) return targetFault(url)
-  return isRead(method) ? undefined : bodyFault(headers)
+  if (target === undefined) return toTargetError(url)
+  return isBodylessMethod(method) ? undefined : findBodyError(headers)
 }

@@ -1,7 +1,7 @@
 import type { AdapterRequestContext } from '@hattip/core'
 import type { App } from './app.ts'
-import { isAltered, segmentPatterns } from './bun_target.ts'
-import { type ListeningServer, urlOf } from './listening.ts'
+import { isPathAltered, segmentPatterns } from './bun_target.ts'
+import { formatServerUrl, type ListeningServer } from './listening.ts'
 
 /**
  * Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. Bun counts those in
@@ -21,7 +21,7 @@ export function serveBun(
 ): ListeningServer {
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
     // The app refuses an empty URL: a target that normalization has changed must not reach another path.
-    if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
+    if (isPathAltered(request)) Object.defineProperty(request, 'url', { value: '' })
     return app.handler(new BunContext(request, server))
   }
 
@@ -39,7 +39,7 @@ export function serveBun(
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port
-  return { port, url: urlOf(options.host, port), stop: () => server.stop() }
+  return { port, url: formatServerUrl(options.host, port), stop: () => server.stop() }
 }
 
 const PLATFORM = { name: 'bun' }

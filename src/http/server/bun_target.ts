@@ -1,4 +1,4 @@
-import { targetOf } from '../request/target.ts'
+import { parseTarget } from '../request/target.ts'
 
 /** Deepest path whose segments are looked at; no route is nearly as deep. */
 const SEGMENTS_MAX = 16
@@ -14,8 +14,11 @@ export function segmentPatterns(): readonly string[] {
 }
 
 /** True if normalization has changed the path that was sent; `params` are its segments, if a pattern fits. */
-export function isAltered({ url, params }: Request & { readonly params?: Readonly<Record<string, string>> }): boolean {
-  const path = targetOf(url)?.path
+export function isPathAltered({
+  url,
+  params,
+}: Request & { readonly params?: Readonly<Record<string, string>> }): boolean {
+  const path = parseTarget(url)?.path
   // The app refuses such a target.
   if (path === undefined) return false
   if (params === undefined) {

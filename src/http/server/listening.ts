@@ -7,6 +7,6 @@ export interface ListeningServer {
 }
 
 /** Address of a listening server: an IPv6 host stands in brackets. */
-export function urlOf(host: string, port: number): string {
+export function formatServerUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

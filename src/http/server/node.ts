@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
-import { isPlainPath } from '../request/target.ts'
+import { isNormalizedPath } from '../request/target.ts'
 import type { App } from './app.ts'
-import { type ListeningServer, urlOf } from './listening.ts'
+import { formatServerUrl, type ListeningServer } from './listening.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */
 const ORIGIN = 'http://walletscope.invalid'
@@ -68,7 +68,7 @@ export async function serveNode(
   server.listen(options.port, options.host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { port, url: urlOf(options.host, port), stop: () => stop(server) }
+  return { port, url: formatServerUrl(options.host, port), stop: () => stop(server) }
 }
 
 /** The status of a head that Bun answers with a bare status. */
@@ -115,7 +115,7 @@ function pathOf(target: string): string | undefined {
   const rest = target.slice(authority.length)
   if (authority === '' && !rest.startsWith('/')) return undefined
   const whole = rest.startsWith('/') ? rest : `/${rest}`
-  return isPlainPath(whole.split(/[?#]/, 1)[0] ?? '') ? whole : undefined
+  return isNormalizedPath(whole.split(/[?#]/, 1)[0] ?? '') ? whole : undefined
 }
 
 /** Sends an answer without a body: the adapter would send HEAD without a length, and 204 with one. */

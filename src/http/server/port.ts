@@ -4,17 +4,17 @@ import { GATEWAY_METHODS, type Gateway } from '../exchange/gateway.ts'
 import { DOCS_PATH } from '../page/docs.ts'
 import type { Pages } from '../page/page.ts'
 import { PUBLIC_METHODS } from '../page/public.ts'
-import { FILES_PATH } from '../page/static.ts'
+import { ASSETS_PATH } from '../page/static.ts'
 import type { Plane, PlaneRequest } from '../plane/plane.ts'
 import { readJson } from '../request/body.ts'
-import { nearestPath } from '../request/nearest_path.ts'
 import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
-import { isRead } from '../request/target.ts'
+import { suggestPath } from '../request/suggest_path.ts'
+import { isBodylessMethod } from '../request/target.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
-import type { Found, RouteTable } from '../route/route_table.ts'
+import type { RouteMatch, RouteTable } from '../route/route_table.ts'
 
 /** What a port serves, and to whom. */
-export interface Port {
+export interface PortRoutes {
   readonly pages: Pages
   readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
@@ -25,8 +25,8 @@ export interface Port {
 }
 
 /** What a sound request asks for: a page by the path as it was sent, an endpoint by the canonical one. */
-export function findAt(
-  port: Port,
+export function findEndpoint(
+  port: PortRoutes,
   {
     request,
     method,
@@ -40,20 +40,20 @@ export function findAt(
     const found = port.find(method, path)
     return found.kind === 'unknown' ? unknownPath(path, port) : found
   }
-  if (!isRead(method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
+  if (!isBodylessMethod(method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
   return { kind: 'page', show: () => page(requestId, request) }
 }
 
 /** What the path of a gateway leads to. */
-export function findGateway({ endpoint }: Gateway, method: string): Found {
+export function matchGateway({ endpoint }: Gateway, method: string): RouteMatch {
   if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
   return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
 }
 
 /** Nothing is there: what was probably meant, and where everything is described. */
-function unknownPath(path: string, { pages, planes, templates }: Port): Found {
-  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${FILES_PATH}/`))
-  const near = nearestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
+function unknownPath(path: string, { pages, planes, templates }: PortRoutes): RouteMatch {
+  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${ASSETS_PATH}/`))
+  const near = suggestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
   return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
 }
 

@@ -9,43 +9,43 @@ import {
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
-import { pagination } from '../../http/route/page.ts'
-import { type FreeRoute, route } from '../../http/route/route.ts'
+import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries } from '../../http/request/schema.ts'
+import { createPagination } from '../../http/route/page.ts'
+import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import { fundedOrganizationSchema, organizationSchema } from '../schema.ts'
 
 const NAME_MAX = 100
-const byId = v.object({ organization_id: id })
+const byId = v.object({ organization_id: idParameter })
 const name = label(NAME_MAX)
 const limits = {
-  rate_limit: v.optional(wholeFrom(1, RATE_LIMIT_MAX)),
-  trigger_limit: v.optional(wholeFrom(0, TRIGGER_LIMIT_MAX)),
+  rate_limit: v.optional(integerBetween(1, RATE_LIMIT_MAX)),
+  trigger_limit: v.optional(integerBetween(0, TRIGGER_LIMIT_MAX)),
 }
 
 /** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
 export function organizationRoutes(db: Database): readonly FreeRoute[] {
   const path = `${ADMIN_PREFIX}/organizations`
-  const list = route({
+  const list = defineRoute({
     method: 'GET',
     path,
     summary: 'Organizations that are not deleted, oldest first, with their credits.',
     input: v.object(pageEntries),
-    output: listOf(fundedOrganizationSchema),
+    output: listOutput(fundedOrganizationSchema),
     async act({ page, limit }, { url }) {
       const { items, total } = await listOrganizations(db, { page, limit })
-      return { data: items, pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: createPagination({ page, limit, total, url }) }
     },
   })
-  const create = route({
+  const create = defineRoute({
     method: 'POST',
     path,
     summary: 'Create an organization, without credits or keys.',
     status: 201,
     input: v.object({}),
     body: v.strictObject({ name, ...limits }),
-    output: one(organizationSchema),
+    output: dataOutput(organizationSchema),
     async act(asked, { identity }) {
       const made = await createOrganization(db, {
         name: asked.name,
@@ -56,24 +56,24 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
       return { data: made }
     },
   })
-  const read = route({
+  const read = defineRoute({
     method: 'GET',
     path: `${path}/:organization_id`,
     summary: 'One organization with its credits.',
     input: byId,
-    output: one(fundedOrganizationSchema),
+    output: dataOutput(fundedOrganizationSchema),
     errors: [404],
     async act({ organization_id: organizationId }) {
       return { data: await readOrganization(db, organizationId) }
     },
   })
-  const update = route({
+  const update = defineRoute({
     method: 'PATCH',
     path: `${path}/:organization_id`,
     summary: 'Rename an organization, or set how many requests a second and how many triggers it may have.',
     input: byId,
     body: v.strictObject({ name: v.optional(name), ...limits }),
-    output: one(organizationSchema),
+    output: dataOutput(organizationSchema),
     errors: [404],
     async act(asked, { identity }) {
       if ([asked.name, asked.rate_limit, asked.trigger_limit].every((each) => each === undefined)) {
@@ -93,12 +93,12 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     },
   })
   const change = (verb: 'suspend' | 'restore' | 'delete', summary: string) =>
-    route({
+    defineRoute({
       method: verb === 'delete' ? 'DELETE' : 'POST',
       path: verb === 'delete' ? `${path}/:organization_id` : `${path}/:organization_id/${verb}`,
       summary,
       input: byId,
-      output: one(organizationSchema),
+      output: dataOutput(organizationSchema),
       errors: [404],
       async act({ organization_id: organizationId }, { identity }) {
         return { data: await setOrganizationState(db, verb, { id: organizationId, by: actorOf(identity) }) }

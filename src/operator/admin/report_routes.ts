@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { moment, one } from '../../http/request/schema.ts'
-import { type FreeRoute, route } from '../../http/route/route.ts'
+import { dataOutput, isoTimestamp } from '../../http/request/schema.ts'
+import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
@@ -72,7 +72,7 @@ const triggersSchema = v.strictObject({
       block: v.nullable(nonNegativeInteger),
       age_sec: v.nullable(nonNegativeInteger),
       // Since when some are not evaluated, once that was told.
-      blind_since: v.nullable(moment),
+      blind_since: v.nullable(isoTimestamp),
     }),
   ),
   // Messages that are due and not delivered yet, counted up to 100,000, and how long the first of them has been due.
@@ -112,12 +112,12 @@ function report(
   name: string,
   { summary, schema, read }: { summary: string; schema: v.GenericSchema; read: () => Promise<unknown> },
 ): FreeRoute {
-  return route({
+  return defineRoute({
     method: 'GET',
     path: `${ADMIN_PREFIX}/${name}`,
     summary,
     input: v.object({}),
-    output: one(schema),
+    output: dataOutput(schema),
     act: async () => ({ data: await read() }),
   })
 }

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { listAudit } from '../../account/audit.ts'
 import type { Database } from '../../db/database.ts'
-import { id, listOf, moment, one, pageEntries } from '../../http/request/schema.ts'
-import { pagination } from '../../http/route/page.ts'
-import { FEATURES, type FreeRoute, route } from '../../http/route/route.ts'
+import { dataOutput, idParameter, isoTimestamp, listOutput, pageEntries } from '../../http/request/schema.ts'
+import { createPagination } from '../../http/route/page.ts'
+import { defineRoute, FEATURES, type FreeRoute } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import { switchSchema } from '../schema.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
@@ -12,7 +12,7 @@ const SWITCH_NAME = `expected ${FEATURES.join(', ')}, or an endpoint such as "GE
 
 const auditSchema = v.strictObject({
   id: v.string(),
-  at: moment,
+  at: isoTimestamp,
   // `cli`, `token`, `operator session`, `organization session` or `first start`.
   actor: v.string(),
   session_id: v.nullable(v.string()),
@@ -28,17 +28,17 @@ const auditSchema = v.strictObject({
 
 /** Switches of endpoints and features, and the audit list. */
 export function settingRoutes(db: Database, board: Switchboard): readonly FreeRoute[] {
-  const read = route({
+  const read = defineRoute({
     method: 'GET',
     path: `${ADMIN_PREFIX}/settings`,
     summary: 'What can be switched off: features and endpoints, and which of them are off.',
     input: v.object({}),
-    output: one(v.strictObject({ switches: v.array(switchSchema) })),
+    output: dataOutput(v.strictObject({ switches: v.array(switchSchema) })),
     async act() {
       return { data: { switches: await listSwitches(db, board) } }
     },
   })
-  const turn = route({
+  const turn = defineRoute({
     method: 'PUT',
     path: `${ADMIN_PREFIX}/settings/switches`,
     summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
@@ -47,20 +47,20 @@ export function settingRoutes(db: Database, board: Switchboard): readonly FreeRo
       name: v.pipe(v.string(SWITCH_NAME), v.minLength(1, SWITCH_NAME), v.maxLength(200, SWITCH_NAME)),
       on: v.boolean('expected true or false'),
     }),
-    output: one(switchSchema),
+    output: dataOutput(switchSchema),
     async act({ name, on }, { identity }) {
       return { data: await setSwitch(db, { name, on, board, by: actorOf(identity) }) }
     },
   })
-  const audit = route({
+  const audit = defineRoute({
     method: 'GET',
     path: `${ADMIN_PREFIX}/audit`,
     summary: 'Every change, newest first: who, when and what.',
-    input: v.object({ organization_id: v.optional(id), ...pageEntries }),
-    output: listOf(auditSchema),
+    input: v.object({ organization_id: v.optional(idParameter), ...pageEntries }),
+    output: listOutput(auditSchema),
     async act({ organization_id: organizationId = null, page, limit }, { url }) {
       const { items, total } = await listAudit(db, { organizationId, page, limit })
-      return { data: items, pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: createPagination({ page, limit, total, url }) }
     },
   })
   return [read, turn, audit]

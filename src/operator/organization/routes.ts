@@ -4,9 +4,9 @@ import { logPage } from '../../account/routes.ts'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/credential.ts'
 import { planeDocument } from '../../http/plane/document.ts'
-import { organizationOf } from '../../http/plane/signed_in.ts'
-import { one, wholeText } from '../../http/request/schema.ts'
-import { type FreeRoute, route } from '../../http/route/route.ts'
+import { getSignedInOrganization } from '../../http/plane/signed_in.ts'
+import { dataOutput, integerString } from '../../http/request/schema.ts'
+import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { DASHBOARD_PREFIX } from '../access.ts'
 import { keyRoutes } from '../key_routes.ts'
 import { fundedOrganizationSchema } from '../schema.ts'
@@ -24,8 +24,8 @@ const DAY_MS = 86_400_000
 
 const overviewSchema = v.strictObject({
   ...fundedOrganizationSchema.entries,
-  burn: v.array(v.strictObject({ day: v.string(), requests: wholeText, credits: wholeText })),
-  days_left: v.nullable(wholeText),
+  burn: v.array(v.strictObject({ day: v.string(), requests: integerString, credits: integerString })),
+  days_left: v.nullable(integerString),
 })
 
 /** The plane `/dashboard/v1`, for the session of an organization: its routes and their OpenAPI document. */
@@ -40,14 +40,14 @@ export function dashboardPlane(options: {
 }) {
   const { db, cookie, board, templateOf, further } = options
   const prefix = DASHBOARD_PREFIX
-  const overview = route({
+  const overview = defineRoute({
     method: 'GET',
     path: `${prefix}/organization`,
     summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
     input: v.object({}),
-    output: one(overviewSchema),
+    output: dataOutput(overviewSchema),
     async act(_input, { identity, nowMs }) {
-      const organizationId = organizationOf(identity)
+      const organizationId = getSignedInOrganization(identity)
       const [organization, burn] = await Promise.all([
         readOrganization(db, organizationId),
         readBurn(db, { organizationId, nowMs }),
@@ -63,7 +63,7 @@ export function dashboardPlane(options: {
       }
     },
   })
-  const logs = route({
+  const logs = defineRoute({
     method: 'GET',
     path: `${prefix}/logs`,
     summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',
@@ -71,7 +71,7 @@ export function dashboardPlane(options: {
     output: logPage.output,
     async act(asked, { identity, nowMs, url }) {
       const found = await logPage.read(db, asked, {
-        organizationId: organizationOf(identity),
+        organizationId: getSignedInOrganization(identity),
         requestedAtMs: nowMs,
         templateOf,
       })

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { readOrganization } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { organizationOf } from '../../http/plane/signed_in.ts'
+import { getSignedInOrganization } from '../../http/plane/signed_in.ts'
 import { choice } from '../../http/request/input.ts'
-import { id, moment, one, wholeText } from '../../http/request/schema.ts'
-import { type FreeRoute, route } from '../../http/route/route.ts'
+import { dataOutput, idParameter, integerString, isoTimestamp } from '../../http/request/schema.ts'
+import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX } from '../access.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
@@ -12,13 +12,13 @@ import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.
 const range = v.optional(choice(USAGE_RANGES), '24h')
 
 const usageSchema = v.strictObject({
-  from: moment,
+  from: isoTimestamp,
   // Exclusive; the hour or the day that is not over yet is in it.
-  to: moment,
+  to: isoTimestamp,
   step: v.picklist(['hour', 'day']),
   by: v.picklist(USAGE_DIMENSIONS),
   // By hour or day: path, id of the key or organization, or status as text; '' for all paths that lead nowhere.
-  rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: wholeText })),
+  rows: v.array(v.strictObject({ at: isoTimestamp, name: v.string(), requests: integerString })),
   // True if there are more rows than an answer has, and the oldest are missing.
   is_cut: v.boolean(),
 })
@@ -36,24 +36,24 @@ const latencySchema = v.array(
 
 /** Usage of the organization that is signed in: requests over time, and how long they took. */
 export function usageRoutesOf(db: Database): readonly FreeRoute[] {
-  const usage = route({
+  const usage = defineRoute({
     method: 'GET',
     path: `${DASHBOARD_PREFIX}/usage`,
     summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
     input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
-    output: one(usageSchema),
+    output: dataOutput(usageSchema),
     async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
       return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
-  const latency = route({
+  const latency = defineRoute({
     method: 'GET',
     path: `${DASHBOARD_PREFIX}/latency`,
     summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
     input: v.object({ range }),
-    output: one(latencySchema),
+    output: dataOutput(latencySchema),
     async act({ range: asked }, { identity, nowMs }) {
-      return { data: await readLatency(db, { organizationId: organizationOf(identity), range: asked, nowMs }) }
+      return { data: await readLatency(db, { organizationId: getSignedInOrganization(identity), range: asked, nowMs }) }
     },
   })
   return [usage, latency]
@@ -61,16 +61,16 @@ export function usageRoutesOf(db: Database): readonly FreeRoute[] {
 
 /** Usage of one organization or of all, for the operator. */
 export function operatorUsageRoute(db: Database): FreeRoute {
-  return route({
+  return defineRoute({
     method: 'GET',
     path: `${ADMIN_PREFIX}/usage`,
     summary: 'Requests of one organization or of all over time, newest first: by hour up to 7d, by day beyond.',
     input: v.object({
       range,
       by: v.optional(choice(USAGE_DIMENSIONS), 'organization'),
-      organization_id: v.optional(id),
+      organization_id: v.optional(idParameter),
     }),
-    output: one(usageSchema),
+    output: dataOutput(usageSchema),
     errors: [404],
     async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
       if (organizationId !== null) await readOrganization(db, organizationId)

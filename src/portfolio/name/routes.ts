@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { ChainClient } from '../../chain/rpc/client.ts'
-import { CALL, type Charge } from '../../http/route/charge.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { type Charge, PER_CALL } from '../../http/route/charge.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
@@ -11,7 +11,7 @@ import { createNameReader } from './read_name.ts'
 
 /** The registry is on Ethereum alone. */
 const ENS_CHAIN_ID = 1
-const CHARGE: Charge = { credits: 1, per: CALL }
+const CHARGE: Charge = { credits: 1, per: PER_CALL }
 
 /** What a name stands for. */
 const nameOutput = v.strictObject({
@@ -33,7 +33,7 @@ export function nameRoute(options: {
     const client = clients.get(ENS_CHAIN_ID)
     return client === undefined ? undefined : createNameReader({ client, clock })
   })
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/names',
     tool: 'ens_wallet',

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { asOf, isNow, untilNext } from '../../family/place.ts'
 import { choice, flag, limit, momentRule, page } from '../../http/request/input.ts'
-import { pageOf, pagination } from '../../http/route/page.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { createPagination, slicePage } from '../../http/route/page.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentRow } from '../present.ts'
 import { assetsOutput } from '../schema.ts'
 import { inOrder } from '../sum/order.ts'
@@ -24,7 +24,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
     momentRule(),
     tokensRule(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/assets',
     tool: 'portfolio_assets',
@@ -42,13 +42,13 @@ export function assetsRoute(options: PortfolioOptions): Route {
       const matching = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )
-      return { reads, unread, total: matching.length, items: pageOf(inOrder(matching), { page, limit }) }
+      return { reads, unread, total: matching.length, items: slicePage(inOrder(matching), { page, limit }) }
     },
     count: ({ items }) => items.filter((row) => !isSpam(row)).length,
     untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? untilNext(reads) : 0),
     present: ({ items, total, reads }, { page, limit }, { url }) => ({
       data: items.map(presentRow),
-      pagination: pagination({ page, limit, total, url }),
+      pagination: createPagination({ page, limit, total, url }),
       asOf: asOf(reads),
     }),
   })

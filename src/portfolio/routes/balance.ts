@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { asOf, isNow, untilNext } from '../../family/place.ts'
 import { momentRule } from '../../http/request/input.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'
 import { balanceOutput } from '../schema.ts'
 import { balanceOf } from '../sum/total.ts'
@@ -10,7 +10,7 @@ import { type PortfolioOptions, readRows } from './rows.ts'
 
 /** What a wallet is worth. */
 export function balanceRoute(options: PortfolioOptions): Route {
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/balance',
     tool: 'portfolio_balance',

@@ -13,7 +13,7 @@ import {
   NO_PAST,
   type SentTime,
 } from '../../http/request/input.ts'
-import { pastWallet, walletAddress } from '../../http/request/wallet.ts'
+import { historicalWallet, walletAddress } from '../../http/request/wallet.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 
 /** Tokens that a caller may name. */
@@ -40,7 +40,7 @@ const tokens = v.pipe(
 /** Parameters of every route of portfolios, for EVM chains. */
 export function portfolioParameters(chainIds: readonly number[]) {
   return {
-    wallet: pastWallet,
+    wallet: historicalWallet,
     chain_id: v.optional(chainIdIn(chainIds)),
     tokens: v.optional(tokens),
     include_unlisted: v.optional(v.pipe(flag, v.description('Counts tokens that are in no list.')), 'false'),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { chainIdIn, wholeNumber } from '../../http/request/input.ts'
-import { CALL } from '../../http/route/charge.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { PER_CALL } from '../../http/route/charge.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentSnapshot } from '../present.ts'
 import { snapshotsOutput } from '../schema.ts'
 import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshot/snapshots.ts'
@@ -22,7 +22,7 @@ export function snapshotsRoute({
     v.pipe(wholeNumber({ min: 1, max: SNAPSHOTS_MAX }), v.description('The newest so many days.')),
     String(SNAPSHOTS_DEFAULT),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/snapshots',
     tool: 'portfolio_snapshots',
@@ -36,7 +36,7 @@ export function snapshotsRoute({
     errors: [503],
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
-    charge: { credits: 5, per: CALL },
+    charge: { credits: 5, per: PER_CALL },
     read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
       return snapshots().of({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
     },

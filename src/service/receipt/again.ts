@@ -4,7 +4,7 @@ import type { FamilyServices } from '../../family/family.ts'
 import { moment } from '../../http/request/input.ts'
 import { readParameters } from '../../http/request/parameters.ts'
 import type { Statement } from '../../http/route/receipt.ts'
-import type { Answer, Call, ReadContext, Route } from '../../http/route/route.ts'
+import type { Answer, ReadContext, Route, RouteCall } from '../../http/route/route.ts'
 import { createRouteTable } from '../../http/route/route_table.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
@@ -29,7 +29,7 @@ const NOWHERE = 'http://walletscope.invalid'
 const BUDGET_MS = 60_000
 
 /** The call that a statement is of these routes. Throws `CodedError` as the route does, or NOT_FOUND for no route. */
-export async function callOf(routes: readonly Route[], { method, path, query, body }: Statement): Promise<Call> {
+export async function callOf(routes: readonly Route[], { method, path, query, body }: Statement): Promise<RouteCall> {
   const found = createRouteTable(routes, new Map()).find(method, path)
   if (found.kind !== 'endpoint') throw new CodedError('NOT_FOUND', `There is no route ${method} ${path}`)
   const { endpoint, params } = found

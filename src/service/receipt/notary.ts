@@ -7,7 +7,7 @@ import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.
 import type { ConfiguredFamily, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
-import type { Notary, Statement, WantedReceipt } from '../../http/route/receipt.ts'
+import type { ReceiptIssuer, ReceiptRequest, Statement } from '../../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../../http/route/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
@@ -46,7 +46,7 @@ interface NotaryOptions {
  * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves. One that
  * rests on logs too is made as without a receipt, and then read again at its blocks for the receipt of its state.
  */
-export function createNotary({ config, connect, signer, clock, runner }: NotaryOptions): Notary {
+export function createNotary({ config, connect, signer, clock, runner }: NotaryOptions): ReceiptIssuer {
   const { families, chains, solana } = config
   const prover = createProver({ runner, clock })
 
@@ -69,7 +69,7 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
     return await call.read(context)
   }
 
-  async function recording(statement: Statement, { call }: WantedReceipt, context: ReadContext) {
+  async function recording(statement: Statement, { call }: ReceiptRequest, context: ReadContext) {
     const given = call.restsOnLogs ? await call.read(context) : undefined
     const heads = given && headsBy(given, statement)
     const recorders = [...connect().clients.values()].map((client) =>
@@ -132,7 +132,7 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
     return { family, stated, settings: settings(true), again }
   }
 
-  async function receipted(statement: Statement, wanted: WantedReceipt, context: ReadContext): Promise<Answer> {
+  async function receipted(statement: Statement, wanted: ReceiptRequest, context: ReadContext): Promise<Answer> {
     const { kind, id } = wanted
     const { method, path, query, body } = statement
     const { answer, records } = await recording(statement, wanted, context)

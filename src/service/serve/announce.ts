@@ -1,5 +1,5 @@
 import { LOGIN_LINK_SEC } from '../../account/session.ts'
-import { urlOf } from '../../http/server/listening.ts'
+import { formatServerUrl } from '../../http/server/listening.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import { servedIds } from '../config/chains.ts'
 import type { Config } from '../config/config.ts'
@@ -37,8 +37,8 @@ export function announce(config: Config, listens: Ports, { log, out }: Pick<Begi
   log.info({ msg: 'Listens', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })
-  out(`walletscope listens on ${urlOf(host, port)}`)
-  if (operatorPort !== undefined) out(`Pages for its operator are on ${urlOf(host, operatorPort)}`)
+  out(`walletscope listens on ${formatServerUrl(host, port)}`)
+  if (operatorPort !== undefined) out(`Pages for its operator are on ${formatServerUrl(host, operatorPort)}`)
 }
 
 const UNPROTECTED = {

@@ -1,5 +1,5 @@
 import { LOGIN_PATH } from '../../http/plane/login.ts'
-import { urlOf } from '../../http/server/listening.ts'
+import { formatServerUrl } from '../../http/server/listening.ts'
 import type { Config } from '../config/config.ts'
 
 /** Addresses that mean every address of this machine: no browser can go there. */
@@ -20,7 +20,7 @@ export function loginUrl(
   const { port, operatorPort } = link.listens ?? config
   const apart = link.isOperator ? operatorPort : undefined
   const host = reachable(config.host)
-  const base = apart === undefined ? (config.publicUrl ?? urlOf(host, port)) : urlOf(host, apart)
+  const base = apart === undefined ? (config.publicUrl ?? formatServerUrl(host, port)) : formatServerUrl(host, apart)
   return `${base.replace(/\/$/, '')}${LOGIN_PATH}?${link.secret}`
 }
 

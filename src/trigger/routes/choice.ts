@@ -1,6 +1,6 @@
 import type { Watched } from '../../family/family.ts'
 import type { Watchable, WatchSubject } from '../../family/watch.ts'
-import { parametersOf, validated } from '../../http/request/parameters.ts'
+import { toParameters, validateInput } from '../../http/request/parameters.ts'
 import { CodedError } from '../../lib/error.ts'
 import { compareRational } from '../../lib/number/rational.ts'
 import { type Clause, defaultClear, exactOf, type HeadName } from '../trigger.ts'
@@ -34,7 +34,7 @@ export function subjectOf(
   given: Readonly<Record<string, unknown>>,
 ): WatchSubject {
   const schema = subject(chainId)
-  return validated(schema, parametersOf(schema, given))
+  return validateInput(schema, toParameters(schema, given))
 }
 
 /** The clause and where it is armed again. `clear`: undefined for where it usually is. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { documented, wholeNumber } from '../../http/request/input.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { AS_READ, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
 import { anyIn, eventsOutput } from './schema.ts'
 
@@ -42,7 +42,7 @@ const input = v.object({
 
 /** All messages of an organization in order, for programs without a public address. */
 export function eventsRoute(services: () => TriggerServices): Route {
-  return route({
+  return defineRoute({
     ...FEATURE,
     ...AS_READ,
     ...LIST,

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import { CALL, type Charge } from '../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import type { Reply } from '../../http/route/route.ts'
 import type { AddressRules } from '../deliver/address.ts'
 import type { SigningKeys } from '../deliver/sign.ts'
@@ -16,14 +16,14 @@ export interface TriggerServices {
 /** Of every route here. */
 export const FEATURE = { feature: 'triggers', asOf: false } as const
 
-const FREE: Charge = { credits: 0, per: CALL }
-const LISTED: Charge = { credits: 1, per: CALL, terms: 'none if empty' }
+const FREE: Charge = { credits: 0, per: PER_CALL }
+const LISTED: Charge = { credits: 1, per: PER_CALL, terms: 'none if empty' }
 
 /** Of a route that answers what it has read, as it is. */
 export const AS_READ = { present: (reply: Reply) => reply } as const
 /** Of a route that changes something, which costs nothing. */
 export const CHANGE = { ...AS_READ, charge: FREE, changes: true } as const
 /** Of a route that reads one thing. */
-export const CONTENT = { ...AS_READ, charge: { credits: 1, per: CALL } } as const
+export const CONTENT = { ...AS_READ, charge: { credits: 1, per: PER_CALL } } as const
 /** Of a route that reads a list. */
 export const LIST = { charge: LISTED } as const

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { listOf, moment, one } from '../../http/request/schema.ts'
+import { dataOutput, isoTimestamp, listOutput } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
 import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { MESSAGE_TYPES } from '../message.ts'
@@ -15,18 +15,18 @@ const webhookEntries = {
   // It checks signatures `v1a`.
   public_key: v.string(),
   status: v.picklist(['active', 'failing', 'stopped']),
-  failing_since: v.nullable(moment),
+  failing_since: v.nullable(isoTimestamp),
   // Until then messages are signed with the secret before, too.
-  overlap_until: v.nullable(moment),
-  created_at: moment,
+  overlap_until: v.nullable(isoTimestamp),
+  created_at: isoTimestamp,
 }
-export const webhookOutput = one(v.strictObject(webhookEntries))
+export const webhookOutput = dataOutput(v.strictObject(webhookEntries))
 export const webhooksOutput = v.strictObject({ data: v.array(v.strictObject(webhookEntries)) })
 // The secret is shown once.
-export const secretOutput = one(v.strictObject({ ...webhookEntries, secret: v.string() }))
-export const idOutput = one(v.strictObject({ id: v.string() }))
+export const secretOutput = dataOutput(v.strictObject({ ...webhookEntries, secret: v.string() }))
+export const idOutput = dataOutput(v.strictObject({ id: v.string() }))
 // More: so many that the rest has to be asked for, after the message of that id.
-export const redeliveredOutput = one(
+export const redeliveredOutput = dataOutput(
   v.strictObject({ redelivered: nonNegativeInteger, more: v.boolean(), after: v.nullable(v.string()) }),
 )
 
@@ -47,32 +47,32 @@ const triggerSchema = v.strictObject({
   value: v.nullable(v.string()),
   changes: nonNegativeInteger,
   since_block: v.nullable(nonNegativeInteger),
-  expires_at: v.nullable(moment),
-  created_at: moment,
+  expires_at: v.nullable(isoTimestamp),
+  created_at: isoTimestamp,
 })
-export const triggerOutput = one(triggerSchema)
-export const triggersOutput = listOf(triggerSchema)
+export const triggerOutput = dataOutput(triggerSchema)
+export const triggersOutput = listOutput(triggerSchema)
 
 const deliveryEntries = {
   id: v.string(),
   type: v.picklist(MESSAGE_TYPES),
   change: v.nullable(nonNegativeInteger),
-  created_at: moment,
+  created_at: isoTimestamp,
   webhook_id: v.nullable(v.string()),
   // Feed: it was posted to nobody.
   status: v.picklist(['due', 'delivered', 'dead', 'feed']),
-  next_try_at: v.nullable(moment),
+  next_try_at: v.nullable(isoTimestamp),
   tries: v.array(
     v.strictObject({
-      at: moment,
+      at: isoTimestamp,
       status_code: v.nullable(nonNegativeInteger),
       failure: v.nullable(v.string()),
       latency_ms: nonNegativeInteger,
     }),
   ),
 }
-export const deliveriesOutput = listOf(v.strictObject(deliveryEntries))
-export const deadLettersOutput = listOf(v.strictObject({ trigger_id: v.nullable(v.string()), ...deliveryEntries }))
+export const deliveriesOutput = listOutput(v.strictObject(deliveryEntries))
+export const deadLettersOutput = listOutput(v.strictObject({ trigger_id: v.nullable(v.string()), ...deliveryEntries }))
 
 export const eventsOutput = v.strictObject({
   data: v.array(

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
-import { organizationOf, signedInRoute } from '../../http/plane/signed_in.ts'
+import { getSignedInOrganization, signedInRoute } from '../../http/plane/signed_in.ts'
 import { limit, page } from '../../http/request/input.ts'
-import { pagination } from '../../http/route/page.ts'
-import { type FreeRoute, type Route, route } from '../../http/route/route.ts'
+import { createPagination } from '../../http/route/page.ts'
+import { defineRoute, type FreeRoute, type Route } from '../../http/route/route.ts'
 import { listDeadLetters } from '../deliveries.ts'
 import { presentDelivery } from './present.ts'
 import { deadLettersOutput } from './schema.ts'
@@ -16,17 +16,17 @@ export function signedInTriggerRoutes(
   routes: readonly Route[],
   { db, prefix }: { readonly db: Database; readonly prefix: string },
 ): readonly FreeRoute[] {
-  const deadLetters = route({
+  const deadLetters = defineRoute({
     method: 'GET',
     path: `${prefix}/dead-letters`,
     summary: 'Messages whose tries are over without success, newest first.',
     input: v.object({ page, limit }),
     output: deadLettersOutput,
     async act(asked, { identity, url }) {
-      const { rows, total } = await listDeadLetters(db, { organizationId: organizationOf(identity), ...asked })
+      const { rows, total } = await listDeadLetters(db, { organizationId: getSignedInOrganization(identity), ...asked })
       return {
         data: rows.map((each) => ({ trigger_id: each.watch_id, ...presentDelivery(each) })),
-        pagination: pagination({ ...asked, total, url }),
+        pagination: createPagination({ ...asked, total, url }),
       }
     },
   })

@@ -12,9 +12,9 @@ import {
   tokenId,
   wholeNumber,
 } from '../../http/request/input.ts'
-import { id, label, wholeFrom } from '../../http/request/schema.ts'
-import { pagination } from '../../http/route/page.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
+import { createPagination } from '../../http/route/page.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { listDeliveries } from '../deliveries.ts'
 import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES, updateTrigger } from '../stored.ts'
 import { clauseSchema, HEAD_NAMES, threshold } from '../trigger.ts'
@@ -27,14 +27,14 @@ import { sendTriggerTest } from './test_message.ts'
 const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100
 
-const triggerId = v.pipe(id, v.description('Id of the trigger.'))
+const triggerId = v.pipe(idParameter, v.description('Id of the trigger.'))
 const one = v.object({ id: triggerId })
 const settings = {
   when: clauseSchema,
   clear: threshold,
-  for_blocks: wholeFrom(1, FOR_BLOCKS_MAX),
+  for_blocks: integerBetween(1, FOR_BLOCKS_MAX),
   finality: choice(HEAD_NAMES),
-  webhook_id: v.nullable(id),
+  webhook_id: v.nullable(idParameter),
   name: v.nullable(label(NAME_LENGTH_MAX)),
   expires_at: v.nullable(instantTo),
 }
@@ -66,7 +66,10 @@ const listInput = v.object({
     ),
   ),
   family: v.optional(
-    v.pipe(id, documented({ type: 'string', examples: ['aave-v3'], description: 'Only triggers of this family.' })),
+    v.pipe(
+      idParameter,
+      documented({ type: 'string', examples: ['aave-v3'], description: 'Only triggers of this family.' }),
+    ),
   ),
   wallet: v.optional(
     v.pipe(
@@ -108,7 +111,7 @@ export function triggerRoutes(
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
   const createBody = v.strictObject({
-    chain_id: wholeFrom(1, Number.MAX_SAFE_INTEGER),
+    chain_id: integerBetween(1, Number.MAX_SAFE_INTEGER),
     family: v.picklist(names, `expected one of ${names.join(', ')}`),
     subject,
     ...settings,
@@ -121,7 +124,7 @@ export function triggerRoutes(
   })
 
   return [
-    route({
+    defineRoute({
       ...FEATURE,
       ...AS_READ,
       method: 'POST',
@@ -149,7 +152,7 @@ export function triggerRoutes(
         return await shown({ organizationId, id: await createTrigger(services().db, made) })
       },
     }),
-    route({
+    defineRoute({
       ...FEATURE,
       ...LIST,
       method: 'GET',
@@ -165,10 +168,10 @@ export function triggerRoutes(
       count: ({ triggers }) => (triggers.length === 0 ? 0 : 1),
       present: ({ triggers, total }, asked, { url }) => ({
         data: triggers.map(presentTrigger),
-        pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
+        pagination: createPagination({ page: asked.page, limit: asked.limit, total, url }),
       }),
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CONTENT,
       method: 'GET',
@@ -177,7 +180,7 @@ export function triggerRoutes(
       output: triggerOutput,
       read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'PATCH',
@@ -204,7 +207,7 @@ export function triggerRoutes(
         return await shown(key)
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'DELETE',
@@ -217,7 +220,7 @@ export function triggerRoutes(
         return { data: { id: asked.id } }
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'POST',
@@ -228,7 +231,7 @@ export function triggerRoutes(
         return { data: { id: await sendTriggerTest(services().db, { organizationId, id: asked.id }, requestedAtMs) } }
       },
     }),
-    route({
+    defineRoute({
       ...FEATURE,
       ...LIST,
       method: 'GET',
@@ -246,7 +249,7 @@ export function triggerRoutes(
       count: ({ rows }) => (rows.length === 0 ? 0 : 1),
       present: ({ rows, total }, asked, { url }) => ({
         data: rows.map(presentDelivery),
-        pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
+        pagination: createPagination({ page: asked.page, limit: asked.limit, total, url }),
       }),
     }),
   ]

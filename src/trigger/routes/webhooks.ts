@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { messageRedeliver } from '../../../sql/queries.ts'
 import { instantFrom, instantTo } from '../../http/request/input.ts'
-import { id, label, wholeFrom } from '../../http/request/schema.ts'
-import { type Route, route } from '../../http/route/route.ts'
+import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { AddressError, reachableTarget } from '../deliver/address.ts'
 import { webhookPublicKey, webhookSecret } from '../deliver/sign.ts'
@@ -27,7 +27,7 @@ const REDELIVER_IDS_MAX = 1_000
 const REDELIVER_MAX = 10_000
 const REDELIVER_MS = 8_000
 
-const one = v.object({ id: v.pipe(id, v.description('Id of the webhook.')) })
+const one = v.object({ id: v.pipe(idParameter, v.description('Id of the webhook.')) })
 const name = label(NAME_LENGTH_MAX)
 const url = v.string('expected a URL')
 const messageId = v.pipe(v.string('expected ids of messages'), v.uuid('expected ids of messages'))
@@ -80,7 +80,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
   const base = '/v1/webhooks'
 
   return [
-    route({
+    defineRoute({
       ...FEATURE,
       ...CHANGE,
       method: 'POST',
@@ -97,7 +97,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         return await revealed({ organizationId, id })
       },
     }),
-    route({
+    defineRoute({
       ...FEATURE,
       ...AS_READ,
       ...LIST,
@@ -111,7 +111,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       }),
       count: anyIn,
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CONTENT,
       method: 'GET',
@@ -120,7 +120,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       output: webhookOutput,
       read: (asked, { organizationId }) => shown({ organizationId, id: asked.id }),
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'PATCH',
@@ -143,7 +143,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         return await shown(key)
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'DELETE',
@@ -155,13 +155,13 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         return { data: { id: asked.id } }
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'POST',
       path: `${base}/:id/rotate`,
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
-      body: v.strictObject({ overlap_sec: v.optional(wholeFrom(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
+      body: v.strictObject({ overlap_sec: v.optional(integerBetween(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
       output: secretOutput,
       async read(asked, { organizationId }) {
         const key = { organizationId, id: asked.id }
@@ -169,7 +169,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         return await revealed(key)
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'POST',
@@ -184,7 +184,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
         return { data: { id: await sendTest(services().db, { ...at, text, data }) } }
       },
     }),
-    route({
+    defineRoute({
       ...parts,
       ...CHANGE,
       method: 'POST',

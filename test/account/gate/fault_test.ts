@@ -7,7 +7,7 @@ import { settleBatch, voidBatch } from '../../../src/account/gate/settle.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { type Database, SqlError } from '../../../src/db/database.ts'
 import { migrate } from '../../../src/db/migrate.ts'
-import type { Settled, Settlement } from '../../../src/http/exchange/gate.ts'
+import type { Settlement, SettlementResult } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -371,7 +371,7 @@ test('settlements and voids in any order, and repeated, leave the balance of a p
 test('under load, crashes, frozen and lost backends cost no caller a credit, and every answer is in the log', async () => {
   const instances = await Promise.all([instance(), instance()])
   const accounts = await Promise.all([40, 300, 100_000].map((credits) => createAccount(admin, { credits })))
-  const outcomes = new Map<string, { settlement: Settlement; settled: Settled | undefined }>()
+  const outcomes = new Map<string, { settlement: Settlement; settled: SettlementResult | undefined }>()
   let stop = false
   const work = Array.from({ length: 24 }, async (_, worker) => {
     const { gate } = instances[worker % 2] ?? (instances[0] as Instance)

@@ -5,7 +5,7 @@ import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { setOrganizationState } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import type { Settled, Settlement } from '../../../src/http/exchange/gate.ts'
+import type { Settlement, SettlementResult } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -47,7 +47,7 @@ interface Actor extends Account {
 interface Outcome {
   readonly asked: Settlement
   /** Undefined if the answer was 503. */
-  readonly settled: Settled | undefined
+  readonly settled: SettlementResult | undefined
 }
 
 /** The gates' deadline: short, but a multiple of what their first calls take here. The longest is what the database allows. */

@@ -7,7 +7,7 @@ import { voidBatch } from '../../../src/account/gate/settle.ts'
 import { retentionJob } from '../../../src/account/retention.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import type { Caller, SessionAsked } from '../../../src/http/exchange/gate.ts'
+import type { Caller, SessionRequest } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
@@ -42,7 +42,7 @@ afterAll(async () => {
 let begun = 0
 
 /** The caller of a request of a session. */
-async function callerIn(account: Pick<Account, 'key'>, session: SessionAsked, through = gate): Promise<Caller> {
+async function callerIn(account: Pick<Account, 'key'>, session: SessionRequest, through = gate): Promise<Caller> {
   return admitted(await admitKey(through, { key: account.key, endpoint: 'POST /mcp', session })).caller
 }
 

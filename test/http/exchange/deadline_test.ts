@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createDeadlines } from '../../../src/http/exchange/deadline.ts'
-import type { Call } from '../../../src/http/route/route.ts'
+import type { RouteCall } from '../../../src/http/route/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
 const reader = () => ({
@@ -11,7 +11,7 @@ const reader = () => ({
 })
 
 /** A read that never ends by itself. */
-function endless(budgetMs?: number): Call {
+function endless(budgetMs?: number): RouteCall {
   return { receipt: undefined, restsOnLogs: false, creditsMin: 1, budgetMs, read: () => new Promise(() => {}) }
 }
 

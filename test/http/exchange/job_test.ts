@@ -7,9 +7,9 @@ import { readRequestLog } from '../../../src/account/request_log.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { Invocation, SettledAnswer } from '../../../src/http/exchange/exchange.ts'
 import type { Principal } from '../../../src/http/exchange/gate.ts'
-import { parametersOf } from '../../../src/http/request/parameters.ts'
-import { route } from '../../../src/http/route/route.ts'
-import { endpointOf } from '../../../src/http/route/route_table.ts'
+import { toParameters } from '../../../src/http/request/parameters.ts'
+import { defineRoute } from '../../../src/http/route/route.ts'
+import { toRouteEndpoint } from '../../../src/http/route/route_table.ts'
 import { type App, createApp } from '../../../src/http/server/app.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -25,7 +25,7 @@ import { temporaryDirectory, testDatabase } from '../../support/database.ts'
  */
 
 /** Costs what it is asked for. */
-const counting = route({
+const counting = defineRoute({
   method: 'GET',
   path: '/v1/test/:price',
   summary: 'Costs what it is asked for.',
@@ -39,7 +39,7 @@ const counting = route({
   count: (price) => price,
   present: (price, _input, { url }) => ({ data: price, counts: url.pathname }),
 })
-const endpoint = endpointOf(counting)
+const endpoint = toRouteEndpoint(counting)
 
 let db: Database
 let gate: AccountGate
@@ -69,7 +69,7 @@ function invocation(price: unknown): Invocation {
   return {
     endpoint,
     asked: () => ({
-      parameters: () => parametersOf(counting.input, { price }),
+      parameters: () => toParameters(counting.input, { price }),
       body: async () => ({ value: () => ({}) }),
     }),
     path: `/v1/test/${price}`,

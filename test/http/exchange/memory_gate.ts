@@ -3,11 +3,11 @@ import type {
   Caller,
   Gate,
   RefusalCode,
-  SessionAsked,
-  Settled,
+  SessionRequest,
   Settlement,
+  SettlementResult,
 } from '../../../src/http/exchange/gate.ts'
-import type { KeptAnswer } from '../../../src/http/exchange/idempotency.ts'
+import type { StoredAnswer } from '../../../src/http/exchange/idempotency.ts'
 
 /** One organization as tests set it up; changed in place. */
 export interface MemoryOrganization {
@@ -42,16 +42,16 @@ export function createMemoryGate(options: {
   const { keys, now } = options
   const organizations = new Map(Object.entries(keys))
   const admissions = new Map<string, number[]>()
-  const settled = new Map<string, Settled>()
+  const settled = new Map<string, SettlementResult>()
   const rows: Row[] = []
   /** First answers by organization and idempotency key. */
-  const answers = new Map<string, { hash: string; settlementId: string; kept: KeptAnswer | undefined }>()
+  const answers = new Map<string, { hash: string; settlementId: string; kept: StoredAnswer | undefined }>()
 
   /** What sessions have spent. */
   const sessions = new Map<string, bigint>()
   const spentOf = ({ id }: MemoryOrganization, sessionId: string) => sessions.get(id + sessionId) ?? 0n
 
-  function limitsOf(organization: MemoryOrganization, session: SessionAsked | undefined): Caller['limits'] {
+  function limitsOf(organization: MemoryOrganization, session: SessionRequest | undefined): Caller['limits'] {
     if (session === undefined) return []
     const { id, most, begins } = session
     if (!begins && !sessions.has(organization.id + id)) return []
@@ -120,7 +120,7 @@ export function createMemoryGate(options: {
       }
     },
 
-    async settle(settlement, kept): Promise<Settled> {
+    async settle(settlement, kept): Promise<SettlementResult> {
       if (gate.failSettle !== undefined) throw gate.failSettle
       const known = settled.get(settlement.settlementId)
       if (known !== undefined) return known

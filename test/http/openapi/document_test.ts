@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { failureOf } from '../../../src/http/error.ts'
-import { codesOf } from '../../../src/http/openapi/codes.ts'
+import { toHttpFailure } from '../../../src/http/error.ts'
+import { getErrorCodes } from '../../../src/http/openapi/codes.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { choice, documented, flag, limit } from '../../../src/http/request/input.ts'
-import { jsonSchema } from '../../../src/http/route/json_schema.ts'
+import { createJsonSchema } from '../../../src/http/route/json_schema.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { CodedError, ERROR_CODES } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
@@ -129,11 +129,11 @@ describe('openapiDocument()', () => {
     const [first] = routes
     if (first === undefined) throw new Error('Expected a route')
     const optional = { ...first, path: '/v1/all', input: v.object({ page: limit }), asOf: false as const }
-    const listed = (route: Route) => codesOf(route).get(400)
+    const listed = (route: Route) => getErrorCodes(route).get(400)
     expect(listed(optional)).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
     expect(listed({ ...optional, errors: ['MISSING_PARAMETER'] })).toContain('MISSING_PARAMETER')
     expect(listed({ ...optional, input: v.object({}) })).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
-    expect(codesOf(optional).get(500)).toEqual(['INTERNAL_ERROR'])
+    expect(getErrorCodes(optional).get(500)).toEqual(['INTERNAL_ERROR'])
   })
 
   test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
@@ -166,9 +166,9 @@ describe('openapiDocument()', () => {
     expect(responses.Error429_RATE_LIMIT_EXCEEDED.headers['Retry-After']).toBeDefined()
     expect(schemas.Error.properties.error.properties.code.enum).toEqual([...ERROR_CODES])
     for (const route of routes) {
-      for (const [status, codes] of codesOf(route)) {
+      for (const [status, codes] of getErrorCodes(route)) {
         for (const code of codes) {
-          const usual = failureOf(new CodedError(code, ''), { badGateway: true }).status
+          const usual = toHttpFailure(new CodedError(code, ''), { badGateway: true }).status
           expect([code, code === 'INVALID_REQUEST' ? status : usual]).toEqual([code, status])
         }
       }
@@ -263,10 +263,10 @@ describe('jsonSchema()', () => {
       },
     ],
   ])('%s', (_name, schema, expected) => {
-    expect(jsonSchema(schema)).toEqual(expected as never)
+    expect(createJsonSchema(schema)).toEqual(expected as never)
   })
 
   test('refuses what it does not know', () => {
-    expect(() => jsonSchema(v.date())).toThrow('Cannot describe a schema: The "date" schema')
+    expect(() => createJsonSchema(v.date())).toThrow('Cannot describe a schema: The "date" schema')
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
-import { createFormulas, figuresOf, figuresOfPages, formulasOf } from '../../../src/http/page/formulas.ts'
+import { createFormulas, findFormulas, listFigures, listPageFigures } from '../../../src/http/page/formulas.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 import { BARE } from '../fixture.ts'
@@ -13,7 +13,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const figures = [...figuresOf(openapi), ...figuresOfPages(FORMULAS)]
+const figures = [...listFigures(openapi), ...listPageFigures(FORMULAS)]
 
 async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body: string; policy: string | undefined }> {
   const page = pages.get('/formulas')
@@ -25,7 +25,7 @@ async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body:
 describe('formulas', () => {
   test('say of every figure how it is calculated and what proves it', () => {
     expect(figures.length).toBeGreaterThan(60)
-    const silent = figures.filter((figure) => formulasOf(figure, FORMULAS).length === 0)
+    const silent = figures.filter((figure) => findFormulas(figure, FORMULAS).length === 0)
     expect(silent.map(({ family, name }) => `${family}/${name}`)).toEqual([])
   })
 

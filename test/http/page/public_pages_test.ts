@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
-import { createDocument } from '../../../src/http/page/document.ts'
+import { createOpenapiPage } from '../../../src/http/page/openapi.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
 import { createClient, sendRaw } from '../../support/client.ts'
@@ -107,7 +107,7 @@ describe('GET /openapi.json', () => {
 
   test('its first call goes where the operator says that the service is', async () => {
     const publicUrl = 'https://api.example/base/'
-    const document = createDocument(openapiDocument({ routes: [], publicUrl }))
+    const document = createOpenapiPage(openapiDocument({ routes: [], publicUrl }))
     const { body } = await document('', new Request('http://h/openapi.json', { headers: { host: 'h' } }))
     expect(firstCall(body ?? '')).toContain('"https://api.example/base/v1/usage/logs"')
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { createHostFault } from '../../../src/http/request/host.ts'
+import { createHostCheck } from '../../../src/http/request/host.ts'
 
-const fault = createHostFault(['api.example.org', 'walletscope', 'My_Host.svc'])
+const fault = createHostCheck(['api.example.org', 'walletscope', 'My_Host.svc'])
 
 describe('a Host', () => {
   test.each([
@@ -49,7 +49,7 @@ describe('a Host', () => {
   })
 
   test.each([null, '', 'a b', '<x>', 'u:p@h', 'a:99999', 'a/b', '[::1', '[x]', 'a, b', '::1'])('%p is none', (host) => {
-    for (const check of [fault, createHostFault(['*'])]) {
+    for (const check of [fault, createHostCheck(['*'])]) {
       expect(check(host)?.message).toBe('Cannot read the request: expected a path as its target and a valid Host')
     }
   })
@@ -59,6 +59,6 @@ describe('a Host', () => {
   })
 
   test('may be any if the operator says so', () => {
-    expect(createHostFault(['*'])('evil.example')).toBeUndefined()
+    expect(createHostCheck(['*'])('evil.example')).toBeUndefined()
   })
 })

@@ -15,7 +15,7 @@ import {
   targetHealthFactor,
   tokenId,
 } from '../../../src/http/request/input.ts'
-import { type RawInput, readParameters, validated } from '../../../src/http/request/parameters.ts'
+import { type RawInput, readParameters, validateInput } from '../../../src/http/request/parameters.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { cpuSeconds } from '../../support/cpu.ts'
 
@@ -23,7 +23,7 @@ const CHECKSUMMED = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
 /** Reads and checks parameters, as the app does. */
 function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
-  return validated(schema, readParameters(schema, raw))
+  return validateInput(schema, readParameters(schema, raw))
 }
 
 /** The value of a parameter named `x`, or the code and message that refuse it. */

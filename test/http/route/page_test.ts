@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { pageOf, pagination } from '../../../src/http/route/page.ts'
+import { createPagination, slicePage } from '../../../src/http/route/page.ts'
 
 const url = new URL('https://api.example/x/v1/list?wallet=0xabc&page=2&limit=10&note=a%20b')
 
@@ -7,19 +7,19 @@ describe('pageOf()', () => {
   const items = Array.from({ length: 12 }, (_, index) => index)
 
   test('cuts pages that together are the whole', () => {
-    expect(pageOf(items, { page: 1, limit: 5 })).toEqual([0, 1, 2, 3, 4])
-    expect(pageOf(items, { page: 3, limit: 5 })).toEqual([10, 11])
+    expect(slicePage(items, { page: 1, limit: 5 })).toEqual([0, 1, 2, 3, 4])
+    expect(slicePage(items, { page: 3, limit: 5 })).toEqual([10, 11])
   })
 
   test('a page past the end is empty', () => {
-    expect(pageOf(items, { page: 4, limit: 5 })).toEqual([])
-    expect(pageOf(items, { page: 1_000_000_000, limit: 25 })).toEqual([])
+    expect(slicePage(items, { page: 4, limit: 5 })).toEqual([])
+    expect(slicePage(items, { page: 1_000_000_000, limit: 25 })).toEqual([])
   })
 })
 
 describe('pagination()', () => {
   test('links both ways and keeps the other parameters', () => {
-    expect(pagination({ page: 2, limit: 10, total: 25, url })).toEqual({
+    expect(createPagination({ page: 2, limit: 10, total: 25, url })).toEqual({
       page: 2,
       limit: 10,
       total: 25,
@@ -39,13 +39,19 @@ describe('pagination()', () => {
     [9, 10, 0, null, 1],
     [1_000_000_000, 25, 60, null, 3],
   ])('page %d of %d with %d items', (page, limit, total, next, prev) => {
-    const result = pagination({ page, limit, total, url })
+    const result = createPagination({ page, limit, total, url })
     const pageIn = (link: string | null) => (link === null ? null : Number(new URL(link).searchParams.get('page')))
     expect([pageIn(result.next_page), pageIn(result.prev_page)]).toEqual([next, prev])
   })
 
   test('override pins a parameter in the links only', () => {
-    const { next_page } = pagination({ page: 1, limit: 10, total: 11, url, override: { to: '2026-01-01T00:00:00Z' } })
+    const { next_page } = createPagination({
+      page: 1,
+      limit: 10,
+      total: 11,
+      url,
+      override: { to: '2026-01-01T00:00:00Z' },
+    })
     expect(new URL(next_page ?? '').searchParams.get('to')).toBe('2026-01-01T00:00:00Z')
     expect(url.searchParams.has('to')).toBe(false)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type RouteRequest, route } from '../../../src/http/route/route.ts'
+import { defineRoute, type RouteRequest } from '../../../src/http/route/route.ts'
 
 /** A route that counts how often its input is checked. */
 function counting() {
@@ -19,8 +19,8 @@ function counting() {
   const input = v.pipe(v.object({ wallet: v.string() }), v.transform(count))
   const body = v.pipe(v.object({ wallets: v.array(v.string()) }), v.transform(count))
   return {
-    plain: route({ ...work, method: 'GET', path: '/plain', input }),
-    withBody: route({ ...work, method: 'POST', path: '/body', input, body }),
+    plain: defineRoute({ ...work, method: 'GET', path: '/plain', input }),
+    withBody: defineRoute({ ...work, method: 'POST', path: '/body', input, body }),
     checks: () => checks,
   }
 }

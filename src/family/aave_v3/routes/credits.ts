@@ -1,4 +1,4 @@
-import { CALL, type Charge } from '../../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
 const BEFORE_PAGES = 'counted before pagination'
 
@@ -11,6 +11,6 @@ export const CHARGES = {
     many: { from: 100, credits: 12 },
     terms: BEFORE_PAGES,
   },
-  events: { credits: 1, per: CALL },
-  snapshots: { credits: 2, per: CALL },
+  events: { credits: 1, per: PER_CALL },
+  snapshots: { credits: 2, per: PER_CALL },
 } satisfies Record<string, Charge>

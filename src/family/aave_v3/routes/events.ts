@@ -4,8 +4,8 @@ import { presentEvent } from '../../../finance/lending/present.ts'
 import type { EventReader } from '../../../finance/lending/read_events.ts'
 import { eventsOutput } from '../../../finance/lending/schema.ts'
 import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
-import { pagination } from '../../../http/route/page.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { createPagination } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { chainWith } from '../../position_routes.ts'
 import type { LendingPlace } from '../event/place.ts'
 import type { LendingReader } from '../read/read.ts'
@@ -32,7 +32,7 @@ export function eventsRoute(options: {
     page,
     limit,
   })
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/events',
     tool: 'aave_events',
@@ -50,7 +50,7 @@ export function eventsRoute(options: {
     },
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
       data: events.map(presentEvent),
-      pagination: pagination({ page, limit, total, url }),
+      pagination: createPagination({ page, limit, total, url }),
       asOf: [{ chainId: chain_id, blockNumber: block.number }],
     }),
   })

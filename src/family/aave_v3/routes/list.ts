@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { chainNumberIn, targetNumber, walletsOf } from '../../../http/request/batch.ts'
+import { chainIdNumber, targetHealthFactorNumber, walletList } from '../../../http/request/batch.ts'
 import {
   chainIdIn,
   evmAddress,
@@ -12,9 +12,9 @@ import {
   page,
   targetHealthFactor,
 } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/route/page.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
-import { type Reply, type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Reply, type Route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
 import { asOf, isNow, type Moment, placesOn, readAt, untilNext } from '../../place.ts'
@@ -54,7 +54,7 @@ export function createRoutes({
     untilMs: ({ reads }: Matching, asked: Moment) => (isNow(asked) ? untilNext(reads) : 0),
   } as const
   return [
-    route({
+    defineRoute({
       ...common,
       method: 'GET',
       path: '/v1/lending/aave-v3',
@@ -80,7 +80,7 @@ export function createRoutes({
       present: (found, { target_health_factor: target, full, ...paged }, { url }) =>
         presentMatching(found, { ...paged, url }, (each) => presentWallet(each, { target, full })),
     }),
-    route({
+    defineRoute({
       ...common,
       method: 'POST',
       path: '/v1/lending/aave-v3/batch',
@@ -89,10 +89,10 @@ export function createRoutes({
       input: v.object({ page, limit, ...receipt }),
       body: v.pipe(
         v.strictObject({
-          wallets: walletsOf(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
-          chain_id: v.optional(chainNumberIn(chainIds)),
+          wallets: walletList(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
+          chain_id: v.optional(chainIdNumber(chainIds)),
           market_id,
-          target_health_factor: targetNumber,
+          target_health_factor: targetHealthFactorNumber,
           ...momentFields,
         }),
         momentRule(),
@@ -135,8 +135,8 @@ function presentMatching(
   present: (each: WalletPositions) => unknown,
 ): Reply {
   return {
-    data: pageOf(matching, { page, limit }).map(present),
-    pagination: pagination({ page, limit, total: matching.length, url }),
+    data: slicePage(matching, { page, limit }).map(present),
+    pagination: createPagination({ page, limit, total: matching.length, url }),
     asOf: asOf(reads),
   }
 }

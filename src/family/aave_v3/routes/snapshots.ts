@@ -4,7 +4,7 @@ import { snapshotsOutput } from '../../../finance/lending/schema.ts'
 import type { LendingSeries } from '../../../finance/lending/series/market.ts'
 import { SNAPSHOTS_MAX } from '../../../finance/series/series.ts'
 import { evmAddress, wholeNumber } from '../../../http/request/input.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { chainWith } from '../../position_routes.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../read/snapshot/market.ts'
@@ -34,7 +34,7 @@ export function snapshotsRoute(options: {
       ),
     ),
   })
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/snapshots',
     tool: 'aave_snapshots',

@@ -1,4 +1,4 @@
-import { CALL, type Charge } from '../../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
 /** What the family's routes cost. */
 export const CHARGES = {
@@ -9,5 +9,5 @@ export const CHARGES = {
     many: { from: 100, credits: 12 },
     terms: 'counted before pagination',
   },
-  obligation: { credits: 8, per: CALL },
+  obligation: { credits: 8, per: PER_CALL },
 } satisfies Record<string, Charge>

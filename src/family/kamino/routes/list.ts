@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
-import { chainNumberIn, targetNumber, walletsOf } from '../../../http/request/batch.ts'
+import { chainIdNumber, targetHealthFactorNumber, walletList } from '../../../http/request/batch.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/route/page.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
 import { asOfSlot, SPARE_MS } from '../../place.ts'
 import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
@@ -15,7 +15,7 @@ const market_address = v.optional(solanaAddress)
 /** The obligations of a wallet, and those of many. */
 export function listRoutes(reader: () => KaminoReader): readonly Route[] {
   return [
-    route({
+    defineRoute({
       method: 'GET',
       path: '/v1/lending/kamino',
       tool: 'kamino_positions',
@@ -43,13 +43,13 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: pageOf(wallets, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
-        pagination: pagination({ page, limit, total: wallets.length, url }),
+        pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: asOfSlot(slot),
       }),
     }),
-    route({
+    defineRoute({
       method: 'POST',
       path: '/v1/lending/kamino/batch',
       tool: 'kamino_batch',
@@ -60,10 +60,10 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       input: v.object({ ...noMoment, page, limit }),
       body: v.strictObject({
         ...noMoment,
-        wallets: walletsOf(solanaAddress, { what: 'Solana addresses', format: SOLANA_ADDRESS }),
+        wallets: walletList(solanaAddress, { what: 'Solana addresses', format: SOLANA_ADDRESS }),
         market_address,
-        target_health_factor: targetNumber,
-        chain_id: v.optional(chainNumberIn([SOLANA_CHAIN_ID], 'chain of this family')),
+        target_health_factor: targetHealthFactorNumber,
+        chain_id: v.optional(chainIdNumber([SOLANA_CHAIN_ID], 'chain of this family')),
       }),
       output: batchOutput,
       errors: [502, 504],
@@ -73,9 +73,9 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({
-        data: pageOf(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
+        data: slicePage(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
-        pagination: pagination({ page, limit, total: wallets.length, url }),
+        pagination: createPagination({ page, limit, total: wallets.length, url }),
         asOf: asOfSlot(slot),
       }),
     }),

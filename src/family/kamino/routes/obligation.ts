@@ -3,7 +3,7 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { presentYieldFigures } from '../../../finance/lending/yield.ts'
 import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { signedReceipt } from '../../../http/route/receipt.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOfSlot } from '../../place.ts'
 import { type Named, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
@@ -44,7 +44,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
   } as const
 
   return [
-    route({
+    defineRoute({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/yield',
       tool: 'kamino_yield',
@@ -55,7 +55,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
         asOf: asOfSlot(slot),
       }),
     }),
-    route({
+    defineRoute({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/risk',
       tool: 'kamino_risk',

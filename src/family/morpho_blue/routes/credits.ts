@@ -1,7 +1,7 @@
-import { CALL, type Charge } from '../../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 
 /** What the family's routes cost. */
 export const CHARGES = {
   list: { credits: 15, per: 'chain on which the wallet has a position', terms: 'counted before pagination' },
-  yield: { credits: 8, per: CALL },
+  yield: { credits: 8, per: PER_CALL },
 } satisfies Record<string, Charge>

@@ -9,8 +9,8 @@ import {
   page,
   targetHealthFactor,
 } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/route/page.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, type Moment, placesOn, readAt } from '../../place.ts'
@@ -43,7 +43,7 @@ export function listRoute(options: {
     }),
     momentRule(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/lending/morpho-blue',
     tool: 'morpho_positions',
@@ -59,8 +59,8 @@ export function listRoute(options: {
     count: ({ matching }) => matching.length,
     untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
-      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
-      pagination: pagination({ page, limit, total: matching.length, url }),
+      data: slicePage(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
+      pagination: createPagination({ page, limit, total: matching.length, url }),
       asOf: asOf(reads),
     }),
   })

@@ -3,7 +3,7 @@ import type { Hex } from 'viem'
 import { presentYieldFigures } from '../../../finance/lending/yield.ts'
 import { evmAddress, moment, momentRule, targetHealthFactor } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { isNow, notConfigured } from '../../place.ts'
 import { chainWith } from '../../position_routes.ts'
@@ -33,7 +33,7 @@ export function yieldRoute(options: {
     }),
     momentRule(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/lending/morpho-blue/position/:chain_id/yield',
     tool: 'morpho_yield',

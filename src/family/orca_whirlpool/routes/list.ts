@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
-import { pagination } from '../../../http/route/page.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { createPagination } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { asOfSlot, SPARE_MS } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
@@ -22,7 +22,7 @@ export function listRoute(reader: () => OrcaReader): Route {
     }),
     fullOfActive(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/positions/orca-whirlpool',
     tool: 'orca_positions',
@@ -41,7 +41,7 @@ export function listRoute(reader: () => OrcaReader): Route {
     untilMs: ({ read }) => read.untilMs,
     present: ({ read, matching }, { page, limit }, { url }) => ({
       data: read.positions.map((position) => presentPosition(position, { sqrtPrice: false, slot: read.isMixed })),
-      pagination: pagination({ page, limit, total: matching, url }),
+      pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts({ ...read, filtered: matching }),
       asOf: asOfSlot(read.slot),
     }),

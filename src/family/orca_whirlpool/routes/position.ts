@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOfSlot, SPARE_MS } from '../../place.ts'
 import { isFull, POSITION_CHARGES } from '../../position_routes.ts'
@@ -17,7 +17,7 @@ export function positionRoute(reader: () => OrcaReader): Route {
     full: isFull,
     chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
   })
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/positions/orca-whirlpool/:id',
     tool: 'orca_position',

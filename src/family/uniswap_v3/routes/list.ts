@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/route/page.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { listRefused } from '../../managed_places.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
@@ -29,7 +29,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     momentRule(),
     fullOfActive(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
     tool: 'uniswap_positions',
@@ -46,7 +46,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
           throw listRefused(error, places)
         })
         const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
-        const positions = pageOf(matching, { page, limit })
+        const positions = slicePage(matching, { page, limit })
         const { positions: items, unreadable } = await reader.complete(wallet, {
           reads,
           positions,
@@ -66,7 +66,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
-      pagination: pagination({ page, limit, total: matching, url }),
+      pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),
     }),

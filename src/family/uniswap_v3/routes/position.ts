@@ -3,7 +3,7 @@ import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
 import { outcomeOf } from '../../../finance/liquidity/lives/told_life.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { isFull, managerAddress, POSITION_CHARGES } from '../../position_routes.ts'
@@ -25,7 +25,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     }),
     momentRule(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
     tool: 'uniswap_position',

@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
 import { positionsOf } from '../../../finance/liquidity/list/found.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
-import { pageOf, pagination } from '../../../http/route/page.ts'
-import { type Route, route } from '../../../http/route/route.ts'
+import { createPagination, slicePage } from '../../../http/route/page.ts'
+import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { listRefused } from '../../managed_places.ts'
 import { asOf, isNow, readAt, untilNext } from '../../place.ts'
 import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
@@ -28,7 +28,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     momentRule(),
     fullOfActive(),
   )
-  return route({
+  return defineRoute({
     method: 'GET',
     path: '/v1/positions/uniswap-v4',
     tool: 'uniswap_v4_positions',
@@ -51,7 +51,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
           places,
           reads,
           matching: matching.length,
-          items: pageOf(matching, { page, limit }).map((each) => each.whole()),
+          items: slicePage(matching, { page, limit }).map((each) => each.whole()),
         }
       })
       if (!full) return { ...list, full: undefined }
@@ -66,7 +66,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching, items, full }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { full: full?.[index], sqrtPrice: false })),
-      pagination: pagination({ page, limit, total: matching, url }),
+      pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts(reads, { filtered: matching }),
       asOf: asOf(reads),
     }),

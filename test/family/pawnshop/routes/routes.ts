@@ -7,15 +7,15 @@ import type { EventReader } from '../../../../src/finance/lending/read_events.ts
 import { eventsOutput } from '../../../../src/finance/lending/schema.ts'
 import type { StreamPlace } from '../../../../src/history/stream.ts'
 import { chainIdIn, choice, evmAddress, limit, page } from '../../../../src/http/request/input.ts'
-import { CALL, type Charge } from '../../../../src/http/route/charge.ts'
-import { pagination } from '../../../../src/http/route/page.ts'
-import { type Route, route } from '../../../../src/http/route/route.ts'
+import { type Charge, PER_CALL } from '../../../../src/http/route/charge.ts'
+import { createPagination } from '../../../../src/http/route/page.ts'
+import { defineRoute, type Route } from '../../../../src/http/route/route.ts'
 import { appraisalsOutput, presentAppraisal } from '../present/present.ts'
 import type { readAppraisals } from '../read/appraisals.ts'
 import { placeOf } from '../read/loans.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 
-const CHARGES = { events: { credits: 3, per: CALL }, appraisals: { credits: 1, per: CALL } } satisfies Record<
+const CHARGES = { events: { credits: 3, per: PER_CALL }, appraisals: { credits: 1, per: PER_CALL } } satisfies Record<
   string,
   Charge
 >
@@ -29,7 +29,7 @@ export function createRoutes(options: {
 }): readonly Route[] {
   const { chainIds, shopOn, events, appraisals } = options
   const named = { chain_id: chainIdIn(chainIds), wallet: evmAddress }
-  const ofLoans = route({
+  const ofLoans = defineRoute({
     method: 'GET',
     path: '/v1/lending/pawnshop/position/:chain_id/events',
     tool: 'pawnshop_events',
@@ -52,11 +52,11 @@ export function createRoutes(options: {
     },
     present: ({ events: list, total, block }, { chain_id, ...asked }, { url }) => ({
       data: list.map(presentEvent),
-      pagination: pagination({ page: asked.page, limit: asked.limit, total, url }),
+      pagination: createPagination({ page: asked.page, limit: asked.limit, total, url }),
       asOf: [{ chainId: chain_id, blockNumber: block.number }],
     }),
   })
-  const ofAppraisals = route({
+  const ofAppraisals = defineRoute({
     method: 'GET',
     path: '/v1/lending/pawnshop/position/:chain_id/appraisals',
     summary: 'Lists what the pawns of a wallet are worth, oldest first.',

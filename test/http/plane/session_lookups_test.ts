@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../../../src/http/limits.ts'
+import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_UNAUTHENTICATED_MAX } from '../../../src/http/limits.ts'
 import type { Authenticate } from '../../../src/http/plane/credential.ts'
-import { withoutCrowds } from '../../../src/http/plane/places.ts'
 import { createUnmeteredPlane } from '../../../src/http/plane/plane.ts'
-import { type Identity, route } from '../../../src/http/route/route.ts'
+import { limitSessionLookups } from '../../../src/http/plane/session_lookups.ts'
+import { defineRoute, type Identity } from '../../../src/http/route/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
 const TOKEN: Identity = { by: 'token', sessionId: null, organizationId: null }
@@ -22,7 +22,7 @@ function scene() {
   const release = () => {
     for (const resolve of waiting.splice(0)) resolve()
   }
-  const bounded = withoutCrowds(authenticate)
+  const bounded = limitSessionLookups(authenticate)
   const bySession = (cookie: string) => bounded({ bearer: undefined, session: { cookie, page: 'p' } })
   return { bounded, bySession, release, waiting }
 }
@@ -35,7 +35,7 @@ describe('look-ups of invented sessions', () => {
     expect(await first).toMatchObject({ organizationId: 'o' })
 
     const flood = Array.from({ length: 200 }, (_, index) => bySession(`invented-${index}`).catch(String))
-    expect(waiting).toHaveLength(PLANE_STRANGERS_MAX)
+    expect(waiting).toHaveLength(PLANE_UNAUTHENTICATED_MAX)
     expect(await bounded({ bearer: 'right', session: undefined })).toBe(TOKEN)
     expect(await bounded({ bearer: 'wrong', session: undefined })).toBeUndefined()
     expect(await bounded({ bearer: undefined, session: undefined })).toBeUndefined()
@@ -43,8 +43,8 @@ describe('look-ups of invented sessions', () => {
     release()
     expect(await again).toMatchObject({ organizationId: 'o' })
     const outcomes = await Promise.all(flood)
-    expect(outcomes.filter((each) => each === undefined)).toHaveLength(PLANE_STRANGERS_MAX)
-    expect(outcomes.filter((each) => String(each).includes(CROWDED))).toHaveLength(200 - PLANE_STRANGERS_MAX)
+    expect(outcomes.filter((each) => each === undefined)).toHaveLength(PLANE_UNAUTHENTICATED_MAX)
+    expect(outcomes.filter((each) => String(each).includes(CROWDED))).toHaveLength(200 - PLANE_UNAUTHENTICATED_MAX)
 
     // Places are given back.
     const later = bySession('unknown')
@@ -54,7 +54,7 @@ describe('look-ups of invented sessions', () => {
 
   test('of a session that is no longer recognised are those of a stranger’s when it is forgotten, never its old answer', async () => {
     let exists = true
-    const bounded = withoutCrowds(async () => (exists ? TOKEN : undefined))
+    const bounded = limitSessionLookups(async () => (exists ? TOKEN : undefined))
     const ask = () => bounded({ bearer: undefined, session: { cookie: 'c', page: 'p' } })
     expect(await ask()).toBe(TOKEN)
     exists = false
@@ -64,7 +64,7 @@ describe('look-ups of invented sessions', () => {
 
 test('a caller can take its own places only', async () => {
   const held = Promise.withResolvers<{ readonly data: string }>()
-  const hold = route({
+  const hold = defineRoute({
     method: 'GET',
     path: '/p/v1/hold',
     summary: 'Holds a place until it is released.',

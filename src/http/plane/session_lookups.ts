@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { createLru } from '../../lib/lru.ts'
-import { createOwnerSlots } from '../exchange/slots.ts'
-import { PLANE_STRANGERS_MAX } from '../limits.ts'
+import { limitConcurrencyByOwner } from '../exchange/concurrency.ts'
+import { PLANE_UNAUTHENTICATED_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
 
 /** Sessions that are known again without a place for strangers. */
@@ -11,9 +11,9 @@ const SESSIONS_MAX = 1_000
  * The same look-up of who acts, for few strangers at a time: anybody can invent secrets of a session, and each is
  * looked up in the database. A token is compared in memory, and a session that was recognised lately waits for no stranger.
  */
-export function withoutCrowds(authenticate: Authenticate): Authenticate {
-  const asStranger = createOwnerSlots(PLANE_STRANGERS_MAX)
-  const recognised = createRecognised(SESSIONS_MAX)
+export function limitSessionLookups(authenticate: Authenticate): Authenticate {
+  const asStranger = limitConcurrencyByOwner(PLANE_UNAUTHENTICATED_MAX)
+  const recognised = createRecognizedCredentials(SESSIONS_MAX)
   return async (credential) => {
     const { bearer, session } = credential
     if (bearer !== undefined || session === undefined) return authenticate(credential)
@@ -26,7 +26,7 @@ export function withoutCrowds(authenticate: Authenticate): Authenticate {
 }
 
 /** Credentials that were recognised lately, at most `max` of them, kept as hashes. They are looked up all the same. */
-export function createRecognised(max: number) {
+export function createRecognizedCredentials(max: number) {
   const recent = createLru<true>({ entriesMax: max })
   return {
     has: (secret: string) => recent.get(hash('sha256', secret)) !== undefined,

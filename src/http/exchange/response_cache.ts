@@ -3,7 +3,7 @@ import { createLru } from '../../lib/lru.ts'
 import type { Answer, PresentContext, Reply } from '../route/route.ts'
 
 /** What an answer depends on besides the blocks that it was read from. */
-export interface Sent {
+export interface CacheableRequest {
   /** Absolute address, with which the links of the answer begin. */
   readonly address: string
   readonly body: Buffer | undefined
@@ -12,7 +12,7 @@ export interface Sent {
 }
 
 /** A success but for its request id, ready to be sent. */
-export interface Opening {
+export interface CachedResponse {
   /** A JSON object up to its closing brace. */
   readonly text: string
   readonly headers: Readonly<Record<string, string>>
@@ -21,10 +21,10 @@ export interface Opening {
   readonly creditsMin: number
 }
 
-export type Openings = ReturnType<typeof createOpenings>
+export type ResponseCache = ReturnType<typeof createResponseCache>
 
-interface Kept {
-  readonly opening: Opening
+interface CacheEntry {
+  readonly opening: CachedResponse
   readonly body: Buffer
   readonly untilMs: number
 }
@@ -38,17 +38,17 @@ const NO_BODY = Buffer.alloc(0)
 const NO_HEADERS = {}
 
 /** Keeps finished answers while their blocks are the newest: many callers ask the same within one block. */
-export function createOpenings(clock: Clock) {
-  const entries = createLru<Kept>({
+export function createResponseCache(clock: Clock) {
+  const entries = createLru<CacheEntry>({
     entriesMax: ENTRIES_MAX,
     weightMax: CHARS_MAX,
     weightOf: ({ opening, body }, name) => name.length + body.length + opening.text.length,
   })
 
   /** What was answered to the same, while its blocks are the newest. */
-  function find({ address, body, isAll }: Sent): Opening | undefined {
+  function find({ address, body, isAll }: CacheableRequest): CachedResponse | undefined {
     if (!isAll) return undefined
-    const name = nameOf(address, body)
+    const name = getCacheKey(address, body)
     const kept = entries.get(name)
     if (kept === undefined) return undefined
     if (kept.untilMs <= clock.monotonicMs()) {
@@ -61,29 +61,32 @@ export function createOpenings(clock: Clock) {
   return {
     find,
     /** The opening of an answer, which is kept while its blocks are the newest. */
-    make(sent: Sent, { answer, creditsMin }: { readonly answer: Answer; readonly creditsMin: number }): Opening {
+    make(
+      sent: CacheableRequest,
+      { answer, creditsMin }: { readonly answer: Answer; readonly creditsMin: number },
+    ): CachedResponse {
       const { address, body, isAll } = sent
       const { untilMs } = answer
       const isLasting = isAll && untilMs > 0 && untilMs > clock.monotonicMs()
       // Those who asked at the same time have shared its readings.
       const before = isLasting ? find(sent) : undefined
       if (before !== undefined) return before
-      const opening = openingOf(answer, { address, creditsMin })
-      if (isLasting) entries.set(nameOf(address, body), { opening, body: body ?? NO_BODY, untilMs })
+      const opening = toCachedResponse(answer, { address, creditsMin })
+      if (isLasting) entries.set(getCacheKey(address, body), { opening, body: body ?? NO_BODY, untilMs })
       return opening
     },
   }
 }
 
-function nameOf(address: string, body: Buffer | undefined): string {
+function getCacheKey(address: string, body: Buffer | undefined): string {
   if (body === undefined) return address
   return `${address}\n${body.length}\n${body.toString('latin1', Math.max(0, body.length - ENDING_BYTES))}`
 }
 
-function openingOf(
+function toCachedResponse(
   answer: Answer,
   { address, creditsMin }: { readonly address: string; readonly creditsMin: number },
-): Opening {
+): CachedResponse {
   const reply = answer.present(new RequestAddress(address))
   const { data, coverage, pagination, counts, receipt, citation } = reply
   if (data === undefined) throw new Error('Cannot answer without data')

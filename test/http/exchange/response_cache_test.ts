@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
-import { createOpenings, type Sent } from '../../../src/http/exchange/openings.ts'
+import { type CacheableRequest, createResponseCache } from '../../../src/http/exchange/response_cache.ts'
 import type { Answer, PresentContext } from '../../../src/http/route/route.ts'
 
-const SENT: Sent = { address: 'https://api.example.org/v1/things?page=1', body: undefined, isAll: true }
+const SENT: CacheableRequest = { address: 'https://api.example.org/v1/things?page=1', body: undefined, isAll: true }
 const BODY = Buffer.from('{"wallets":["a"]}')
 
 /** Openings under a clock that stands still until it is moved. */
 function openings() {
   const time = { ms: 1_000 }
-  return { time, ...createOpenings({ now: () => 0, monotonicMs: () => time.ms }) }
+  return { time, ...createResponseCache({ now: () => 0, monotonicMs: () => time.ms }) }
 }
 
 /** An answer that counts how often it is presented. */
@@ -43,7 +43,7 @@ test('an answer is made once for all who send the same, until its blocks end', (
   expect(JSON.parse(`${make(SENT, answerOf([3], 3_000).answered).text}}`).data).toEqual([3])
 })
 
-test.each<[string, Sent]>([
+test.each<[string, CacheableRequest]>([
   ['another query', { ...SENT, address: SENT.address.replace('page=1', 'page=2') }],
   ['another host', { ...SENT, address: SENT.address.replace('api', 'other') }],
   ['a body', { ...SENT, body: BODY }],
@@ -76,7 +76,7 @@ test('an answer without blocks, or of blocks that have ended, is made each time'
 
 test('answers take 32 million characters at most, and 10,000 entries', () => {
   const { find, make } = openings()
-  const sentOf = (turn: number): Sent => ({ ...SENT, address: `https://api.example.org/${turn}` })
+  const sentOf = (turn: number): CacheableRequest => ({ ...SENT, address: `https://api.example.org/${turn}` })
   const long = 'x'.repeat(10_000_000)
   for (const turn of [0, 1, 2, 3]) make(sentOf(turn), answerOf(long).answered)
   expect([0, 1, 2, 3].map((turn) => find(sentOf(turn)) !== undefined)).toEqual([false, true, true, true])

@@ -13,7 +13,7 @@ const COSTS = { remove: 1.5, add: 0.7, replace: difference }
 const PARAMETER_COST = 0.1
 
 /** The template that a path without an endpoint probably was meant to fit; undefined if none is near. */
-export function nearestPath(path: string, templates: Iterable<string>): string | undefined {
+export function suggestPath(path: string, templates: Iterable<string>): string | undefined {
   const asked = segmentsOf(path)
   if (asked.length === 0 || asked.length > SEGMENTS_MAX) return undefined
   return findNearest(templates, (template) => {

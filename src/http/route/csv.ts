@@ -1,12 +1,12 @@
 import { CodedError } from '../../lib/error.ts'
-import { type JsonSchema, jsonSchema } from './json_schema.ts'
+import { createJsonSchema, type JsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
 
 /** Parameter by which a list is asked for as CSV, besides the header `Accept: text/csv`. */
-export const FORMAT = 'format'
+export const FORMAT_PARAMETER_NAME = 'format'
 
 /** A list as a spreadsheet takes it. */
-export interface Sheet {
+export interface CsvTable {
   /** What is asked, without the format. */
   readonly query: string
   readonly fault: CodedError | undefined
@@ -25,20 +25,22 @@ const FIGURE = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 const columnsByRoute = new WeakMap<Route, readonly Column[] | undefined>()
 
 /** How a request asks for CSV; undefined if it does not, or if the route is not a list. */
-export function sheetOf(
+export function findCsvTable(
   route: Route,
   { query, accept }: { readonly query: string; readonly accept: string | null },
-): Sheet | undefined {
-  const isNamed = query.includes(FORMAT)
+): CsvTable | undefined {
+  const isNamed = query.includes(FORMAT_PARAMETER_NAME)
   if (!isNamed && (accept === null || !accept.startsWith('text/csv'))) return undefined
   const columns = columnsOf(route)
   if (columns === undefined) return undefined
   const pairs = query.split('&')
-  const formats = pairs.filter((pair) => pair.split('=')[0] === FORMAT).map((pair) => pair.slice(FORMAT.length + 1))
+  const formats = pairs
+    .filter((pair) => pair.split('=')[0] === FORMAT_PARAMETER_NAME)
+    .map((pair) => pair.slice(FORMAT_PARAMETER_NAME.length + 1))
   const [format = accept?.startsWith('text/csv') ? 'csv' : 'json'] = formats
   const fault = faultOf(formats, query)
   if (fault === undefined && format === 'json' && formats.length === 0) return undefined
-  const rest = pairs.filter((pair) => pair.split('=')[0] !== FORMAT).join('&')
+  const rest = pairs.filter((pair) => pair.split('=')[0] !== FORMAT_PARAMETER_NAME).join('&')
   const asJson = (json: string) => ({ body: json, headers: {} })
   const asTable = (json: string) => written(JSON.parse(json), columns)
   return { query: rest, fault, write: format === 'json' ? asJson : asTable }
@@ -58,13 +60,13 @@ function faultOf(formats: readonly string[], query: string): CodedError | undefi
 }
 
 function refused(detail: string): CodedError {
-  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${FORMAT}": ${detail}`)
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${FORMAT_PARAMETER_NAME}": ${detail}`)
 }
 
 /** Columns of the rows that a route answers, as its schema has them; undefined if it answers no list. */
 function columnsOf(route: Route): readonly Column[] | undefined {
   if (!columnsByRoute.has(route)) {
-    const { data } = (jsonSchema(route.output)['properties'] ?? {}) as { readonly data?: JsonSchema }
+    const { data } = (createJsonSchema(route.output)['properties'] ?? {}) as { readonly data?: JsonSchema }
     const items = data?.['type'] === 'array' ? (data['items'] as JsonSchema) : undefined
     columnsByRoute.set(route, items?.['properties'] === undefined ? undefined : leavesOf(items))
   }
@@ -97,7 +99,7 @@ function objectsOf({
 function written(
   { data, pagination }: { readonly data: Rows; readonly pagination?: Pagination },
   columns: readonly Column[],
-): ReturnType<Sheet['write']> {
+): ReturnType<CsvTable['write']> {
   const lines = [
     columns.map((column) => column.join('.')),
     ...data.map((row) => columns.map((column) => cellOf(column.reduce(valueIn, row)))),
@@ -131,7 +133,7 @@ function paginationHeaders({ total, next_page: next, prev_page: prev }: Paginati
   const link = (address: string | null, rel: string) => {
     if (address === null) return []
     const target = new URL(address)
-    target.searchParams.set(FORMAT, 'csv')
+    target.searchParams.set(FORMAT_PARAMETER_NAME, 'csv')
     return [`<${target.href}>; rel="${rel}"`]
   }
   const links = [...link(next, 'next'), ...link(prev, 'prev')]

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { nearestPath } from '../../../src/http/request/nearest_path.ts'
+import { suggestPath } from '../../../src/http/request/suggest_path.ts'
 
 const TEMPLATES = [
   '/v1/positions/uniswap-v3',
@@ -40,9 +40,9 @@ test.each([
   ['/v1/nothing', undefined],
   ['/.env', undefined],
   ['/', undefined],
-])('for %p the nearest is %p', (path, template) => expect(nearestPath(path, TEMPLATES)).toBe(template))
+])('for %p the nearest is %p', (path, template) => expect(suggestPath(path, TEMPLATES)).toBe(template))
 
 test('long and deep paths have none', () => {
   for (const path of [`/v1/${'a'.repeat(8_000)}`, '/a'.repeat(4_000)])
-    expect(nearestPath(path, TEMPLATES)).toBeUndefined()
+    expect(suggestPath(path, TEMPLATES)).toBeUndefined()
 })

@@ -1,13 +1,13 @@
 import { CodedError } from '../../lib/error.ts'
 
 /** Slots of owners, of whom each may take a few. */
-export type SlotsByOwner = ReturnType<typeof createSlotsByOwner>
+export type ConcurrencyLimiter = ReturnType<typeof createConcurrencyLimiter>
 
 /**
  * Makes `max` slots for each owner, and never more than as many as places are left for all: many that are greedy leave
  * room for the next who comes. Owners without work under way take no memory. `what` there is too much of is for the error.
  */
-export function createSlotsByOwner(
+export function createConcurrencyLimiter(
   max: number,
   { placesLeft, what }: { readonly placesLeft: () => number; readonly what: string },
 ) {
@@ -30,8 +30,8 @@ export function createSlotsByOwner(
 }
 
 /** The same for work that is one function, however many others have places. */
-export function createOwnerSlots(max: number) {
-  const slots = createSlotsByOwner(max, { placesLeft: () => max, what: 'requests' })
+export function limitConcurrencyByOwner(max: number) {
+  const slots = createConcurrencyLimiter(max, { placesLeft: () => max, what: 'requests' })
   return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
     slots.take(owner)
     try {

@@ -1,17 +1,17 @@
-import { htmlHeaders, htmlText } from './html.ts'
+import { htmlHeaders, renderHtml } from './html.ts'
 import type { Page } from './page.ts'
-import { ASK_AGAIN, sent } from './static.ts'
+import { CACHE_REVALIDATE, createCompressedPage } from './static.ts'
 
 /** What all pages of text are drawn with: addresses from the root, `assets/…/style/base.css`. */
-export interface Look {
+export interface PageAssets {
   readonly styles: readonly string[]
   readonly icon: string
 }
 
 /** Nothing runs, and nothing is loaded from elsewhere. */
-export const PLAIN_HEADERS = {
+export const TEXT_PAGE_HEADERS = {
   ...htmlHeaders(["style-src 'self'", "img-src 'self' data:"]),
-  'cache-control': ASK_AGAIN,
+  'cache-control': CACHE_REVALIDATE,
 }
 
 /** Every page of callers by its name: where it is, from the root. */
@@ -32,13 +32,13 @@ interface Text {
   readonly page: keyof typeof PAGES
   /** True if it is that page itself. */
   readonly isPage: boolean
-  readonly look: Look
+  readonly look: PageAssets
   /** From its address to the root. @default '' */
   readonly root?: string
 }
 
 /** HTML of a page of text, without scripts. */
-export function plainText({ title, body, kind, page, isPage, look, root = '' }: Text): string {
+export function renderTextPage({ title, body, kind, page, isPage, look, root = '' }: Text): string {
   const links = Object.entries(PAGES).map(([name, address]) => {
     const here = name === page ? ` class="here"${isPage ? ' aria-current="page"' : ''}` : ''
     return `<a href="${linked(root, address)}"${here}>${name}</a>`
@@ -47,7 +47,7 @@ export function plainText({ title, body, kind, page, isPage, look, root = '' }: 
 <title>walletscope: ${title}</title>
 <link rel="icon" href="${linked(root, look.icon)}">
 ${look.styles.map((path) => `<link rel="stylesheet" href="${linked(root, path)}">`).join('\n')}`
-  return htmlText({
+  return renderHtml({
     head,
     body: `<a class="skip" href="#content">Skip to the content</a>
 <header class="bar">
@@ -61,8 +61,8 @@ ${body}
 }
 
 /** A page of text. */
-export function plainPage(text: Text): Page {
-  return sent(plainText(text), PLAIN_HEADERS)
+export function createTextPage(text: Text): Page {
+  return createCompressedPage(renderTextPage(text), TEXT_PAGE_HEADERS)
 }
 
 /** An address of the root as it is from another. */
