@@ -31,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
 const CHAIN_WITHOUT_ENDPOINTS = [
   ...['by_chain', 'chain', 'checksum', 'cursor', 'words'],
-  ...['bytes', 'curve', 'derived', 'metadata', 'mint', 'program', 'token_account'],
+  ...['bytes', 'curve', 'program_address', 'metadata', 'mint', 'program', 'token_account'],
 ]
 
 interface Import {

@@ -17,11 +17,11 @@ export interface PinnedBlock extends Block {
 }
 
 /** What a call shows of the block it saw, compared with one that it was pinned to: some chains hide the parent's hash. */
-export function isAtBlock(seen: Block, { chainId, number, timestampSec }: Block): boolean {
+export function matchesBlock(seen: Block, { chainId, number, timestampSec }: Block): boolean {
   return seen.chainId === chainId && seen.number === number && seen.timestampSec === timestampSec
 }
 
 /** True if no call could tell the two blocks apart. */
 export function isSameBlock(a: Block, b: Block): boolean {
-  return isAtBlock(a, b) && a.parentHash === b.parentHash
+  return matchesBlock(a, b) && a.parentHash === b.parentHash
 }

@@ -13,7 +13,7 @@ interface BlockRead<T> {
 }
 
 /** A reading, and until when its block is the newest, milliseconds of the monotonic clock. */
-export type Fresh<T> = T & { readonly untilMs: number }
+export type WithExpiry<T> = T & { readonly untilMs: number }
 
 /**
  * Results of reads, each kept until the chain has its next block: at most `entriesMax`, and at most `bytesMax` bytes if
@@ -26,7 +26,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
   readonly bytesOf?: (value: T) => number
 }) {
   const { clock } = options
-  const cache = createCache<Fresh<T>>(options)
+  const cache = createCache<WithExpiry<T>>(options)
 
   return {
     /**
@@ -34,7 +34,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
      * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the
      * request, so that a wrong clock cannot keep it longer. With 0 nothing is reused.
      */
-    reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, signal: AbortSignal): Promise<Fresh<T>> {
+    reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, signal: AbortSignal): Promise<WithExpiry<T>> {
       const readOnce = async (shared: AbortSignal) => {
         const startedMs = clock.monotonicMs()
         const value = await read(shared)

@@ -8,7 +8,7 @@ import { readTextFile } from '../service/config/read_file.ts'
 import { differencesOf } from '../service/receipt/differences.ts'
 import { type PublishedKey, parseKeys } from '../service/receipt/keys.ts'
 import type { Payload } from '../service/receipt/payload.ts'
-import { CHECKS, type Told, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
+import { CHECKS, type CheckResult, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
 import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
 
@@ -18,8 +18,8 @@ const KEYS_MS = 10_000
 /** For all endpoints together. */
 const LIMIT_MS = 600_000
 
-const STATUS: Readonly<Record<Told['is'], number>> = { true: 0, false: 1, unknown: 3 }
-const WORDS: Readonly<Record<Told['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
+const STATUS: Readonly<Record<CheckResult['is'], number>> = { true: 0, false: 1, unknown: 3 }
+const WORDS: Readonly<Record<CheckResult['is'], string>> = { true: 'true', false: 'FALSE', unknown: 'cannot tell' }
 
 /** `verify`: what is true of a receipt. Needs no database and no configuration. */
 export const verifyCommand: Command = {

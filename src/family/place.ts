@@ -1,6 +1,6 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
-import type { Fresh } from '../chain/block_cache.ts'
-import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
+import type { WithExpiry } from '../chain/block_cache.ts'
+import { ContractUnresponsiveError, type ReadOptions } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
 import type { SentTime } from '../http/request/input.ts'
@@ -100,7 +100,7 @@ export async function readAt<Place extends Pick<FamilyPlace<unknown>, 'block'>, 
 
 function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<unknown>, 'block'>[]): CodedError {
   const { message, retryAfterSec, cause } = error
-  const isSilent = cause instanceof SilentError
+  const isSilent = cause instanceof ContractUnresponsiveError
   if (isSilent && places.some(({ block }) => block !== undefined)) {
     return new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
   }
@@ -135,6 +135,6 @@ export function connectedTo<Reader>(reader: Reader | undefined, name: string): R
 }
 
 /** Until when all these readings are of the newest blocks, milliseconds of the monotonic clock; 0 without any. */
-export function untilNext(reads: readonly Fresh<unknown>[]): number {
+export function untilNext(reads: readonly WithExpiry<unknown>[]): number {
   return reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs }) => untilMs))
 }

@@ -1,8 +1,8 @@
 import { midnightStore } from '../../sql/functions.ts'
 import { midnightList, midnightListOpen } from '../../sql/queries.ts'
 import { readHeader } from '../chain/evm/read_block.ts'
-import { createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
-import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
+import { createBlockFinder, NoBlockError, type WitnessedBlock } from '../chain/past/block_at.ts'
+import { DisputeError, isCacheableForever, QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { createCache } from '../lib/async/cache.ts'
@@ -30,20 +30,20 @@ export type Midnights = ReturnType<typeof createMidnights>
 export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const finder = createBlockFinder(clock)
   const recheck = createRecheck(clock)
-  const kept = createLru<FoundBlock>({ entriesMax: ENTRIES_MAX })
+  const kept = createLru<WitnessedBlock>({ entriesMax: ENTRIES_MAX })
   const loads = new Map<string, Promise<unknown>>()
-  const flights = createCache<FoundBlock>({ clock, entriesMax: 1 })
+  const flights = createCache<WitnessedBlock>({ clock, entriesMax: 1 })
 
   const isOld = (timeSec: number) => clock.now() / 1_000 - timeSec > SETTLED_SEC
-  const isSettled = ({ timestampSec }: FoundBlock) => isOld(Number(timestampSec))
+  const isSettled = ({ timestampSec }: WitnessedBlock) => isOld(Number(timestampSec))
   const groups = createMidnightGroups(clock)
 
-  function keep(day: number, block: FoundBlock): void {
+  function keep(day: number, block: WitnessedBlock): void {
     kept.set(`${block.chainId}:${day}`, block)
   }
 
   /** The block that is kept in memory, unless it is worth finding again. */
-  function keptOf(client: ChainClient, day: number): FoundBlock | undefined {
+  function keptOf(client: ChainClient, day: number): WitnessedBlock | undefined {
     const known = kept.get(`${client.chain.id}:${day}`)
     return known === undefined || recheck.isDue(client, known.witnesses) ? undefined : known
   }
@@ -52,7 +52,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     const { id: chainId } = client.chain
     const rows = await midnightList(db, { chainId, fromDay: from, toDay: to })
     return rows.map(({ day, block, hash, parent_hash, time, is_final, witnesses }) => {
-      const pinned: FoundBlock = {
+      const pinned: WitnessedBlock = {
         chainId,
         number: BigInt(block),
         timestampSec: BigInt(time),
@@ -65,7 +65,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     })
   }
 
-  async function note(day: number, block: FoundBlock, isFinal: boolean): Promise<boolean> {
+  async function note(day: number, block: WitnessedBlock, isFinal: boolean): Promise<boolean> {
     const { chainId, witnesses } = block
     const isStored = await midnightStore(db, {
       chainId,
@@ -105,7 +105,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     return new Set(unknown.filter((_, index) => found[index] === undefined))
   }
 
-  async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
+  async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<WitnessedBlock> {
     const [known] = await stored(client, { from: day, to: day })
     if (known !== undefined && !(known.isFinal && recheck.isDue(client, known.block.witnesses))) return known.block
     const found = await findAgain(client, { day, known: known?.block }, signal)
@@ -123,9 +123,9 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
   /** The block as endpoints give it now, or the known one if they cannot be asked. */
   async function findAgain(
     client: ChainClient,
-    { day, known }: { readonly day: number; readonly known: FoundBlock | undefined },
+    { day, known }: { readonly day: number; readonly known: WitnessedBlock | undefined },
     signal: AbortSignal,
-  ): Promise<FoundBlock> {
+  ): Promise<WitnessedBlock> {
     try {
       const found = await finder.lastBy(client, BigInt(day * DAY_SEC), signal)
       recheck.answered(client, found.witnesses)
@@ -144,7 +144,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
      * no later block shows that it is the last one, or if the chain began later; `DisputeError` if endpoints contradict
      * each other or what one of them gave before; else as `ChainClient.read`.
      */
-    async of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
+    async of(client: ChainClient, day: number, signal: AbortSignal): Promise<WitnessedBlock> {
       const key = `${client.chain.id}:${day}`
       const known = keptOf(client, day)
       if (known !== undefined) return known
@@ -191,7 +191,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       for (const { day, block } of open) {
         const again = BigInt(block) <= final ? await finder.lastBy(client, BigInt(day * DAY_SEC), signal) : undefined
         // What is final stays for ever: a second endpoint is waited for, if there is one, for some time.
-        const mayWait = again === undefined || !(isLasting(client, again.witnesses) || isSettled(again))
+        const mayWait = again === undefined || !(isCacheableForever(client, again.witnesses) || isSettled(again))
         if (mayWait || again.number > final) left++
         else await note(day, again, true)
       }

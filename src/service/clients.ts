@@ -1,8 +1,8 @@
-import { createAgreeingClient } from '../chain/agreed/agreeing_client.ts'
-import type { Dissents } from '../chain/agreed/dissents.ts'
 import { createChainClient, type EvmClient } from '../chain/evm/evm_client.ts'
+import type { DissentTracker } from '../chain/quorum/dissent_tracker.ts'
+import { createQuorumClient } from '../chain/quorum/quorum_client.ts'
+import { createRequestLimiter, PROCESS_LIMITS } from '../chain/rpc/limiter/limiter.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
-import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { FinanceChain } from '../finance/chain.ts'
 import { delay } from '../lib/async/abort.ts'
@@ -31,12 +31,12 @@ export function createClients(
     readonly log: Log
     readonly recorder: (chainId: number) => RpcRecorder
     /** Told if endpoints of a chain with a quorum differ. @default nobody is */
-    readonly dissents?: Pick<Dissents, 'recorder'>
+    readonly dissents?: Pick<DissentTracker, 'recorder'>
     /** How many processes serve as one: each has its share of what an endpoint is asked. @default 1 */
     readonly processes?: number
   },
 ): Clients {
-  const shared = { ...given, processes, line: createSlots(PROCESS_LIMITS) }
+  const shared = { ...given, processes, line: createRequestLimiter(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate =
       perSecond === 0
@@ -45,7 +45,7 @@ export function createClients(
     const client = createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
     const { quorum = 1 } = chain
     if (quorum === 1) return client
-    return createAgreeingClient(client, { quorum, dissent: dissents?.recorder(chain.id) ?? (() => {}) })
+    return createQuorumClient(client, { quorum, dissent: dissents?.recorder(chain.id) ?? (() => {}) })
   })
   const solana =
     rpcUrls.length === 0

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createGate } from '../account/gate/gate.ts'
 import { retentionJob } from '../account/retention.ts'
-import { createDissents } from '../chain/agreed/dissents.ts'
+import { createDissentTracker } from '../chain/quorum/dissent_tracker.ts'
 import { createProofRunner } from '../chain/receipt/proof/runner.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
@@ -97,7 +97,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   createDatabaseMetrics(metrics, db)
   if (embedded !== undefined) await migrate(db)
   else await checkSchemaIfReached(db, log)
-  const dissents = createDissents({ metrics, clock, log })
+  const dissents = createDissentTracker({ metrics, clock, log })
   const processes = worker?.workers ?? 1
   const clients = await life.start({
     name: 'chain clients',

@@ -1,4 +1,4 @@
-import type { LensWay } from '../../src/chain/call/lens.ts'
+import type { LensMode } from '../../src/chain/call/lens.ts'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -13,7 +13,7 @@ import { median, printNote, printTable } from './table.ts'
 const UPSTREAM_MS = 50
 const SIZES = [50, 300] as const
 /** Ways of reading a wallet, and the most round trips in a row that each may take for any of the sizes. */
-const WAYS: readonly { readonly name: LensWay; readonly depthMax: number }[] = [
+const WAYS: readonly { readonly name: LensMode; readonly depthMax: number }[] = [
   { name: 'override', depthMax: 1 },
   { name: 'deployless', depthMax: 3 },
 ]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Envelope, seal } from '../../src/chain/receipt/envelope.ts'
+import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import { verifyReceipt } from '../../src/service/receipt/verify.ts'
@@ -233,7 +233,7 @@ test('a tool gives the receipt of an answer in full', async () => {
 
 /** A receipt whose instance lies. */
 function lied(receipt: Envelope, change: (payload: Payload) => void): Envelope {
-  return seal(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
+  return signEnvelope(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
 }
 
 /** One that somebody else changed. */

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { instanceKeyList } from '../../sql/queries.ts'
 import { CLI_ACTOR } from '../../src/account/audit.ts'
-import { isSignedBy, seal } from '../../src/chain/receipt/envelope.ts'
+import { isSignedBy, signEnvelope } from '../../src/chain/receipt/envelope.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { parseKeys, presentKeys } from '../../src/service/receipt/keys.ts'
@@ -36,7 +36,7 @@ test('many processes that start at the same time sign with one key, which is pub
   const [key, ...others] = parseKeys(JSON.stringify(presentKeys(await signing().published()))) ?? []
   expect([key?.keyId, others.length, key?.untilSec]).toEqual([signer.keyId, 0, undefined])
   if (key === undefined) throw new Error('Expected a key')
-  expect(isSignedBy(seal('text', 'a text', signer), key.key)).toBe(true)
+  expect(isSignedBy(signEnvelope('text', 'a text', signer), key.key)).toBe(true)
 })
 
 test('keys are published before anything was signed', async () => {

@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { createAgreeingClient } from '../../src/chain/agreed/agreeing_client.ts'
-import { createDissents } from '../../src/chain/agreed/dissents.ts'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
-import { type Envelope, type Signer, signerOf, textIn } from '../../src/chain/receipt/envelope.ts'
+import { createDissentTracker } from '../../src/chain/quorum/dissent_tracker.ts'
+import { createQuorumClient } from '../../src/chain/quorum/quorum_client.ts'
+import { createSigner, decodeEnvelopeText, type Envelope, type Signer } from '../../src/chain/receipt/envelope.ts'
 import { createProofRunner } from '../../src/chain/receipt/proof/runner.ts'
 import { createSolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -51,7 +51,7 @@ export function rowOver(rpcUrls: readonly string[], more: object = {}) {
 
 /** A key made anew. */
 export function newSigner(): Signer {
-  return signerOf(generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }))
+  return createSigner(generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }))
 }
 
 /** Runs the proofs of all tests of a file. */
@@ -73,11 +73,11 @@ export function stageOver(
     return fetch(url, init)
   }
   const metrics = createMetrics()
-  const dissents = createDissents({ metrics, clock: systemClock, log: silentLog })
+  const dissents = createDissentTracker({ metrics, clock: systemClock, log: silentLog })
   const clients = config.chains.map((chain) => {
     const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting })
     const { id, quorum = 1 } = chain
-    return quorum === 1 ? client : createAgreeingClient(client, { quorum, dissent: dissents.recorder(id) })
+    return quorum === 1 ? client : createQuorumClient(client, { quorum, dissent: dissents.recorder(id) })
   })
   const solana = solanaUrl
     ? createSolanaClient({ ...config.solana, clock: systemClock, log: silentLog, fetch: counting })
@@ -136,7 +136,7 @@ export function textOf(receipt: Envelope): string {
 
 /** What a receipt states. Throws if it is none. */
 export function payloadOf(receipt: Envelope): Payload {
-  const payload = parsePayload(JSON.parse(textIn(receipt) ?? ''))
+  const payload = parsePayload(JSON.parse(decodeEnvelopeText(receipt) ?? ''))
   if (payload === undefined) throw new Error('Expected a payload')
   return payload
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { type Envelope, seal } from '../../src/chain/receipt/envelope.ts'
+import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
 import { differencesOf } from '../../src/service/receipt/differences.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
@@ -51,7 +51,7 @@ function altered(receipt: Envelope, change: (payload: Payload) => unknown): Enve
 
 /** The same signed by the instance itself, which lies. */
 function lied(receipt: Envelope, change: (payload: Payload) => unknown): Envelope {
-  return seal(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
+  return signEnvelope(PAYLOAD_TYPE, JSON.stringify(changed(receipt, change)), stage.signer)
 }
 
 function changed(receipt: Envelope, change: (payload: Payload) => unknown): Payload {
@@ -104,7 +104,7 @@ describe('the envelope', () => {
     expect(await is({ ...position, more: 1 })).toBe('false')
     expect(await is(position, { signer: newSigner() })).toBe('false')
     // Signed as another type, and said to be of this one.
-    const other = seal('application/json', Buffer.from(position.payload, 'base64').toString(), stage.signer)
+    const other = signEnvelope('application/json', Buffer.from(position.payload, 'base64').toString(), stage.signer)
     expect(await is({ ...other, payloadType: PAYLOAD_TYPE })).toBe('false')
   })
 

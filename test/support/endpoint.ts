@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test'
 import { createEndpoint } from '../../src/chain/evm/endpoint.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
-import { createHeads } from '../../src/chain/rpc/memory/heads.ts'
+import { createHeadTracker } from '../../src/chain/rpc/endpoint_state/heads.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
@@ -55,6 +55,6 @@ function endpointAt(url: string): Endpoint {
     finality: { depth: 0 },
   }
   const clock = systemClock
-  const heads = createHeads({ clock })
+  const heads = createHeadTracker({ clock })
   return createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
 }

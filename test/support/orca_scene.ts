@@ -1,4 +1,4 @@
-import { metadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
 import { arrayAddress, positionAddress } from '../../src/family/orca_whirlpool/read/address.ts'
 import { addressOf, reserveBytes, type ServedAccounts, served } from './kamino.ts'
 import { FEED, MAX_PRICE_AGE_SEC, WALLET } from './kamino_scene.ts'
@@ -34,7 +34,7 @@ export function orcaScene(nowSec: number = Math.floor(Date.now() / 1_000)): Serv
   })
   const token = (mint: string, decimals: number, symbol: string, name: string): ServedAccounts => ({
     [mint]: served(mintBytes({ decimals, supply: 10n ** 15n }), TOKEN),
-    [metadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
+    [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
   })
   const reserve = (mint: keyof typeof RESERVES, decimals: number, entry: number): ServedAccounts => ({
     [RESERVES[mint]]: served(

@@ -1,4 +1,4 @@
-import { metadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
 import vectors from '../family/orca_whirlpool/vectors.json'
 import { type ServedAccounts, served } from './kamino.ts'
 import {
@@ -220,7 +220,7 @@ function tokenAccounts({ mint, program, decimals, symbol, name, fee }: OrcaToken
   if (program === 'token') {
     return {
       [mint]: served(mintBytes({ decimals }), TOKEN),
-      [metadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
+      [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
     }
   }
   const named = { symbol, name }

@@ -1,4 +1,4 @@
-import { metadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
 import { addressOf, type ServedAccounts, served } from './kamino.ts'
 import { WALLET } from './kamino_scene.ts'
 import { METADATA, metadataBytes, mintBytes, TOKEN, tokenAccountBytes } from './solana_token.ts'
@@ -20,7 +20,7 @@ export function walletScene(): ServedAccounts {
   })
   const token = (mint: string, decimals: number, named: { readonly symbol: string; readonly name: string }) => ({
     [mint]: served(mintBytes({ decimals, supply: 10n ** 17n }), TOKEN),
-    [metadataAddress(mint)]: served(metadataBytes({ mint, ...named }), METADATA),
+    [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, ...named }), METADATA),
   })
   return {
     [WALLET]: { owner: SYSTEM, data: new Uint8Array(), lamports: 10_500_000_000n },

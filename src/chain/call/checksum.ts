@@ -8,7 +8,7 @@ const known = new Map<string, Address>()
  * An address with its checksum, of 40 hexadecimal digits in lower case. The hash takes microseconds, and the list of
  * viem's that remembers it a third of one: an answer has hundreds of addresses, most of them again and again.
  */
-export function checksummed(digits: string): Address {
+export function toChecksumAddress(digits: string): Address {
   const before = known.get(digits)
   if (before !== undefined) return before
   const address = checksumAddress(`0x${digits}` as Hex)

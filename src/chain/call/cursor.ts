@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import { checksummed } from './checksum.ts'
+import { toChecksumAddress } from './checksum.ts'
 import type { LensPage } from './pages.ts'
 
 /** Layout of the stream that `page.sol` writes. */
@@ -61,7 +61,7 @@ export function createLensCursor(answer: Hex) {
     },
     hex: (length: number): Hex => `0x${digits(length)}`,
     /** 20 bytes, checksummed. */
-    address: (): Address => checksummed(digits(20)),
+    address: (): Address => toChecksumAddress(digits(20)),
     /** First bytes of a token's answer to `symbol` or `name`; undefined if the call failed or answered more than 16 KiB. */
     text(): Hex | undefined {
       const length = number(2)
@@ -74,7 +74,7 @@ export function createLensCursor(answer: Hex) {
  * Reads the header that `page.sol` writes before every answer; `from` is then at what the lens itself wrote. Throws
  * `UpstreamError` for another layout.
  */
-export function openLensPage(answer: Hex): LensPage & { readonly from: LensCursor } {
+export function decodeLensPage(answer: Hex): LensPage & { readonly from: LensCursor } {
   const from = createLensCursor(answer)
   if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
   const block = {
@@ -87,7 +87,7 @@ export function openLensPage(answer: Hex): LensPage & { readonly from: LensCurso
 }
 
 /** A value behind a flag that says whether its contract answered; the value is sent in any case. */
-export function ifAnswered<T>(from: LensCursor, read: () => T): T | undefined {
+export function readOptional<T>(from: LensCursor, read: () => T): T | undefined {
   const answered = from.number(1) === 1
   const value = read()
   return answered ? value : undefined

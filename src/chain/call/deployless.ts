@@ -24,11 +24,11 @@ const PROGRAM_BYTES = 144
  */
 export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const { runtime, data, ...at } = call
-  const code = deploylessCode(runtime, data)
+  const code = encodeDeploylessCode(runtime, data)
   try {
     await endpoint.call({ data: code, ...at }, signal)
   } catch (error) {
-    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
+    if (error instanceof RevertError) return decodeDeploylessRevert(error.data)
     throw error
   }
   throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
@@ -39,7 +39,7 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
  * reverts because nodes take what init code returns for contract code: they limit it to 24,576 bytes and refuse it if
  * it begins with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
  */
-export function deploylessCode(runtime: Hex, data: Hex): Hex {
+export function encodeDeploylessCode(runtime: Hex, data: Hex): Hex {
   const creationBytes = COPY_BYTES + size(runtime)
   const dataBytes = size(data)
   if (size(runtime) > RUNTIME_BYTES_MAX) throw new RpcRefusedError(0, 'The lens is too long to be deployed', 'kind')
@@ -51,8 +51,8 @@ export function deploylessCode(runtime: Hex, data: Hex): Hex {
   return concatHex([program({ creationBytes, dataBytes }), copy, runtime, data])
 }
 
-/** What a call of `deploylessCode` runs and asks; undefined for any other init code. */
-export function openDeployless(code: Hex): Pick<LensCall, 'runtime' | 'data'> | undefined {
+/** What a call of `encodeDeploylessCode` runs and asks; undefined for any other init code. */
+export function decodeDeploylessCode(code: Hex): Pick<LensCall, 'runtime' | 'data'> | undefined {
   const creationBytes = Number.parseInt(code.slice(4, 10), 16)
   const [start, end] = [PROGRAM_BYTES + COPY_BYTES, PROGRAM_BYTES + creationBytes]
   if (!(start < end && end <= size(code))) return undefined
@@ -60,24 +60,24 @@ export function openDeployless(code: Hex): Pick<LensCall, 'runtime' | 'data'> | 
     runtime: slice(code, start, end),
     data: `0x${code.slice(2 + 2 * end)}`,
   }
-  return deploylessCode(opened.runtime, opened.data) === code ? opened : undefined
+  return encodeDeploylessCode(opened.runtime, opened.data) === code ? opened : undefined
 }
 
-/** What `deploylessCode` reverts with if the lens returns this answer. */
-export function sealDeployless(answer: Hex): Hex {
+/** What `encodeDeploylessCode` reverts with if the lens returns this answer. */
+export function encodeDeploylessRevert(answer: Hex): Hex {
   return `${slice(MARK, 0, 31)}01${answer.slice(2)}`
 }
 
 /** Bytes of call data for which there is room beside the code in one call. */
-export function deploylessRoom(runtime: Hex): number {
+export function getDeploylessCalldataMax(runtime: Hex): number {
   return INIT_CODE_BYTES_MAX - PROGRAM_BYTES - COPY_BYTES - size(runtime)
 }
 
 /**
- * What the deployed code returned, taken from the revert data of `deploylessCode`. Throws `RevertError` if the code
+ * What the deployed code returned, taken from the revert data of `encodeDeploylessCode`. Throws `RevertError` if the code
  * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.
  */
-export function readDeploylessAnswer(revertData: Hex): Hex {
+export function decodeDeploylessRevert(revertData: Hex): Hex {
   // 2 characters of "0x", 31 bytes of mark, 1 byte of outcome.
   const head = revertData.slice(0, 64).toLowerCase()
   const outcome = revertData.slice(64, 66)

@@ -13,7 +13,7 @@ export interface LensPage {
 }
 
 /** Entries `start` to `end` (exclusive) at a block. */
-export interface PageRequest {
+export interface LensPageRequest {
   readonly start: number
   readonly end: number
   readonly block: PinnedBlock | 'latest'
@@ -24,7 +24,7 @@ interface PinnedPagesSource<Page extends LensPage> {
   readonly pageSize: number
   /** The least number of entries, as known before the first page. @default 0 */
   readonly countMin?: number
-  read(request: PageRequest): Promise<Page>
+  read(request: LensPageRequest): Promise<Page>
   /** How many entries there are in all, according to a page. Throws to refuse the page. */
   count(page: Page): number
 }
@@ -46,7 +46,7 @@ interface PlacedPage<Page extends LensPage> {
 }
 
 /** All pages of a reading, at least one. */
-export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
+export type LensPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
  * All pages at a past block; or one page at the latest block, if it holds all entries. A longer list is read from its
@@ -55,7 +55,7 @@ export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPag
  * ends early for lack of gas or bytes, the next one starts there. Pages come in the order of entries. Throws
  * `UpstreamError` if they do not belong to one block, `RpcRefusedError` if one call cannot hold even one entry.
  */
-export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
+export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<LensPages<Page>> {
   const { pageSize, countMin = 0, at } = source
   if (at !== undefined) {
     const pages = await readPagesAt(at, source)
@@ -79,7 +79,7 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
 export async function readPagesAt<Page extends LensPage>(
   block: PinnedBlock,
   source: PinnedPagesSource<Page>,
-): Promise<PlacedPages<Page>> {
+): Promise<LensPages<Page>> {
   const { pageSize, countMin = 0 } = source
   let countHere = Math.max(1, countMin)
 

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { checksummed } from './checksum.ts'
+import { toChecksumAddress } from './checksum.ts'
 
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
@@ -10,7 +10,7 @@ interface Encoded {
 }
 
 /** An address or bytes in lower case, as logs and histories have them. */
-export function lower(hex: string): Hex {
+export function toLowerHex(hex: string): Hex {
   return hex.toLowerCase() as Hex
 }
 
@@ -62,21 +62,21 @@ function digitsOf(word: Word): string {
 }
 
 /** The unsigned word at an index. */
-export function wordOf(answer: Hex, index: number): bigint {
+export function decodeWord(answer: Hex, index: number): bigint {
   return BigInt(`0x${answer.slice(2 + index * 64, 66 + index * 64)}`)
 }
 
 /** The checksummed address in the word at an index. */
-export function addressOf(answer: Hex, index: number): Address {
-  return checksummed(answer.slice(26 + index * 64, 66 + index * 64))
+export function decodeAddress(answer: Hex, index: number): Address {
+  return toChecksumAddress(answer.slice(26 + index * 64, 66 + index * 64))
 }
 
 /** The number in an answer of one word or more; undefined if there is none. */
-export function uintIn(answer: Hex | undefined): bigint | undefined {
-  return answer === undefined || answer.length < 66 ? undefined : wordOf(answer, 0)
+export function tryDecodeUint(answer: Hex | undefined): bigint | undefined {
+  return answer === undefined || answer.length < 66 ? undefined : decodeWord(answer, 0)
 }
 
 /** The address in such an answer, unless it is zero. */
-export function addressIn(answer: Hex | undefined): Address | undefined {
-  return answer === undefined || (uintIn(answer) ?? 0n) === 0n ? undefined : addressOf(answer, 0)
+export function tryDecodeAddress(answer: Hex | undefined): Address | undefined {
+  return answer === undefined || (tryDecodeUint(answer) ?? 0n) === 0n ? undefined : decodeAddress(answer, 0)
 }

@@ -6,18 +6,18 @@ import { checkBlockAge } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import {
   type BackgroundEndpoint,
-  type BlockAt,
+  type CallBlock,
   type Endpoint,
   type EthCall,
-  type Read,
   RevertError,
+  type RpcRequest,
 } from '../rpc/client.ts'
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
+import { HeadMismatchError, type HeadTracker } from '../rpc/endpoint_state/heads.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import { HeadError, type Heads } from '../rpc/memory/heads.ts'
-import { createAgain } from '../rpc/rotation/again.ts'
+import type { Priority } from '../rpc/limiter/limiter.ts'
+import { createRetrier } from '../rpc/rotation/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation/rotation.ts'
-import type { Priority } from '../rpc/slots/slots.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
 
 /** Pauses before a missing block is asked for again, milliseconds. */
@@ -36,7 +36,7 @@ interface ReadLimits extends Omit<AttemptLimits, 'signal'> {
 
 interface EndpointOptions extends Omit<ConnectionOptions, 'index' | 'meanings'> {
   readonly chain: Chain
-  readonly heads: Heads
+  readonly heads: HeadTracker
   readonly log: Log
 }
 
@@ -50,7 +50,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   let removed = false
 
   /** If the node does not have the block yet, asks again after a pause: another node behind the address may have it. */
-  async function sendPinned<T>(request: Read<T>, signal: AbortSignal, priority: Priority): Promise<T> {
+  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
         return await send(request, signal, priority)
@@ -63,7 +63,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   }
 
   /** Any request but a call. It runs no contract, so it cannot revert. */
-  async function ask<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
+  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
     try {
       return await send(request, signal, priority)
     } catch (error) {
@@ -88,7 +88,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   /** The same endpoint for one read. */
   function within(limits: ReadLimits): Endpoint {
     const { timeoutMs, isLastResort, mayCome, priority, together, isAlone, remainingMs } = limits
-    const again = createAgain({ isAlone, remainingMs, limited: health.limited, random })
+    const again = createRetrier({ isAlone, remainingMs, limited: health.limited, random })
     return {
       index,
       learned,
@@ -100,7 +100,8 @@ export function createEndpoint(index: number, options: EndpointOptions) {
         if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
         checkBlockAge(block, { chain, nowMs: clock.now() })
         const verdict = heads.observe(index, block)
-        if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
+        if (verdict !== 'believed' && !isLastResort)
+          throw new HeadMismatchError(`The endpoint is far ${verdict} beside others`)
       },
       request: (request, signal) => again(() => ask({ timeoutMs, ...request }, signal, priority), signal),
       call(request, signal) {
@@ -128,7 +129,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
     get usable() {
       return !removed && health.state() !== 'open'
     },
-    async request<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+    async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
       await verify(signal)
       return await ask(request, signal, 'background')
     },
@@ -167,7 +168,7 @@ function callParams({ to, data, block, code, others, gas, surroundings }: EthCal
 }
 
 /** A block as a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */
-function tagOf(block: BlockAt): unknown {
+function tagOf(block: CallBlock): unknown {
   if (typeof block === 'bigint') return toHex(block)
   return block === 'latest' ? block : { blockHash: block.hash }
 }

@@ -4,27 +4,27 @@ import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import {
   type ChainClient,
-  DepthError,
+  ContractUnresponsiveError,
   type Endpoint,
-  IncapableError,
-  LateError,
+  EndpointsTimedOutError,
+  LensUnsupportedError,
   type PastBlock,
   type ReadOptions,
-  SilentError,
+  StatePrunedError,
 } from '../rpc/client.ts'
 import type { ClientOptions } from '../rpc/connection.ts'
-import { BusyError, MissingBlockError, MissingStateError, ShallowError } from '../rpc/error.ts'
-import { createDepths, type Depths } from '../rpc/memory/depth.ts'
-import { createHeads } from '../rpc/memory/heads.ts'
-import { createSpread } from '../rpc/memory/health.ts'
+import { createEndpointDepths, type EndpointDepths } from '../rpc/endpoint_state/depths.ts'
+import { createHeadTracker } from '../rpc/endpoint_state/heads.ts'
+import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
+import { EndpointPrunedError, MissingBlockError, MissingStateError, RateLimitedError } from '../rpc/error.ts'
+import { QueueFullError } from '../rpc/limiter/limiter.ts'
 import {
   createRotation,
-  type Exhaustion,
+  type MonitoredEndpoints,
+  type RotationFailure,
   type RotationPolicy,
-  type WatchedEndpoints,
 } from '../rpc/rotation/rotation.ts'
-import { CrowdedError } from '../rpc/slots/slots.ts'
-import { LateAnswerError } from '../rpc/transport.ts'
+import { ResponseTimeoutError } from '../rpc/transport.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { readLatestBlock } from './read_block.ts'
 
@@ -45,7 +45,7 @@ const NO_LENS =
   ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
 /** A chain client with work in the background; call `close` when the process stops. */
-export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, WatchedEndpoints {
+export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, MonitoredEndpoints {
   /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
 }
@@ -56,11 +56,11 @@ export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, 
  * only if none of them answers.
  */
 export function createChainClient<Row extends Chain>(options: ClientOptions & { readonly chain: Row }): EvmClient<Row> {
-  const { chain, clock, log, random = createSpread(clock.now()) } = options
-  const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
+  const { chain, clock, log, random = createJitterSequence(clock.now()) } = options
+  const heads = createHeadTracker({ clock, blockTimeMs: chain.blockTimeMs })
   const shared = { ...options, heads, random, timeoutMs: BUDGET_MS * CALL_SHARE }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
-  const depths = createDepths(clock)
+  const depths = createEndpointDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
   const rotation = createRotation({
     endpoints,
@@ -96,7 +96,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
         if (!isDropped && isYoung) throw error
         if (!isYoung) depths.missed(endpoint.index, block.number)
       }
-      throw new ShallowError('The endpoint does not keep the block', { cause: error })
+      throw new EndpointPrunedError('The endpoint does not keep the block', { cause: error })
     }
   }
 
@@ -107,7 +107,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     const mayCome = block === undefined || !isSettled(block)
     const preference = {
       rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
-      exhausted: (exhaustion: Exhaustion) =>
+      exhausted: (exhaustion: RotationFailure) =>
         block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
       // Old state may be slow or odd although the newest is neither.
       blames: priority === 'caller' && block === undefined,
@@ -153,16 +153,16 @@ async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, sig
 }
 
 /** What an endpoint might have answered if it had more time, or fewer other questions. */
-const LATE = [LateAnswerError, BusyError, CrowdedError, AbortedError] as const
+const LATE = [ResponseTimeoutError, RateLimitedError, QueueFullError, AbortedError] as const
 
-function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhaustion): UnavailableError {
+function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: RotationFailure): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const isIncapable = errors.length > 0 && errors.every((error) => error instanceof IncapableError)
-  const silent = errors.find((error) => error instanceof SilentError)
+  const isIncapable = errors.length > 0 && errors.every((error) => error instanceof LensUnsupportedError)
+  const silent = errors.find((error) => error instanceof ContractUnresponsiveError)
   const because = silent === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${silent.message}`
   const isLate =
     silent === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
-  return new (isLate ? LateError : UnavailableError)(`Cannot read chain ${id} (${name})${because}`, {
+  return new (isLate ? EndpointsTimedOutError : UnavailableError)(`Cannot read chain ${id} (${name})${because}`, {
     cause: silent ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   })
@@ -171,16 +171,20 @@ function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhausti
 /** The error of a read at a past block: how far back each endpoint reached, if that is why nobody answered. */
 function unavailableAt(
   { number }: PastBlock,
-  { chain, depths, exhaustion }: { readonly chain: Chain; readonly depths: Depths; readonly exhaustion: Exhaustion },
+  {
+    chain,
+    depths,
+    exhaustion,
+  }: { readonly chain: Chain; readonly depths: EndpointDepths; readonly exhaustion: RotationFailure },
 ): UnavailableError {
   const { id, name, rpcUrls } = chain
-  if (exhaustion.errors.some((error) => !(error instanceof ShallowError))) return unavailable(chain, exhaustion)
+  if (exhaustion.errors.some((error) => !(error instanceof EndpointPrunedError))) return unavailable(chain, exhaustion)
   const kept = rpcUrls.map((_, index) => {
     const floor = depths.floorOf(index)
     const depth = floor === undefined ? 'does not keep it' : `answered for blocks from ${floor} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
-  return new DepthError(
+  return new StatePrunedError(
     `Cannot read chain ${id} (${name}) at block ${number}: ${kept.join(', ')}; ` +
       `set RPC_URL_${id} to an archive endpoint to read older blocks`,
     { cause: exhaustion.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },

@@ -2,9 +2,9 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../block.ts'
 import type { Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import { lowerWord } from '../rpc/value.ts'
+import { parseLowerWord } from '../rpc/value.ts'
 
-export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
+export type BlockId = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
 /**
  * The header of a block, whatever its age. Reads `eth_getBlockByNumber`. Throws `MissingBlockError` if the endpoint has
@@ -36,7 +36,7 @@ export async function readLatestBlock(endpoint: Endpoint, chainId: number, signa
  */
 export async function readHeader(
   endpoint: Pick<Endpoint, 'request'>,
-  { chainId, at }: { readonly chainId: number; readonly at: BlockName },
+  { chainId, at }: { readonly chainId: number; readonly at: BlockId },
   signal: AbortSignal,
 ): Promise<PinnedBlock | undefined> {
   const [method, name] =
@@ -51,7 +51,7 @@ export async function readHeader(
 /**
  * What readings need of a header. Undefined if there is none; throws `TypeError` if it is another than was asked for.
  */
-export function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock, 'chainId'> | undefined {
+export function parseHeader(result: unknown, asked: BlockId): Omit<PinnedBlock, 'chainId'> | undefined {
   if (result === null && asked !== 'latest') return undefined
   const { number, timestamp, parentHash, hash } = (result ?? {}) as Readonly<Record<string, unknown>>
   const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
@@ -59,8 +59,8 @@ export function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock
   const header = {
     number: BigInt(number),
     timestampSec: BigInt(timestamp),
-    parentHash: lowerWord(parentHash),
-    hash: lowerWord(hash),
+    parentHash: parseLowerWord(parentHash),
+    hash: parseLowerWord(hash),
   }
   const isAnother =
     typeof asked === 'object' ? header.hash !== asked.hash : typeof asked === 'bigint' && header.number !== asked

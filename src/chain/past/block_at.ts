@@ -6,9 +6,9 @@ import type { PinnedBlock } from '../block.ts'
 import { readBlock } from '../evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
-import { type Bracket, bracketOf, nextProbe } from './block_search.ts'
-import { createKnownBlocks } from './known_blocks.ts'
-import { DisputeError, isLasting, lifeMsOf, QUORUM, readByQuorum } from './quorum.ts'
+import { type Bracket, findBracket, nextProbe } from './block_search.ts'
+import { createFinalBlockCache } from './final_block_cache.ts'
+import { DisputeError, getCacheTtlMs, isCacheableForever, QUORUM, readByQuorum } from './quorum.ts'
 
 /** Time for one search over all its headers, milliseconds. */
 const SEARCH_BUDGET_MS = 4_000
@@ -30,7 +30,7 @@ export class NoBlockError extends Error {
 }
 
 /** A block, and how many different endpoints gave it. */
-export type FoundBlock = PinnedBlock & { readonly witnesses: number }
+export type WitnessedBlock = PinnedBlock & { readonly witnesses: number }
 
 /** Moments to find the blocks of. `isOver`: only if a later block shows that one is the last. */
 interface TimesQuestion {
@@ -45,8 +45,8 @@ type Search =
 
 /** Finds past blocks, pinned by their hash, and remembers those that are final and that endpoints agree on. */
 export function createBlockFinder(clock: Clock) {
-  const cache = createCache<FoundBlock>({ clock, entriesMax: ENTRIES_MAX })
-  const points = createKnownBlocks()
+  const cache = createCache<WitnessedBlock>({ clock, entriesMax: ENTRIES_MAX })
+  const points = createFinalBlockCache()
   const isSettled = (timeSec: bigint) => clock.now() / 1_000 - Number(timeSec) > SETTLED_SEC
 
   /** Searches of moments, in their order. */
@@ -62,13 +62,13 @@ export function createBlockFinder(clock: Clock) {
     /** Moments that are looked for, with the headers that were read for each. */
     const open = new Map(ascending.map((timeSec) => [timeSec, 0]))
     let known = points.around(chainId, timesSec)
-    if (bracketOf(known, latest) === undefined) {
+    if (findBracket(known, latest) === undefined) {
       const newest = await readBlock(endpoint, { chainId, number: 'latest' }, signal)
       // Only here the answer depends on how recent the endpoint is.
       if (newest.timestampSec <= latest) endpoint.observeBlock(newest)
       if (newest.number > (known.at(-1)?.number ?? -1n)) known = [...known, newest]
       for (const timeSec of timesSec) {
-        if (bracketOf(known, timeSec) !== undefined) continue
+        if (findBracket(known, timeSec) !== undefined) continue
         const isToCome = newest.timestampSec < timeSec && Number(timeSec) > clock.now() / 1_000
         const isEnd = !isOver && !isToCome
         const none = { none: new NoBlockError(newest), isTooEarly: false }
@@ -80,7 +80,7 @@ export function createBlockFinder(clock: Clock) {
       const numbers = new Set<bigint>()
       const [first = latest] = open.keys()
       for (const [timeSec, probes] of open) {
-        const bracket = bracketOf(known, timeSec)
+        const bracket = findBracket(known, timeSec)
         if (bracket === undefined) throw new UpstreamError('The endpoint gives a block another time than before')
         const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
         if (number === undefined) {
@@ -105,7 +105,7 @@ export function createBlockFinder(clock: Clock) {
     client: ChainClient,
     asked: TimesQuestion,
     signal: AbortSignal,
-  ): Promise<(FoundBlock | NoBlockError)[]> {
+  ): Promise<(WitnessedBlock | NoBlockError)[]> {
     const { chain } = client
     const { timesSec, isOver } = asked
     const mayDiffer = !timesSec.every(isSettled)
@@ -128,7 +128,7 @@ export function createBlockFinder(clock: Clock) {
     return value.map((search) => {
       if ('none' in search) return search.none
       const { block, next } = search
-      if (next !== undefined && isLasting(client, endpoints.length))
+      if (next !== undefined && isCacheableForever(client, endpoints.length))
         for (const each of [next, block]) if (isSettled(each.timestampSec)) points.learn(each)
       return { ...block, witnesses: endpoints.length }
     })
@@ -138,14 +138,14 @@ export function createBlockFinder(clock: Clock) {
     client: ChainClient,
     { timeSec, isOver }: { readonly timeSec: bigint; readonly isOver: boolean },
     signal: AbortSignal,
-  ): Promise<FoundBlock> {
+  ): Promise<WitnessedBlock> {
     const [found] = await findTimes(client, { timesSec: [timeSec], isOver }, signal)
     if (found === undefined || found instanceof NoBlockError) throw found
     return found
   }
 
   /** Of a young block endpoints may differ: one of them is believed for one answer. */
-  async function findNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<FoundBlock> {
+  async function findNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<WitnessedBlock> {
     try {
       return await readNumber(client, { number, quorum: QUORUM }, signal)
     } catch (error) {
@@ -158,12 +158,12 @@ export function createBlockFinder(clock: Clock) {
 
   function remembered(
     client: ChainClient,
-    { name, find }: { readonly name: string; readonly find: (signal: AbortSignal) => Promise<FoundBlock> },
+    { name, find }: { readonly name: string; readonly find: (signal: AbortSignal) => Promise<WitnessedBlock> },
     signal: AbortSignal,
-  ): Promise<FoundBlock> {
+  ): Promise<WitnessedBlock> {
     const read = async (shared: AbortSignal) => {
       const value = await find(shared)
-      return { value, lifeMs: isSettled(value.timestampSec) ? lifeMsOf(client, value.witnesses) : 0 }
+      return { value, lifeMs: isSettled(value.timestampSec) ? getCacheTtlMs(client, value.witnesses) : 0 }
     }
     return cache.get({ key: `${client.chain.id}:${name}`, read }, signal)
   }
@@ -178,7 +178,7 @@ export function createBlockFinder(clock: Clock) {
      * The block of a height, from its header. Throws `NoBlockError` above the newest one, `DisputeError` if endpoints
      * give different ones though it is final, else as `ChainClient.read`.
      */
-    byNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<FoundBlock> {
+    byNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<WitnessedBlock> {
       const find = (shared: AbortSignal) => findNumber(client, number, shared)
       return remembered(client, { name: `number:${number}`, find }, signal)
     },
@@ -204,7 +204,7 @@ export function createBlockFinder(clock: Clock) {
       client: ChainClient,
       timesSec: readonly bigint[],
       signal: AbortSignal,
-    ): Promise<readonly (FoundBlock | undefined)[]> {
+    ): Promise<readonly (WitnessedBlock | undefined)[]> {
       const found = await findTimes(client, { timesSec, isOver: true }, signal)
       return found.map((each) => (each instanceof NoBlockError ? undefined : each))
     },
@@ -231,7 +231,7 @@ async function readNumber(
   client: ChainClient,
   { number, quorum }: { readonly number: bigint; readonly quorum: number },
   signal: AbortSignal,
-): Promise<FoundBlock> {
+): Promise<WitnessedBlock> {
   const chainId = client.chain.id
   let newest: PinnedBlock | undefined
   let missing = 0

@@ -43,14 +43,14 @@ export function nextProbe(
 }
 
 /** Of blocks in ascending order those next to a moment; undefined if none is later. */
-export function bracketOf<B extends PastBlock>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
-  const index = countBy(blocks, timeSec)
+export function findBracket<B extends PastBlock>(blocks: readonly B[], timeSec: bigint): Bracket<B> | undefined {
+  const index = countBlocksUntil(blocks, timeSec)
   const after = blocks[index]
   return after && { before: blocks[index - 1], after }
 }
 
 /** How many of blocks in ascending order are at or before a moment. */
-export function countBy(blocks: readonly PastBlock[], timeSec: bigint): number {
+export function countBlocksUntil(blocks: readonly PastBlock[], timeSec: bigint): number {
   let [from, to] = [0, blocks.length]
   while (from < to) {
     const middle = Math.floor((from + to) / 2)

@@ -1,7 +1,7 @@
 import { delay } from '../../lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import { type ChainClient, DepthError, type Endpoint, type ReadOptions } from '../rpc/client.ts'
-import { ShallowError } from '../rpc/error.ts'
+import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
+import { EndpointPrunedError } from '../rpc/error.ts'
 
 /** So many different endpoints must say the same before it is kept for ever. */
 export const QUORUM = 2
@@ -10,7 +10,7 @@ const ALONE_MS = 10 * 60_000
 /** So much longer than the first answer the others may take, milliseconds. */
 const LATE_MS = 1_000
 
-export interface Agreed<T> {
+export interface QuorumResult<T> {
   readonly value: T
   /** Positions of those that said it: fewer than were wanted if no others could be asked. */
   readonly endpoints: readonly number[]
@@ -28,7 +28,7 @@ interface QuorumOptions<T> extends ReadOptions {
   readonly textOf: (value: T) => string
 }
 
-interface Said<T> {
+interface EndpointAnswer<T> {
   readonly endpoint: number
   readonly value: T
   readonly text: string
@@ -44,14 +44,14 @@ export async function readByQuorum<T>(
   client: ChainClient,
   attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
   options: QuorumOptions<T>,
-): Promise<Agreed<T>> {
+): Promise<QuorumResult<T>> {
   const { quorum = QUORUM, what, textOf, signal, ...reading } = options
   const endpoints = client.chain.rpcUrls.length
   const over = new AbortController()
   const until = AbortSignal.any([signal, over.signal])
   /** Who asks which endpoint: each is asked by one reading only. */
   const takenBy = new Map<number, number>()
-  const said: Said<T>[] = []
+  const said: EndpointAnswer<T>[] = []
   const failures: unknown[] = []
   let hear: () => void = () => {}
   const heard = new Promise<void>((resolve) => {
@@ -59,9 +59,9 @@ export async function readByQuorum<T>(
   })
 
   async function ask(reader: number): Promise<void> {
-    const attemptOnce = async (endpoint: Endpoint, within: AbortSignal): Promise<Said<T>> => {
+    const attemptOnce = async (endpoint: Endpoint, within: AbortSignal): Promise<EndpointAnswer<T>> => {
       const { index } = endpoint
-      if ((takenBy.get(index) ?? reader) !== reader) throw new ShallowError('Another reading asks the endpoint')
+      if ((takenBy.get(index) ?? reader) !== reader) throw new EndpointPrunedError('Another reading asks the endpoint')
       takenBy.set(index, reader)
       const value = await attempt(endpoint, within)
       return { endpoint: index, value, text: textOf(value) }
@@ -83,10 +83,10 @@ export async function readByQuorum<T>(
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
     if (said.length === 0 && fault !== undefined) throw fault
     for (let reader = asked; ; reader++) {
-      const agreed = mostAlike(said, (a, b) => a.text === b.text)
+      const agreed = findMajority(said, (a, b) => a.text === b.text)
       const [first] = agreed
       // That one endpoint does not reach back says less than that another one fails.
-      if (first === undefined) throw failures.find((error) => !(error instanceof DepthError)) ?? failures[0]
+      if (first === undefined) throw failures.find((error) => !(error instanceof StatePrunedError)) ?? failures[0]
       if (agreed.length === said.length || agreed.length >= quorum) {
         tell(client, { what, wrong: said.filter(({ text }) => text !== first.text) })
         return { value: first.value, endpoints: agreed.map(({ endpoint }) => endpoint) }
@@ -101,22 +101,25 @@ export async function readByQuorum<T>(
 }
 
 /** True if what so many endpoints gave may be kept for ever: two of them, or the only one that there is. */
-export function isLasting({ chain: { rpcUrls } }: ChainClient, witnesses: number): boolean {
+export function isCacheableForever({ chain: { rpcUrls } }: ChainClient, witnesses: number): boolean {
   return witnesses >= Math.min(QUORUM, rpcUrls.length)
 }
 
 /** How long what never changes may be used, milliseconds, if so many endpoints gave it. */
-export function lifeMsOf(client: ChainClient, witnesses: number): number {
-  return isLasting(client, witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
+export function getCacheTtlMs(client: ChainClient, witnesses: number): number {
+  return isCacheableForever(client, witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
 }
 
 /** Those that most endpoints said, the first if there are several. */
-export function mostAlike<Said>(said: readonly Said[], isSame: (a: Said, b: Said) => boolean): readonly Said[] {
+export function findMajority<Said>(said: readonly Said[], isSame: (a: Said, b: Said) => boolean): readonly Said[] {
   const groups = said.map((one) => said.filter((each) => isSame(each, one)))
   return groups.reduce((most, group) => (group.length > most.length ? group : most), [])
 }
 
-function tell({ chain, log }: ChainClient, { what, wrong }: { what: string; wrong: readonly Said<unknown>[] }): void {
+function tell(
+  { chain, log }: ChainClient,
+  { what, wrong }: { what: string; wrong: readonly EndpointAnswer<unknown>[] },
+): void {
   for (const { endpoint } of wrong) {
     log.warn({ msg: 'An RPC endpoint contradicted others', chainId: chain.id, endpoint: endpoint + 1, what })
   }
@@ -124,7 +127,7 @@ function tell({ chain, log }: ChainClient, { what, wrong }: { what: string; wron
 
 function disputed(
   { chain: { id, name }, log }: ChainClient,
-  { what, said }: { readonly what: string; readonly said: readonly Said<unknown>[] },
+  { what, said }: { readonly what: string; readonly said: readonly EndpointAnswer<unknown>[] },
 ): DisputeError {
   const endpoints = said.map(({ endpoint }) => endpoint + 1).sort((a, b) => a - b)
   log.warn({ msg: 'RPC endpoints contradicted each other', chainId: id, endpoints, what })

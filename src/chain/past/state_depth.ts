@@ -14,7 +14,7 @@ export function readStateDepth(
   head: bigint,
   signal: AbortSignal,
 ): Promise<bigint | 'all'> {
-  return depthOf(head, async (block) => {
+  return searchDepth(head, async (block) => {
     const params = [UNUSED_ADDRESS, toHex(block)]
     try {
       await endpoint.request({ method: 'eth_getBalance', params, parse: parseQuantity }, signal)
@@ -27,7 +27,7 @@ export function readStateDepth(
 }
 
 /** How many blocks back something holds, the newest not asked; `all` if it holds at the first block. */
-export async function depthOf(head: bigint, holds: (block: bigint) => Promise<boolean>): Promise<bigint | 'all'> {
+export async function searchDepth(head: bigint, holds: (block: bigint) => Promise<boolean>): Promise<bigint | 'all'> {
   if (await holds(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return 'all'
   let deepest = 0n
   for (const depth of DEPTHS) {

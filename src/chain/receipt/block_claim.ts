@@ -1,5 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
-import { lowerWord } from '../rpc/value.ts'
+import { parseLowerWord } from '../rpc/value.ts'
 import { encodeHeader } from './header.ts'
 
 /** What one endpoint says of a block. */
@@ -21,12 +21,12 @@ export function parseBlockClaim(result: unknown, number: number): BlockClaim | u
   const block = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
   const { transactions } = block
   if (!Array.isArray(transactions) || Number(block['number']) !== number) throw new TypeError('Expected a block')
-  const hash = lowerWord(block['hash'])
+  const hash = parseLowerWord(block['hash'])
   const header = encodeHeader(block)
   return {
     hash,
-    receiptsRoot: lowerWord(block['receiptsRoot']),
+    receiptsRoot: parseLowerWord(block['receiptsRoot']),
     isProven: header !== undefined && keccak256(header) === hash,
-    transactions: transactions.map(lowerWord),
+    transactions: transactions.map(parseLowerWord),
   }
 }

@@ -1,14 +1,14 @@
 import { type Hex, keccak256 } from 'viem'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Block } from '../block.ts'
-import { openLensPage } from '../call/cursor.ts'
-import { sealDeployless } from '../call/deployless.ts'
+import { decodeLensPage } from '../call/cursor.ts'
+import { encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
-import { type BlockAt, type ChainClient, type Endpoint, type EthCall, RevertError } from '../rpc/client.ts'
-import { answerOf, type LensQuestion, lensHashOf, questionOf } from './record.ts'
+import { type CallBlock, type ChainClient, type Endpoint, type EthCall, RevertError } from '../rpc/client.ts'
+import { hashLensCode, type LensQuery, readLensAnswer, toLensQuestion } from './record.ts'
 
 /** A question to a lens that an answer was made from, by hashes. */
-export interface Cited {
+export interface Citation {
   readonly block: Block
   /** Of its runtime code. */
   readonly lens: Hex
@@ -19,7 +19,7 @@ export interface Cited {
 }
 
 /** A citation as callers see it. */
-export function presentCited({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Cited) {
+export function presentCitation({ block: { chainId, number, hash, parentHash }, lens, call, answer }: Citation) {
   return {
     chain_id: chainId,
     block_number: Number(number),
@@ -31,9 +31,9 @@ export function presentCited({ block: { chainId, number, hash, parentHash }, len
   }
 }
 
-interface Noted {
-  readonly question: LensQuestion
-  readonly at: BlockAt
+interface NotedCall {
+  readonly question: LensQuery
+  readonly at: CallBlock
   readonly answer: Hex
 }
 
@@ -42,22 +42,22 @@ interface Noted {
  * are. A failed attempt leaves no trace.
  */
 export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) {
-  const kept: Noted[] = []
+  const kept: NotedCall[] = []
 
-  function noting(endpoint: Endpoint, draft: Noted[]): Endpoint {
+  function noting(endpoint: Endpoint, draft: NotedCall[]): Endpoint {
     return {
       ...endpoint,
       async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
-        const question = questionOf(request)
+        const question = toLensQuestion(request)
         if (question === undefined) return await endpoint.call(request, signal)
         const { way } = question
-        const answer = await answerOf(way, () => endpoint.call(request, signal))
+        const answer = await readLensAnswer(way, () => endpoint.call(request, signal))
         draft.push({ question, at: request.block, answer })
-        if (way === 'deployless') throw new RevertError(sealDeployless(answer))
+        if (way === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
         return answer
       },
       heard(request, answer) {
-        const question = questionOf(request)
+        const question = toLensQuestion(request)
         if (question !== undefined) draft.push({ question, at: request.block, answer })
       },
     }
@@ -67,7 +67,7 @@ export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) 
     ...client,
     read: (attempt, options) =>
       client.read(async (endpoint, signal) => {
-        const draft: Noted[] = []
+        const draft: NotedCall[] = []
         const value = await attempt(noting(endpoint, draft), signal)
         kept.push(...draft)
         return value
@@ -76,14 +76,14 @@ export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) 
   return {
     client: citing,
     /** Hashes long texts, each question in a turn of its own. */
-    cited: (): Promise<readonly Cited[]> => mapCooperatively(kept, 1, citedOf),
+    cited: (): Promise<readonly Citation[]> => mapCooperatively(kept, 1, toCitation),
   }
 }
 
-function citedOf({ question, at, answer }: Noted): Cited {
+function toCitation({ question, at, answer }: NotedCall): Citation {
   return {
-    block: { ...openLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
-    lens: lensHashOf(question.runtime),
+    block: { ...decodeLensPage(answer).block, ...(typeof at === 'object' && { hash: at.hash }) },
+    lens: hashLensCode(question.runtime),
     call: keccak256(question.data),
     answer: keccak256(answer),
   }

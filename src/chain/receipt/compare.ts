@@ -1,14 +1,14 @@
 import type { Hex } from 'viem'
-import { isAtBlock, type PinnedBlock } from '../block.ts'
+import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride } from '../call/bundle/bundle.ts'
-import { openLensPage } from '../call/cursor.ts'
+import { decodeLensPage } from '../call/cursor.ts'
 import { callDeployless } from '../call/deployless.ts'
 import { readHeader } from '../evm/read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
-import type { LensQuestion, RecordedCall } from './record.ts'
+import type { LensQuery, RecordedCall } from './record.ts'
 
 /** Whether something is so, and the end of a sentence that says why; `unknown` if that cannot be told. */
-export interface Told {
+export interface CheckResult {
   readonly is: 'true' | 'false' | 'unknown'
   readonly because: string
 }
@@ -18,13 +18,9 @@ const BUDGET_MS = 20_000
 /** Asks a call again and compares bytes. Never throws: an endpoint that does not answer says nothing. */
 export async function compareCall(
   client: ChainClient,
-  {
-    call,
-    question,
-    block,
-  }: { readonly call: RecordedCall; readonly question: LensQuestion; readonly block: PinnedBlock },
+  { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuery; readonly block: PinnedBlock },
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<CheckResult> {
   const { runtime, data, way } = question
   const ask = way === 'override' ? callByOverride : callDeployless
   const asked = { runtime, data, block: { hash: block.hash }, gas: call.gas }
@@ -40,11 +36,14 @@ export async function compareCall(
   }
 }
 
-function verdictOn(answer: Hex, { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock }): Told {
+function verdictOn(
+  answer: Hex,
+  { call, block }: { readonly call: RecordedCall; readonly block: PinnedBlock },
+): CheckResult {
   if (answer.toLowerCase() === call.answer) return { is: 'true', because: 'the endpoint answers the same bytes' }
   const [theirs, ours] = [pageOf(answer), pageOf(call.answer)]
   if (theirs !== undefined && ours !== undefined) {
-    if (!isAtBlock(theirs.block, block)) return { is: 'unknown', because: 'the endpoint answers from another block' }
+    if (!matchesBlock(theirs.block, block)) return { is: 'unknown', because: 'the endpoint answers from another block' }
     if (theirs.taken < ours.taken) return { is: 'unknown', because: 'the endpoint grants less gas' }
   }
   return { is: 'false', because: 'the endpoint answers other bytes' }
@@ -52,14 +51,14 @@ function verdictOn(answer: Hex, { call, block }: { readonly call: RecordedCall; 
 
 function pageOf(answer: Hex) {
   try {
-    return openLensPage(answer)
+    return decodeLensPage(answer)
   } catch {
     return undefined
   }
 }
 
 /** Compares a block with an endpoint's. Never throws. */
-export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<Told> {
+export async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<CheckResult> {
   const { chainId, number, hash } = block
   const header = (at: bigint | 'finalized' | { readonly hash: Hex }) =>
     client.read((endpoint, within) => readHeader(endpoint, { chainId, at }, within), {
@@ -70,7 +69,7 @@ export async function compareBlock(client: ChainClient, block: PinnedBlock, sign
   try {
     const known = await header({ hash })
     if (known === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
-    if (!isAtBlock(known, block) || known.parentHash !== block.parentHash) {
+    if (!matchesBlock(known, block) || known.parentHash !== block.parentHash) {
       return { is: 'false', because: 'the endpoint knows another block by that hash' }
     }
     if ((await header(number))?.hash !== hash)

@@ -25,20 +25,20 @@ const schema = v.strictObject({
 export type Envelope = v.InferOutput<typeof schema>
 
 /** Signs a text. */
-export function seal(payloadType: string, text: string, { keyId, key }: Signer): Envelope {
+export function signEnvelope(payloadType: string, text: string, { keyId, key }: Signer): Envelope {
   const bytes = Buffer.from(text)
   const sig = sign(null, preAuthentication(payloadType, bytes), key).toString('base64')
   return { payloadType, payload: bytes.toString('base64'), signatures: [{ keyid: keyId, sig }] }
 }
 
 /** The envelope that this JSON is; undefined if it is none of this type, of one signature, written in the one way. */
-export function envelopeOf(json: unknown, payloadType: string): Envelope | undefined {
+export function parseEnvelope(json: unknown, payloadType: string): Envelope | undefined {
   const parsed = v.safeParse(schema, json)
   return parsed.success && parsed.output.payloadType === payloadType ? parsed.output : undefined
 }
 
 /** The text that was signed; undefined if it is not UTF-8. */
-export function textIn({ payload }: Envelope): string | undefined {
+export function decodeEnvelopeText({ payload }: Envelope): string | undefined {
   const bytes = Buffer.from(payload, 'base64')
   const text = bytes.toString()
   return Buffer.from(text).equals(bytes) ? text : undefined
@@ -52,29 +52,29 @@ export function isSignedBy({ payloadType, payload, signatures: [signature] }: En
 }
 
 /** Who signs with an Ed25519 key in PKCS #8, DER or PEM. Throws if it is none. */
-export function signerOf(pkcs8: Buffer | string): Signer {
+export function createSigner(pkcs8: Buffer | string): Signer {
   const key = createPrivateKey(typeof pkcs8 === 'string' ? pkcs8 : { key: pkcs8, format: 'der', type: 'pkcs8' })
   if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('Expected an Ed25519 key')
-  return { key, keyId: keyIdOf(createPublicKey(key)) }
+  return { key, keyId: computeKeyId(createPublicKey(key)) }
 }
 
 /** True if a text is a key that can sign. */
 export function isSigningKey(pem: string): boolean {
   try {
-    return signerOf(pem).keyId !== ''
+    return createSigner(pem).keyId !== ''
   } catch {
     return false
   }
 }
 
 /** The first digits of the SHA-256 of the 32 bytes of a public key. */
-export function keyIdOf(key: KeyObject): string {
+export function computeKeyId(key: KeyObject): string {
   const { x = '' } = key.export({ format: 'jwk' })
   return createHash('sha256').update(Buffer.from(x, 'base64url')).digest('hex').slice(0, KEY_ID_DIGITS)
 }
 
 /** JSON that nests no deeper than ours; undefined for anything else. */
-export function parseJson(text: string): unknown {
+export function parseBoundedJson(text: string): unknown {
   if (!isWithinJsonLimits(text, { levelsMax: DEPTH_MAX })) return undefined
   try {
     return JSON.parse(text)

@@ -1,6 +1,6 @@
 import { fromRlp, type Hex, keccak256, toRlp } from 'viem'
-import { lowerBytes } from '../rpc/value.ts'
-import { quantity } from './receipts_root.ts'
+import { parseLowerBytes } from '../rpc/value.ts'
+import { toRlpQuantity } from './receipts_root.ts'
 
 /** What a header says of its block and of the state after it. */
 export interface BlockHeader {
@@ -39,7 +39,9 @@ export function encodeHeader(block: Readonly<Record<string, unknown>>): Hex | un
   const absent = FIELDS.findIndex((name, at) => at >= FIELDS_MIN && (block[name] === undefined || block[name] === null))
   try {
     const fields = FIELDS.slice(0, absent < 0 ? FIELDS.length : absent)
-    return toRlp(fields.map((name): Hex => (QUANTITIES.has(name) ? quantity(block[name]) : lowerBytes(block[name]))))
+    return toRlp(
+      fields.map((name): Hex => (QUANTITIES.has(name) ? toRlpQuantity(block[name]) : parseLowerBytes(block[name]))),
+    )
   } catch (error) {
     if (error instanceof TypeError) return undefined
     throw error
@@ -47,10 +49,10 @@ export function encodeHeader(block: Readonly<Record<string, unknown>>): Hex | un
 }
 
 /** Reads the RLP of a header. Throws for anything else. */
-export function openHeader(header: Hex): BlockHeader {
+export function decodeHeader(header: Hex): BlockHeader {
   const decoded = fromRlp(header)
   if (!Array.isArray(decoded) || decoded.length < FIELDS_MIN) throw new TypeError('Expected a header')
-  const text = (name: Field): Hex => lowerBytes(decoded[FIELDS.indexOf(name)] ?? '0x')
+  const text = (name: Field): Hex => parseLowerBytes(decoded[FIELDS.indexOf(name)] ?? '0x')
   const number = (name: Field) => (text(name) === '0x' ? 0n : BigInt(text(name)))
   return {
     hash: keccak256(header),

@@ -2,8 +2,8 @@ import { type Hex, keccak256 } from 'viem'
 import { memoizeText } from '../../lib/memoize.ts'
 import type { PinnedBlock } from '../block.ts'
 import type { LensCall } from '../call/bundle/bundle.ts'
-import { openDeployless, readDeploylessAnswer } from '../call/deployless.ts'
-import type { LensWay } from '../call/lens.ts'
+import { decodeDeploylessCode, decodeDeploylessRevert } from '../call/deployless.ts'
+import type { LensMode } from '../call/lens.ts'
 import { type EthCall, RevertError } from '../rpc/client.ts'
 
 /** Gas of every call that is recorded: what nodes grant unless they are told otherwise. */
@@ -37,25 +37,25 @@ export interface ChainRecord {
 }
 
 /** What a call asks, however the lens is run. */
-export interface LensQuestion extends Pick<LensCall, 'runtime' | 'data'> {
-  readonly way: LensWay
+export interface LensQuery extends Pick<LensCall, 'runtime' | 'data'> {
+  readonly way: LensMode
 }
 
 /** The question of a call; undefined if it asks no lens by itself. */
-export function questionOf({ to, data, code, others }: EthCall): LensQuestion | undefined {
+export function toLensQuestion({ to, data, code, others }: EthCall): LensQuery | undefined {
   if (others !== undefined) return undefined
   if (to !== undefined) return code === undefined ? undefined : { runtime: code, data, way: 'override' }
-  const opened = openDeployless(data)
+  const opened = decodeDeploylessCode(data)
   return opened && { ...opened, way: 'deployless' }
 }
 
 /** What a call of a lens answered, which is what a deployless one reverts with. Throws as the call, or as it is read. */
-export async function answerOf(way: LensWay, call: () => Promise<Hex>): Promise<Hex> {
+export async function readLensAnswer(way: LensMode, call: () => Promise<Hex>): Promise<Hex> {
   if (way === 'override') return await call()
   try {
     await call()
   } catch (error) {
-    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
+    if (error instanceof RevertError) return decodeDeploylessRevert(error.data)
     throw error
   }
   throw new RevertError('0x')
@@ -65,15 +65,15 @@ export async function answerOf(way: LensWay, call: () => Promise<Hex>): Promise<
 const CODES_CHARS_MAX = 2_000_000
 
 /** Hash of a lens' runtime code. */
-export const lensHashOf: (runtime: Hex) => Hex = memoizeText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
+export const hashLensCode: (runtime: Hex) => Hex = memoizeText((runtime: Hex) => keccak256(runtime), CODES_CHARS_MAX)
 
 /** By what a call is found. */
-export function nameOfCall({ lens, data }: Pick<RecordedCall, 'lens' | 'data'>): string {
+export function getCallKey({ lens, data }: Pick<RecordedCall, 'lens' | 'data'>): string {
   return `${lens} ${data}`
 }
 
 /** By what any other question is found. */
-export function nameOfResult({ method, params }: Pick<RecordedResult, 'method' | 'params'>): string {
+export function getResultKey({ method, params }: Pick<RecordedResult, 'method' | 'params'>): string {
   return `${method} ${JSON.stringify(params)}`
 }
 
@@ -81,7 +81,7 @@ export function nameOfResult({ method, params }: Pick<RecordedResult, 'method' |
 const HEADER_FIELDS = ['hash', 'number', 'parentHash', 'timestamp'] as const
 
 /** What is used of a result: four fields of a header, and whether there is code. Undefined if such are not recorded. */
-export function usedOf(method: string, result: unknown): unknown {
+export function pickUsedFields(method: string, result: unknown): unknown {
   if (method === 'eth_getCode') return result === '0x' ? result : keccak256(result as Hex)
   if (!isHeaderMethod(method)) return undefined
   if (result === null) return null
@@ -95,6 +95,6 @@ export function isHeaderMethod(method: string): boolean {
 }
 
 /** True for a question about the newest header. */
-export function asksNewest({ method, params }: Pick<RecordedResult, 'method' | 'params'>): boolean {
+export function isLatestHeaderRequest({ method, params }: Pick<RecordedResult, 'method' | 'params'>): boolean {
   return method === 'eth_getBlockByNumber' && params[0] === 'latest'
 }

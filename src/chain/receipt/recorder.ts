@@ -1,34 +1,34 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import { isAtBlock, type PinnedBlock } from '../block.ts'
-import { openLensPage } from '../call/cursor.ts'
-import { sealDeployless } from '../call/deployless.ts'
+import { matchesBlock, type PinnedBlock } from '../block.ts'
+import { decodeLensPage } from '../call/cursor.ts'
+import { encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { parseHeader } from '../evm/read_block.ts'
 import {
   type ChainClient,
   type Endpoint,
   type EthCall,
-  type Read,
   RevertError,
   RpcRefusedError,
+  type RpcRequest,
 } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
 import {
-  answerOf,
-  asksNewest,
   type ChainRecord,
+  getCallKey,
+  getResultKey,
+  hashLensCode,
   isHeaderMethod,
-  lensHashOf,
-  nameOfCall,
-  nameOfResult,
-  questionOf,
+  isLatestHeaderRequest,
+  pickUsedFields,
   RECORDED_GAS,
   type RecordedCall,
   type RecordedResult,
-  usedOf,
+  readLensAnswer,
+  toLensQuestion,
 } from './record.ts'
-import { differenceOf, otherSurroundings, SECOND_GAS } from './second_look.ts'
+import { createBlockOverrides, describeDifference, SECOND_GAS } from './second_look.ts'
 
 /** What was read says nothing to anybody else; the message is the end of a sentence: `a contract answers by its gas`. */
 export class UnrecordableError extends Error {
@@ -97,28 +97,28 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
 
   function noting(endpoint: Endpoint, draft: Draft): Endpoint {
     async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
-      const question = questionOf(request)
+      const question = toLensQuestion(request)
       const at = typeof request.block === 'bigint' ? await headAt(request.block) : request.block
       if (question === undefined || at === undefined) return await endpoint.call(request, signal)
       const { hash } = at === 'latest' ? (await newest(endpoint, signal)).block : at
       const sent = { ...request, block: { hash } }
       const { way } = question
       const [answer, second] = await Promise.all([
-        answerOf(way, () => endpoint.call({ ...sent, gas: RECORDED_GAS }, signal)),
+        readLensAnswer(way, () => endpoint.call({ ...sent, gas: RECORDED_GAS }, signal)),
         lookAgain({ endpoint, sent, way, number: headers.get(hash)?.number }, signal),
       ])
-      const lens = lensHashOf(question.runtime)
-      const { block } = openLensPage(answer)
+      const lens = hashLensCode(question.runtime)
+      const { block } = decodeLensPage(answer)
       const header = headers.get(hash) ?? { ...block, hash }
-      if (!isAtBlock(block, header)) {
+      if (!matchesBlock(block, header)) {
         throw new UpstreamError('The endpoint answers from another block than it was asked')
       }
       draft.blocks.set(hash, header)
       const noted = { lens, data: question.data, gas: RECORDED_GAS, answer }
-      draft.calls.set(nameOfCall(noted), noted)
-      const difference = differenceOf(answer, second)
+      draft.calls.set(getCallKey(noted), noted)
+      const difference = describeDifference(answer, second)
       if (difference !== undefined) draft.faults.push(difference)
-      if (way === 'deployless') throw new RevertError(sealDeployless(answer))
+      if (way === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
       return answer
     }
     return {
@@ -126,17 +126,17 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       // What leaves within another call would not be noted.
       together: 'never',
       call,
-      async request<T>(asked: Read<T>, signal: AbortSignal): Promise<T> {
+      async request<T>(asked: RpcRequest<T>, signal: AbortSignal): Promise<T> {
         const { method, params, parse } = asked
         const note = (result: unknown) => {
-          const used = usedOf(method, result)
+          const used = pickUsedFields(method, result)
           const noted = { method, params, result: used }
-          if (used !== undefined) draft.results.set(nameOfResult(noted), noted)
+          if (used !== undefined) draft.results.set(getResultKey(noted), noted)
           if (!isHeaderMethod(method) || result === null) return
           const header = parseHeader(result, 'latest')
           if (header !== undefined) headers.set(header.hash, { chainId: chain.id, ...header })
         }
-        if (asksNewest(asked)) {
+        if (isLatestHeaderRequest(asked)) {
           const { raw } = await newest(endpoint, signal)
           const value = parse(raw)
           note(raw)
@@ -174,7 +174,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       if (block === undefined) return undefined
       const [fault = others.length > 0 ? 'it was read at several blocks' : undefined] = kept.faults
       if (fault !== undefined) throw new UnrecordableError(fault)
-      const results = [...kept.results].filter(([, each]) => !asksNewest(each) || !isHeaderOf(each, block))
+      const results = [...kept.results].filter(([, each]) => !isLatestHeaderRequest(each) || !isHeaderOf(each, block))
       return { chainId: chain.id, block, calls: sorted(kept.calls), headers: sorted(results), agreed }
     },
   }
@@ -207,10 +207,10 @@ const TOPIC = 'surroundings'
 /** The answer to a call with other gas, in other surroundings if the block is known and the endpoint takes them. */
 async function lookAgain({ endpoint, sent, way, number }: Look, signal: AbortSignal): Promise<Hex> {
   const look = (around: Pick<EthCall, 'surroundings'>) =>
-    answerOf(way, () => endpoint.call({ ...sent, gas: SECOND_GAS, ...around }, signal))
+    readLensAnswer(way, () => endpoint.call({ ...sent, gas: SECOND_GAS, ...around }, signal))
   if (number === undefined || endpoint.learned.has(TOPIC)) return await look({})
   try {
-    return await look({ surroundings: otherSurroundings({ number }) })
+    return await look({ surroundings: createBlockOverrides({ number }) })
   } catch (error) {
     if (!(error instanceof RpcRefusedError)) throw error
     const answer = await look({})

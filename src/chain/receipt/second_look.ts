@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../block.ts'
-import { openLensPage } from '../call/cursor.ts'
-import type { Surroundings } from '../rpc/client.ts'
+import { decodeLensPage } from '../call/cursor.ts'
+import type { BlockOverrides } from '../rpc/client.ts'
 
 /** Gas of the second look: a page that came near the end of its gas ends earlier. */
 export const SECOND_GAS = 40_000_000
@@ -14,7 +14,7 @@ const OTHER_FEE: Hex = '0x7'
 const OTHER_HASH: Hex = `0x${'5ec0'.repeat(16)}`
 
 /** What a call sees the second time: another base fee, and other hashes of the blocks before. */
-export function otherSurroundings({ number }: Pick<PinnedBlock, 'number'>): Surroundings {
+export function createBlockOverrides({ number }: Pick<PinnedBlock, 'number'>): BlockOverrides {
   const before = Array.from(
     { length: Number(number < HASHES ? number : HASHES) },
     (_, back) => number - 1n - BigInt(back),
@@ -26,10 +26,10 @@ export function otherSurroundings({ number }: Pick<PinnedBlock, 'number'>): Surr
 }
 
 /** What differs between both looks at a contract, as the end of a sentence; undefined if nothing does. */
-export function differenceOf(first: Hex, second: Hex): string | undefined {
+export function describeDifference(first: Hex, second: Hex): string | undefined {
   const from = 2 + PAGE_BLOCK_DIGITS
   if (first.slice(from) === second.slice(from)) return undefined
-  return openLensPage(second).taken < openLensPage(first).taken
+  return decodeLensPage(second).taken < decodeLensPage(first).taken
     ? 'the question takes more gas than every endpoint grants: ask about fewer'
     : 'a contract answers by what no other call sees alike: its gas, the base fee or the hash of a block'
 }

@@ -3,8 +3,8 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
+import type { Priority } from './limiter/limiter.ts'
 import type { Refusal } from './refusal.ts'
-import type { Priority } from './slots/slots.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {
@@ -27,7 +27,7 @@ export interface Endpoint {
   /** Told what a call of a lens got that was sent within another one, together with others. */
   heard?(request: EthCall, answer: Hex): void
   /** Any other read; `parse` must check the shape and throw on nonsense. */
-  request<T>(request: Read<T>, signal: AbortSignal): Promise<T>
+  request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
   /**
    * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another
    * chain, is further from the wall clock than the chain allows, or is far off what other endpoints have shown. In the
@@ -39,7 +39,7 @@ export interface Endpoint {
 }
 
 /** One JSON-RPC request; `parse` must check the shape and throw on nonsense. */
-export interface Read<T> {
+export interface RpcRequest<T> {
   readonly method: string
   readonly params: readonly unknown[]
   readonly parse: (result: unknown) => T
@@ -59,17 +59,17 @@ export interface BackgroundEndpoint extends Pick<Endpoint, 'index'> {
    * Sends a request when callers leave a slot free. How it ends says nothing about the endpoint's health. Throws what
    * `refusal` makes, and otherwise as `Endpoint.request`.
    */
-  request<T>(request: Read<T>, signal: AbortSignal): Promise<T>
+  request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
 }
 
 /** The block that a call sees. */
-export type BlockAt = Pick<PinnedBlock, 'hash'> | bigint | 'latest'
+export type CallBlock = Pick<PinnedBlock, 'hash'> | bigint | 'latest'
 
 /** One read-only call. Without `to` the data is init code (a deployless call). */
 export interface EthCall {
   readonly to?: Hex
   readonly data: Hex
-  readonly block: BlockAt
+  readonly block: CallBlock
   /** Runtime code at `to` during this call (state override). */
   readonly code?: Hex
   /** The same at further addresses. */
@@ -77,13 +77,13 @@ export interface EthCall {
   /** Gas that the call may use. @default what the endpoint grants */
   readonly gas?: number
   /** What the call sees in place of the block's own. Few endpoints take it. */
-  readonly surroundings?: Surroundings
+  readonly surroundings?: BlockOverrides
   /** False to be told at once that the endpoint does not have the block. @default {true} */
   readonly waits?: boolean
 }
 
 /** What a call sees of its block and of those before. */
-export interface Surroundings {
+export interface BlockOverrides {
   readonly baseFeePerGas: Hex
   /** By height, in decimal digits. */
   readonly blockHash: Readonly<Record<string, Hex>>
@@ -143,8 +143,8 @@ export class RevertError extends Error {
  * A contract does not answer: it reverts, or answers nothing, as if it did not stand there. No endpoint is to blame; the
  * message says which contract, for the middle of a sentence: `market "lido" does not answer`.
  */
-export class SilentError extends UpstreamError {
-  override readonly name = 'SilentError'
+export class ContractUnresponsiveError extends UpstreamError {
+  override readonly name = 'ContractUnresponsiveError'
   /** The parameter of the request that leaves the contract out, if there is one. */
   readonly leftOutBy: string | undefined
 
@@ -155,10 +155,10 @@ export class SilentError extends UpstreamError {
 }
 
 /** No endpoint keeps the state of the block, as far as is known. */
-export class DepthError extends UnavailableError {}
+export class StatePrunedError extends UnavailableError {}
 
 /** No endpoint answered, and one that may yet was late or asked for a pause: with fewer questions at once it might. */
-export class LateError extends UnavailableError {}
+export class EndpointsTimedOutError extends UnavailableError {}
 
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
 export class RpcRefusedError extends Error {
@@ -175,7 +175,7 @@ export class RpcRefusedError extends Error {
 }
 
 /** The endpoint can run a lens in no known way; `cause` is its last refusal. */
-export class IncapableError extends RpcRefusedError {
+export class LensUnsupportedError extends RpcRefusedError {
   constructor(cause: RpcRefusedError) {
     super(cause.code, 'The endpoint runs no lens')
     this.cause = cause

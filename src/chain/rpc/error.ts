@@ -5,7 +5,7 @@ import type { RpcErrorObject } from './refusal.ts'
 import { isBytes } from './value.ts'
 
 /** The endpoint asks for a pause. */
-export class BusyError extends UpstreamError {
+export class RateLimitedError extends UpstreamError {
   /** The pause that it asked for, milliseconds; undefined if it did not say. */
   readonly retryAfterMs: number | undefined
 
@@ -22,13 +22,13 @@ export class MissingBlockError extends UpstreamError {}
 export class MissingStateError extends UpstreamError {}
 
 /** Says nothing about the endpoint's health. */
-export class BlamelessError extends UpstreamError {}
+export class HealthNeutralError extends UpstreamError {}
 
 /** The endpoint cannot do what was asked, and would not if asked again; says nothing about its health. */
-export class UnableError extends BlamelessError {}
+export class UnsupportedRequestError extends HealthNeutralError {}
 
 /** The endpoint does not keep the past that was asked for. */
-export class ShallowError extends UnableError {}
+export class EndpointPrunedError extends UnsupportedRequestError {}
 
 /**
  * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
@@ -72,7 +72,7 @@ const REQUEST_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -326
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
 
 /**
- * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `BusyError` or another `UpstreamError`.
+ * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `RateLimitedError` or another `UpstreamError`.
  * Reverts are recognised early, because their message may quote a text that the contract's author chose. The node's own
  * words are never repeated, since they may quote an address with a key in it.
  */
@@ -83,7 +83,7 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   if (isShortOfGas(error)) return refused('size')
   const reverted = revertData(error)
   if (reverted !== undefined) return new RevertError(reverted)
-  if (BUSY_CODES.has(code) || RATE.test(message)) return new BusyError('The endpoint limits its rate', undefined)
+  if (BUSY_CODES.has(code) || RATE.test(message)) return new RateLimitedError('The endpoint limits its rate', undefined)
   if (code === -32601 || NO_METHOD.test(message)) return refused('kind')
   if (code === PRUNED_CODE || NO_STATE.test(message)) {
     return new MissingStateError('The endpoint does not have the state of the block')

@@ -1,7 +1,7 @@
 import { AbortedError } from '../../lib/error.ts'
 import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
-import { BusyError } from './error.ts'
+import { RateLimitedError } from './error.ts'
 
 /** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
 type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
@@ -29,9 +29,9 @@ export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcReco
 }
 
 /** How a request that failed ended. */
-export function outcomeOf(error: unknown): RpcOutcome {
+export function classifyRpcOutcome(error: unknown): RpcOutcome {
   if (error instanceof RevertError) return 'reverted'
   if (error instanceof RpcRefusedError) return 'refused'
-  if (error instanceof BusyError) return 'busy'
+  if (error instanceof RateLimitedError) return 'busy'
   return error instanceof AbortedError ? 'left' : 'failed'
 }

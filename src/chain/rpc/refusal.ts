@@ -23,9 +23,9 @@ export interface Refusal {
 }
 
 /** Undefined if the endpoint did what was asked, or if its answer is too long to be a refusal. */
-export function refusalOf(response: Response, text: string): Refusal | undefined {
+export function parseRefusal(response: Response, text: string): Refusal | undefined {
   if (text.length > REFUSAL_CHARS_MAX || (response.ok && !text.includes('"error"'))) return undefined
-  const error = errorOf(parseObject(text) ?? {})
+  const error = getRpcError(parseObject(text) ?? {})
   if (response.ok && error === undefined) return undefined
   const said = error === undefined ? text : `${error.message} ${wordsOf(error.data)}`
   return {
@@ -54,7 +54,7 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /** The `error` member of a JSON-RPC answer; undefined if it has none. */
-export function errorOf(body: Record<string, unknown>): RpcErrorObject | undefined {
+export function getRpcError(body: Record<string, unknown>): RpcErrorObject | undefined {
   const error = body['error']
   if (error === undefined || error === null) return undefined
   const { code, message, data } = typeof error === 'object' ? (error as Partial<RpcErrorObject>) : {}

@@ -3,18 +3,18 @@ import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
-import { type Read, RevertError, RpcRefusedError } from './client.ts'
-import { BusyError, errorFromRpc } from './error.ts'
-import { errorOf, parseObject, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
+import { RevertError, RpcRefusedError, type RpcRequest } from './client.ts'
+import { errorFromRpc, RateLimitedError } from './error.ts'
+import { getRpcError, parseObject, parseRefusal, type RpcErrorObject, retryAfterMs } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** The answer is longer than we read. */
-export class LongAnswerError extends UpstreamError {}
+export class ResponseTooLargeError extends UpstreamError {}
 
 /** The answer did not come in time. */
-export class LateAnswerError extends UpstreamError {}
+export class ResponseTimeoutError extends UpstreamError {}
 
 /** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
@@ -25,7 +25,7 @@ const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 const LONG_CHARS = 65_536
 
 /** What the errors of endpoints mean on one kind of chain. No message may repeat the endpoint's own words. */
-export interface ErrorMeanings {
+export interface RpcErrorMapping {
   /** Of the `error` member of an answer. */
   fromRpc(error: RpcErrorObject): Error
   /** Of an HTTP status outside 200 to 299 without such a member, except 413 and 429. */
@@ -35,11 +35,11 @@ export interface ErrorMeanings {
 /** A gateway before the node gave up waiting for it; 524 is Cloudflare's. */
 const TIMEOUT_STATUSES: ReadonlySet<number> = new Set([408, 504, 524])
 
-const EVM_MEANINGS: ErrorMeanings = {
+const EVM_MEANINGS: RpcErrorMapping = {
   fromRpc: errorFromRpc,
   fromStatus(status) {
     const message = `The endpoint answered HTTP ${status}`
-    return TIMEOUT_STATUSES.has(status) ? new LateAnswerError(message) : new UpstreamError(message)
+    return TIMEOUT_STATUSES.has(status) ? new ResponseTimeoutError(message) : new UpstreamError(message)
   },
 }
 
@@ -50,7 +50,7 @@ export interface TransportOptions {
   readonly clock: Clock
   readonly fetch?: Fetch
   /** Absent: those of EVM nodes. */
-  readonly meanings?: ErrorMeanings
+  readonly meanings?: RpcErrorMapping
 }
 
 /** JSON-RPC over HTTP to one endpoint. Every answer is checked. Throws on a URL that `parseRpcUrl` refuses. */
@@ -69,10 +69,10 @@ export function createTransport(options: TransportOptions) {
   return {
     /**
      * Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError` for everything
-     * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another
+     * else: no answer in time, 429 (`RateLimitedError`), 5xx, HTML, an answer that is too long, malformed or for another
      * request.
      */
-    async send<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+    async send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
       const { method, params, parse, rewrite, refusal, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
@@ -87,7 +87,7 @@ export function createTransport(options: TransportOptions) {
         return await resultOf({ response, text: rewrite?.(text) ?? text, id, parse, refusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
-        if (deadline.signal.aborted) throw new LateAnswerError(`No answer within ${timeoutMs} ms`)
+        if (deadline.signal.aborted) throw new ResponseTimeoutError(`No answer within ${timeoutMs} ms`)
         throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
           ? error
           : new UpstreamError(`Cannot reach the endpoint${reasonOf(error)}`)
@@ -140,32 +140,32 @@ function decode(bytes: ArrayBuffer): string {
 }
 
 function tooLong(): Error {
-  return new LongAnswerError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
+  return new ResponseTooLargeError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
-interface RawResponse<T> extends Pick<Read<T>, 'parse'> {
+interface RawResponse<T> extends Pick<RpcRequest<T>, 'parse'> {
   readonly response: Response
   readonly text: string
   readonly id: number
-  readonly refusal: Read<T>['refusal']
-  readonly meanings: ErrorMeanings
+  readonly refusal: RpcRequest<T>['refusal']
+  readonly meanings: RpcErrorMapping
 }
 
 /** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
 async function resultOf<T>({ response, text, id, parse, refusal, meanings }: RawResponse<T>): Promise<T> {
   const { status } = response
   const isLong = text.length > LONG_CHARS
-  const refused = refusal === undefined ? undefined : refusalOf(response, text)
+  const refused = refusal === undefined ? undefined : parseRefusal(response, text)
   const meant = refused === undefined ? undefined : refusal?.(refused)
   if (meant !== undefined) throw meant
-  if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
+  if (status === 429) throw new RateLimitedError('The endpoint limits its rate', retryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
   if (isLong) await yieldToEventLoop()
   if (!isWithinJsonLimits(text, BODY_JSON_LIMITS))
-    throw new LongAnswerError('The answer nests too deep or has too many values')
+    throw new ResponseTooLargeError('The answer nests too deep or has too many values')
   if (isLong) await yieldToEventLoop()
   const body = parseObject(text)
-  const error = body === undefined ? undefined : errorOf(body)
+  const error = body === undefined ? undefined : getRpcError(body)
   if (body === undefined || (!response.ok && error === undefined)) {
     throw response.ok ? new UpstreamError('The answer is not a JSON object') : meanings.fromStatus(status)
   }

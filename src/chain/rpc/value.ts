@@ -28,17 +28,17 @@ export function isBytes(value: unknown): value is Hex {
 }
 
 /** An address in lower case. Throws `TypeError` for anything else. */
-export function lowerAddress(value: unknown): Hex {
+export function parseLowerAddress(value: unknown): Hex {
   return lowerCase(value, ADDRESS)
 }
 
 /** 32 bytes in lower case. Throws `TypeError` for anything else. */
-export function lowerWord(value: unknown): Hex {
+export function parseLowerWord(value: unknown): Hex {
   return lowerCase(value, WORD)
 }
 
 /** Bytes in lower case. Throws `TypeError` for anything else. */
-export function lowerBytes(value: unknown): Hex {
+export function parseLowerBytes(value: unknown): Hex {
   const digits = lowerCase(value, DIGITS)
   // A regular expression that counts in pairs takes several times as long.
   if (digits.length % 2 === 1) throw new TypeError('Expected whole bytes')

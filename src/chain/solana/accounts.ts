@@ -78,7 +78,7 @@ const ROWS_IN_TURN = 40
  * What `read` makes of each account that a search found, in turns. Throws what `read` throws, and `UpstreamError` if one
  * is not an account with an address, or is there twice.
  */
-export async function readFound<T>(
+export async function decodeFoundAccounts<T>(
   { slot, rows }: FoundRows,
   read: (account: AddressedAccount) => T,
 ): Promise<FoundAccounts<T>> {

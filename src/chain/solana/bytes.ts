@@ -2,10 +2,10 @@ import { memoizeText } from '../../lib/memoize.ts'
 import { encodeBase58Address } from '../../lib/text/base58.ts'
 
 /** Reads little-endian numbers and addresses at places of an account's data. Throws `RangeError` beyond its end. */
-export type Bytes = ReturnType<typeof bytesIn>
+export type ByteReader = ReturnType<typeof createByteReader>
 
 /** Opens an account's data for reading. */
-export function bytesIn(data: Uint8Array) {
+export function createByteReader(data: Uint8Array) {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   const u64 = (at: number): bigint => view.getBigUint64(at, true)
   const u128 = (at: number): bigint => u64(at) | (u64(at + 8) << 64n)
@@ -34,13 +34,13 @@ export interface AccountKind {
 }
 
 /** True if the bytes are an account of this kind, by discriminator and size. */
-export function isOfKind({ size, sizeMax = size, discriminator }: AccountKind, data: Uint8Array): boolean {
+export function matchesAccountKind({ size, sizeMax = size, discriminator }: AccountKind, data: Uint8Array): boolean {
   return data.length >= size && data.length <= sizeMax && beginsWith(data, discriminator)
 }
 
 /** True if the bytes begin as an account of one of these kinds but have another size. */
-export function isCutOf(kinds: readonly AccountKind[], data: Uint8Array): boolean {
-  return kinds.some((kind) => beginsWith(data, kind.discriminator) && !isOfKind(kind, data))
+export function isTruncatedAccount(kinds: readonly AccountKind[], data: Uint8Array): boolean {
+  return kinds.some((kind) => beginsWith(data, kind.discriminator) && !matchesAccountKind(kind, data))
 }
 
 /** True if data begin with these bytes, given in hexadecimal. */

@@ -2,15 +2,15 @@ import { type Deadline, withinDeadline } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
-import { BusyError, UnableError } from '../rpc/error.ts'
-import { createSpread } from '../rpc/memory/health.ts'
+import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
+import { RateLimitedError, UnsupportedRequestError } from '../rpc/error.ts'
 import {
   createRotation,
-  type Exhaustion,
+  type MonitoredEndpoints,
+  type RotationFailure,
   type RotationPolicy,
-  type WatchedEndpoints,
 } from '../rpc/rotation/rotation.ts'
-import { LateAnswerError, LongAnswerError } from '../rpc/transport.ts'
+import { ResponseTimeoutError, ResponseTooLargeError } from '../rpc/transport.ts'
 import {
   type AccountsAtSlot,
   type FoundAccounts,
@@ -19,21 +19,21 @@ import {
   type SolanaAccounts,
 } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
-import { LimitedError, RefusedMethodError, SOLANA_MEANINGS } from './error.ts'
+import { AllRateLimitedError, MethodRefusedError, SOLANA_ERROR_MAPPING } from './error.ts'
 import { type AccountGroup, readGroups } from './groups.ts'
-import { createSolanaHeads } from './heads.ts'
-import { createMethods } from './methods.ts'
+import { createMethodSupport } from './method_support.ts'
 import {
-  atLeast,
+  getSearchKey,
   type ListedTokenAccount,
   type ProgramSearch,
   programSearch,
   type Search,
-  searchOf,
   TOKEN_ACCOUNTS,
-  type TokenAccountsOf,
+  type TokenAccountsFilter,
   tokenAccountsSearch,
+  toMinContextSlot,
 } from './searches.ts'
+import { createSlotTracker } from './slot_tracker.ts'
 
 /** The number that stands for Solana among chain ids. */
 export const SOLANA_CHAIN_ID = 101
@@ -87,23 +87,27 @@ export interface SolanaSession {
    * those of other items too.
    */
   grouped(items: readonly (readonly string[])[], options?: GroupsOptions): Promise<AccountGroup[]>
-  /** Token accounts of a wallet, empty ones included. Throws `RefusedMethodError` if every endpoint refuses to list them. */
-  tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<FoundAccounts<ListedTokenAccount>>
-  /** Accounts of a program. Throws `RefusedMethodError` if every endpoint refuses to search it. */
+  /** Token accounts of a wallet, empty ones included. Throws `MethodRefusedError` if every endpoint refuses to list them. */
+  tokenAccounts(
+    wallet: string,
+    of: TokenAccountsFilter,
+    options?: SlotOptions,
+  ): Promise<FoundAccounts<ListedTokenAccount>>
+  /** Accounts of a program. Throws `MethodRefusedError` if every endpoint refuses to search it. */
   programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
   /** The same session, whose steps end when the signal fires too. */
   until(signal: AbortSignal): SolanaSession
 }
 
 /** What an endpoint is known to offer besides reading accounts; undefined if it was not asked lately. */
-export interface SolanaAbilities {
+export interface SolanaCapabilities {
   readonly listsTokenAccounts: boolean | undefined
   /** Of the program that was named. */
   readonly searchesProgram: boolean | undefined
 }
 
 /** Reads of Solana over its endpoints. */
-export interface SolanaClient extends WatchedEndpoints {
+export interface SolanaClient extends MonitoredEndpoints {
   /** How long a slot usually lasts, milliseconds. */
   readonly slotMs: number
   /** How far the cluster's clock may be from the wall clock, seconds. */
@@ -119,7 +123,7 @@ export interface SolanaClient extends WatchedEndpoints {
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
   /** What each endpoint offers, in the order of the configuration. */
-  abilities(program: string): readonly SolanaAbilities[]
+  abilities(program: string): readonly SolanaCapabilities[]
 }
 
 interface Endpoint extends Connection {
@@ -143,18 +147,18 @@ export function createSolanaClient(
     readonly slotMs: number
   },
 ): SolanaClient {
-  const { maxSlotAgeSec, slotMs, clock, log, random = createSpread(clock.now()) } = options
-  const shared = { ...options, random, timeoutMs: CALL_MS, meanings: SOLANA_MEANINGS }
+  const { maxSlotAgeSec, slotMs, clock, log, random = createJitterSequence(clock.now()) } = options
+  const shared = { ...options, random, timeoutMs: CALL_MS, meanings: SOLANA_ERROR_MAPPING }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
     ...createConnection(url, { ...shared, index }),
   }))
-  const heads = createSolanaHeads({ clock, slotMs })
-  const methods = createMethods(clock)
-  const unread = ({ errors, busyMs }: Exhaustion): UpstreamError => {
+  const heads = createSlotTracker({ clock, slotMs })
+  const methods = createMethodSupport(clock)
+  const unread = ({ errors, busyMs }: RotationFailure): UpstreamError => {
     const message = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
-    const isLimited = busyMs > 0 || errors.some((error) => error instanceof BusyError)
-    return new (isLimited ? LimitedError : UpstreamError)(message, { cause: errors.at(-1) })
+    const isLimited = busyMs > 0 || errors.some((error) => error instanceof RateLimitedError)
+    return new (isLimited ? AllRateLimitedError : UpstreamError)(message, { cause: errors.at(-1) })
   }
   const rotation = createRotation({
     endpoints,
@@ -174,7 +178,7 @@ export function createSolanaClient(
     const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
       method: 'getMultipleAccounts',
-      params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...atLeast(minSlot) }],
+      params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...toMinContextSlot(minSlot) }],
       parse: (result: unknown) => believe(parseAccounts(result, { count: addresses.length, minSlot }), step),
       rewrite: quoteLongLamports,
     }
@@ -204,14 +208,15 @@ export function createSolanaClient(
       methods.worked(index, method)
       return found
     } catch (error) {
-      if (error instanceof LateAnswerError && mayHang) {
+      if (error instanceof ResponseTimeoutError && mayHang) {
         methods.late(index, method)
-        if (methods.hangs(index, method)) throw new UnableError('The endpoint gives no answer', { cause: error })
+        if (methods.hangs(index, method))
+          throw new UnsupportedRequestError('The endpoint gives no answer', { cause: error })
       }
-      if (error instanceof LongAnswerError) throw new LongSearchError('The answer is too long', { cause: error })
+      if (error instanceof ResponseTooLargeError) throw new LongSearchError('The answer is too long', { cause: error })
       if (!(error instanceof RpcRefusedError)) throw error
       if (error.reason === 'kind' && !single.includes(error.code)) methods.refused(index, method)
-      throw new UnableError('The endpoint refuses the search', { cause: error })
+      throw new UnsupportedRequestError('The endpoint refuses the search', { cause: error })
     }
   }
 
@@ -226,7 +231,7 @@ export function createSolanaClient(
         const cause = errors.at(-1)
         if (endpoints.every(({ index }) => isRefused(index))) {
           const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
-          return new RefusedMethodError(`Cannot read Solana: ${advice}`, { cause })
+          return new MethodRefusedError(`Cannot read Solana: ${advice}`, { cause })
         }
         const isLong = errors.some((error) => error instanceof LongSearchError)
         if (isLong) return new UpstreamError(`Cannot read Solana: ${whole} are too many to be read`, { cause })
@@ -273,11 +278,11 @@ export function createSolanaClient(
     abilities: (program) =>
       endpoints.map(({ index }) => ({
         listsTokenAccounts: methods.offers(index, TOKEN_ACCOUNTS.method),
-        searchesProgram: methods.offers(index, searchOf(program)),
+        searchesProgram: methods.offers(index, getSearchKey(program)),
       })),
     close: rotation.close,
   }
 }
 
 /** The search's answer is longer than we read: another endpoint's would be as long. */
-class LongSearchError extends UnableError {}
+class LongSearchError extends UnsupportedRequestError {}

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
-import { BlamelessError, BusyError } from '../rpc/error.ts'
-import type { ErrorMeanings } from '../rpc/transport.ts'
+import { HealthNeutralError, RateLimitedError } from '../rpc/error.ts'
+import type { RpcErrorMapping } from '../rpc/transport.ts'
 
 /**
  * Wrong request, unknown method, wrong parameters, no access, not in the node's index, and two that providers take from
@@ -13,21 +13,21 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 const NOT_REACHED = -32016
 
 /** Nothing was wrong but the endpoints' limits of requests: the same may be asked again. */
-export class LimitedError extends UpstreamError {}
+export class AllRateLimitedError extends UpstreamError {}
 
 /** Every endpoint refuses the method that an answer needs; the message says so, and the way out. */
-export class RefusedMethodError extends UpstreamError {}
+export class MethodRefusedError extends UpstreamError {}
 
 /**
  * What the errors of Solana's nodes and their providers mean. A node that is behind (-32005), has not reached the slot
  * (-32016) or failed (-32603) is worth another try, elsewhere first; 401, 403 and other 4xx are not, at that endpoint.
  */
-export const SOLANA_MEANINGS: ErrorMeanings = {
+export const SOLANA_ERROR_MAPPING: RpcErrorMapping = {
   fromRpc({ code }) {
-    if (BUSY_CODES.has(code)) return new BusyError('The endpoint limits its rate', undefined)
+    if (BUSY_CODES.has(code)) return new RateLimitedError('The endpoint limits its rate', undefined)
     if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
     // Behind one address there are nodes that differ by some slots.
-    if (code === NOT_REACHED) return new BlamelessError('The endpoint has not reached the slot')
+    if (code === NOT_REACHED) return new HealthNeutralError('The endpoint has not reached the slot')
     return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
   },
   fromStatus(status) {

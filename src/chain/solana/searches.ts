@@ -1,18 +1,18 @@
 import { base58 } from '@scure/base'
 import { UpstreamError } from '../../lib/error.ts'
-import type { Read } from '../rpc/client.ts'
+import type { RpcRequest } from '../rpc/client.ts'
 import {
   type AddressedAccount,
+  decodeFoundAccounts,
   type FoundAccounts,
   type FoundRows,
   parseFoundRows,
   quoteLongLamports,
-  readFound,
 } from './accounts.ts'
 import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token_account.ts'
 
 /** Which of a wallet's token accounts are wanted: those that one token program keeps, or those of one mint. */
-export type TokenAccountsOf = { readonly program: string } | { readonly mint: string }
+export type TokenAccountsFilter = { readonly program: string } | { readonly mint: string }
 
 /** One token account of a wallet. */
 export interface ListedTokenAccount extends TokenAccount {
@@ -41,7 +41,7 @@ export interface Search<T> {
   readonly single: readonly number[]
   /** True if an endpoint that gives no answer in time, and never gave one, counts as one that refuses. */
   readonly mayHang: boolean
-  readonly read: Read<FoundRows>
+  readonly read: RpcRequest<FoundRows>
   /** Makes of the answer what was asked for. Throws `UpstreamError` for one that is not to be believed. */
   readonly finish: (found: FoundRows) => Promise<T>
 }
@@ -67,22 +67,26 @@ const PROGRAM_ACCOUNTS = {
 } as const
 
 /** The name under which a refusal to search a program is remembered: nodes leave out some programs and not others. */
-export function searchOf(program: string): string {
+export function getSearchKey(program: string): string {
   return `${PROGRAM_ACCOUNTS.method}:${program}`
 }
 
 /** Asks for a wallet's token accounts. An answer with accounts of another wallet, mint or program is not believed. */
 export function tokenAccountsSearch(
   wallet: string,
-  { of, minSlot }: { readonly of: TokenAccountsOf; readonly minSlot: bigint },
+  { of, minSlot }: { readonly of: TokenAccountsFilter; readonly minSlot: bigint },
 ): Search<FoundAccounts<ListedTokenAccount>> {
   const { method } = TOKEN_ACCOUNTS
   const filter = 'mint' in of ? { mint: of.mint } : { programId: of.program }
   const dataSlice = { offset: 0, length: TOKEN_ACCOUNT_BYTES }
-  const config = { ...COMMON, ...atLeast(minSlot), dataSlice }
+  const config = { ...COMMON, ...toMinContextSlot(minSlot), dataSlice }
   const parse = (result: unknown) => parseFoundRows(result, { minSlot })
   const read = { method, params: [wallet, filter, config], parse, rewrite: quoteLongLamports }
-  return { ...TOKEN_ACCOUNTS, read, finish: (found) => readFound(found, (each) => listed(each, { wallet, of })) }
+  return {
+    ...TOKEN_ACCOUNTS,
+    read,
+    finish: (found) => decodeFoundAccounts(found, (each) => listed(each, { wallet, of })),
+  }
 }
 
 /** Asks for accounts of a program. An answer with an account that does not fit is not believed. */
@@ -93,7 +97,7 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
     { dataSize: size },
     ...holds.map(({ at, bytes }) => ({ memcmp: { offset: at, bytes: base58.encode(bytes) } })),
   ]
-  const config = { ...COMMON, ...atLeast(minSlot), withContext: true, filters }
+  const config = { ...COMMON, ...toMinContextSlot(minSlot), withContext: true, filters }
   const wanted = (account: AddressedAccount): AddressedAccount => {
     const { owner, data } = account
     if (owner === program && data.length === size && holds.every((each) => isHeld(data, each))) return account
@@ -101,12 +105,17 @@ export function programSearch(search: ProgramSearch, minSlot: bigint): Search<Fo
   }
   const parse = (result: unknown) => parseFoundRows(result, { minSlot })
   const read = { method, params: [program, config], parse, rewrite: quoteLongLamports }
-  return { ...PROGRAM_ACCOUNTS, method: searchOf(program), read, finish: (found) => readFound(found, wanted) }
+  return {
+    ...PROGRAM_ACCOUNTS,
+    method: getSearchKey(program),
+    read,
+    finish: (found) => decodeFoundAccounts(found, wanted),
+  }
 }
 
 function listed(
   { address, owner: program, data }: AddressedAccount,
-  { wallet, of }: { readonly wallet: string; readonly of: TokenAccountsOf },
+  { wallet, of }: { readonly wallet: string; readonly of: TokenAccountsFilter },
 ): ListedTokenAccount {
   const account = decodeTokenAccount(data)
   const isWanted = account?.owner === wallet && ('mint' in of ? account.mint === of.mint : program === of.program)
@@ -121,6 +130,6 @@ function isHeld(data: Uint8Array, { at, bytes }: ProgramSearch['holds'][number])
 const COMMON = { encoding: 'base64', commitment: 'confirmed' } as const
 
 /** The option for the earliest slot that may answer. */
-export function atLeast(minSlot: bigint): Readonly<Record<string, number>> {
+export function toMinContextSlot(minSlot: bigint): Readonly<Record<string, number>> {
   return minSlot === 0n ? {} : { minContextSlot: Number(minSlot) }
 }

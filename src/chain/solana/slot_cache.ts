@@ -1,7 +1,7 @@
 import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
-import type { Fresh } from '../block_cache.ts'
+import type { WithExpiry } from '../block_cache.ts'
 import type { SolanaClient, SolanaSession } from './client.ts'
 
 /**
@@ -19,8 +19,8 @@ export function createSlotCache<T extends object>(options: {
   const { solana, clock, budgetMs } = options
   const { slotMs } = solana
   const limits = budgetMs === undefined ? {} : { budgetMs }
-  const cache = createCache<Fresh<T>>(options)
-  return (key: string, work: (session: SolanaSession) => Promise<T>, signal: AbortSignal): Promise<Fresh<T>> => {
+  const cache = createCache<WithExpiry<T>>(options)
+  return (key: string, work: (session: SolanaSession) => Promise<T>, signal: AbortSignal): Promise<WithExpiry<T>> => {
     const read = async (shared: AbortSignal) => {
       const startedMs = clock.monotonicMs()
       const found = await solana.read(work, { signal: shared, ...limits })
@@ -33,12 +33,12 @@ export function createSlotCache<T extends object>(options: {
 }
 
 /** How many slots may be between the steps of one reading: as many as an answer may be old. */
-export function slotsApartMax({ slotMs, maxSlotAgeSec }: Pick<SolanaClient, 'slotMs' | 'maxSlotAgeSec'>): bigint {
+export function getMaxSlotDistance({ slotMs, maxSlotAgeSec }: Pick<SolanaClient, 'slotMs' | 'maxSlotAgeSec'>): bigint {
   return BigInt(Math.ceil((maxSlotAgeSec * 1_000) / slotMs))
 }
 
 /** The slot of an answer, the lowest that anything was read at; and whether that is not the slot of all of it. */
-export function slotOf(slots: readonly bigint[]): { readonly slot: bigint; readonly isMixed: boolean } {
+export function computeAnswerSlot(slots: readonly bigint[]): { readonly slot: bigint; readonly isMixed: boolean } {
   const slot = slots.reduce(minBigint)
   return { slot, isMixed: slots.some((each) => each !== slot) }
 }

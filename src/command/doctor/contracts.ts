@@ -1,6 +1,6 @@
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
-import { SilentError } from '../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
@@ -31,7 +31,7 @@ export async function examineContracts(
         await contract.read(UNUSED_ADDRESS, signal)
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
-        wrong.push(error.cause instanceof SilentError ? error.cause.message : reasonOf(error))
+        wrong.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : reasonOf(error))
       }
     }
     if (wrong.length === 0)

@@ -3,7 +3,7 @@ import { blockAgeMaxSec } from '../../chain/block_age.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { createEndpoint } from '../../chain/evm/endpoint.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
-import { createHeads } from '../../chain/rpc/memory/heads.ts'
+import { createHeadTracker } from '../../chain/rpc/endpoint_state/heads.ts'
 import type { Fetch } from '../../chain/rpc/transport.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -35,7 +35,7 @@ const AHEAD_SEC = 5
  */
 export async function examineEvm(chain: Chain, index: number, examination: Examination): Promise<readonly Finding[]> {
   const { signal, ...shared } = examination
-  const heads = createHeads({ clock: shared.clock, blockTimeMs: chain.blockTimeMs })
+  const heads = createHeadTracker({ clock: shared.clock, blockTimeMs: chain.blockTimeMs })
   const endpoint = createEndpoint(index, { ...shared, chain, heads, timeoutMs: QUESTION_MS, random: () => 0 })
   const startedMs = shared.clock.monotonicMs()
   try {

@@ -1,9 +1,9 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
-import { depthOf } from '../../chain/past/state_depth.ts'
+import { searchDepth } from '../../chain/past/state_depth.ts'
+import { canProveBlock } from '../../chain/receipt/proof/can_prove_block.ts'
 import { UnprovenError } from '../../chain/receipt/proof/collect.ts'
-import { hintMethodOf } from '../../chain/receipt/proof/hint.ts'
-import { provesBlock } from '../../chain/receipt/proof/reach.ts'
+import { findHintMethod } from '../../chain/receipt/proof/hint.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
@@ -26,7 +26,7 @@ export async function examineProofs(
   const proves = async (at: bigint): Promise<boolean> => {
     try {
       const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, signal)
-      const isProven = block !== undefined && (await provesBlock(endpoint, block.hash, signal))
+      const isProven = block !== undefined && (await canProveBlock(endpoint, block.hash, signal))
       if (isProven && block.number < oldest.number) oldest = block
       return isProven
     } catch (error) {
@@ -36,8 +36,8 @@ export async function examineProofs(
     }
   }
   if (!(await proves(head.number))) return [warningFinding('proofs', `none${because}`, NONE_COST)]
-  const depth = await depthOf(head.number, proves)
-  const by = await hintMethodOf(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
+  const depth = await searchDepth(head.number, proves)
+  const by = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
   return [
     depth === 'all'
       ? okFinding('proofs', 'of every block')

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, erc20Abi } from 'viem'
-import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
+import { type ReturnData, readMulticall } from '../../chain/call/many/multicall.ts'
 import { createChainClient } from '../../chain/evm/evm_client.ts'
 import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
@@ -34,7 +34,7 @@ export async function examineTokens(
     const { results } = await client.read(
       (endpoint, within) => {
         const calls = asked.map((to) => ({ to, data }))
-        return readCalls(endpoint, { calls, block: { chainId: chain.id }, clock: shared.clock }, within)
+        return readMulticall(endpoint, { calls, block: { chainId: chain.id }, clock: shared.clock }, within)
       },
       { signal },
     )

@@ -1,4 +1,4 @@
-import { SilentError } from '../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { holdingsOf, ownTokensOf } from './present/holdings.ts'
 import type { LendingReader } from './read/read.ts'
@@ -18,7 +18,7 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'places' | 'pas
         const [broken] = read.broken
         if (broken !== undefined) {
           const market = deployments[broken.market]?.market
-          throw new SilentError(`market "${market}" does not tell the wallet's ${broken.part}`)
+          throw new ContractUnresponsiveError(`market "${market}" does not tell the wallet's ${broken.part}`)
         }
         return {
           block: read.block,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { lower } from '../../chain/call/words.ts'
+import { toLowerHex } from '../../chain/call/words.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
@@ -45,7 +45,7 @@ export const UNISWAP_V3 = defineFamily({
         chainId,
         title: `uniswap-v3 ${code}`,
         complete(reader, signal) {
-          const place = { chainId, contract: lower(manager), startBlock }
+          const place = { chainId, contract: toLowerHex(manager), startBlock }
           return reader.complete({ stream, place }, signal)
         },
       })),

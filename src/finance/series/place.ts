@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Agreed } from '../../chain/past/quorum.ts'
+import type { QuorumResult } from '../../chain/past/quorum.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 
 /** What daily snapshots are taken of, as it is named in the database. */
@@ -31,5 +31,5 @@ export interface SnapshotPlace<Figures> extends SeriesName {
     midnight: Midnight,
     wallets: readonly Address[],
     signal: AbortSignal,
-  ): Promise<Agreed<readonly (Figures | undefined)[]>>
+  ): Promise<QuorumResult<readonly (Figures | undefined)[]>>
 }

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { NoBlockError } from '../../chain/past/block_at.ts'
 import { DisputeError } from '../../chain/past/quorum.ts'
-import { DepthError } from '../../chain/rpc/client.ts'
+import { StatePrunedError } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
 import { timeoutSignal, untilAborted } from '../../lib/async/abort.ts'
@@ -111,7 +111,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
     if (rechecked > 0) await tellReplaced(request, stored, wanted)
     const fault = failures.find(({ error, isStored }) => isFault(error, isStored))
     if (fault !== undefined) throw fault.error
-    const isCut = failures.some(({ error, isStored }) => !isStored && error instanceof DepthError)
+    const isCut = failures.some(({ error, isStored }) => !isStored && error instanceof StatePrunedError)
     return { isCut: first.isCut || isCut }
   }
 
@@ -119,7 +119,7 @@ export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figure
   function isFault(error: unknown, isStored: boolean): boolean {
     if (isStored && error instanceof UnavailableError) return error instanceof DisputeError
     // A midnight without a later block is not over yet.
-    return !(error instanceof DepthError || error instanceof NoBlockError)
+    return !(error instanceof StatePrunedError || error instanceof NoBlockError)
   }
 
   async function tellReplaced(

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { DisputeError } from '../../chain/past/quorum.ts'
-import { DepthError } from '../../chain/rpc/client.ts'
+import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
 import { delay } from '../../lib/async/abort.ts'
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
@@ -83,7 +83,7 @@ export function createSnapshotTaker<Figures>(options: {
         if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
         return witnesses
       } catch (error) {
-        const isClear = error instanceof DepthError || error instanceof DisputeError
+        const isClear = error instanceof StatePrunedError || error instanceof DisputeError
         const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))

@@ -1,6 +1,6 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
-import { uintIn } from '../../chain/call/words.ts'
+import { type ReturnData, readMulticall } from '../../chain/call/many/multicall.ts'
+import { tryDecodeUint } from '../../chain/call/words.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
@@ -47,7 +47,7 @@ function readFacts(
     async (endpoint, within) => {
       const block = await readLatestBlock(endpoint, client.chain.id, within)
       const calls = tokens.flatMap((to) => ASKED.map((data) => ({ to, data })))
-      const { results } = await readCalls(endpoint, { calls, block, clock }, within)
+      const { results } = await readMulticall(endpoint, { calls, block, clock }, within)
       return new Map(
         tokens.map((token, index) => {
           const [symbol, name, decimals] = results.slice(3 * index, 3 * index + 3)
@@ -64,7 +64,7 @@ function textOf(answer: ReturnData): string {
 }
 
 function decimalsOf(answer: ReturnData, token: Hex): number {
-  const decimals = uintIn(answer)
+  const decimals = tryDecodeUint(answer)
   if (decimals === undefined || decimals > DECIMALS_MAX) {
     throw new UpstreamError(`Token ${token} does not say how many decimals it has`)
   }

@@ -1,6 +1,6 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
 import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
-import { decodeMint, type SolanaMint, type WrittenName } from '../../chain/solana/token/mint.ts'
+import { decodeMint, type RawTokenName, type SolanaMint } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { spamReason, type WrittenToken } from './spam/spam.ts'
@@ -21,7 +21,7 @@ export interface SolanaToken extends WrittenToken {
 }
 
 /** Tokens whose name was not written where it is looked for. */
-const NAMES: ReadonlyMap<string, WrittenName> = new Map([
+const NAMES: ReadonlyMap<string, RawTokenName> = new Map([
   ['So11111111111111111111111111111111111111112', { symbol: 'SOL', name: 'Wrapped SOL' }],
   ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', { symbol: 'USDC', name: 'USD Coin' }],
   ['Es9vMFrzaCERmJfrf4H2FYD4KCoNkY11McCe8BenwNYB', { symbol: 'USDT', name: 'USDT' }],

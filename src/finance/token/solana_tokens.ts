@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
-import { metadataAddress } from '../../chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../chain/solana/token/metadata.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import { type SolanaToken, solanaTokenFrom } from './solana_token.ts'
@@ -27,7 +27,7 @@ export function createSolanaTokens(clock: Clock) {
   }
 
   function nameAddressOf(mint: string): string {
-    const address = names.get(mint) ?? metadataAddress(mint)
+    const address = names.get(mint) ?? deriveMetadataAddress(mint)
     names.set(mint, address)
     return address
   }

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { ifAnswered, type LensCursor } from '../../chain/call/cursor.ts'
+import { type LensCursor, readOptional } from '../../chain/call/cursor.ts'
 import { shownText, textFrom } from './text.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
@@ -19,7 +19,7 @@ export interface RawToken {
 export function readToken(from: LensCursor): RawToken {
   return {
     address: from.address(),
-    decimals: ifAnswered(from, () => from.number(1)),
+    decimals: readOptional(from, () => from.number(1)),
     symbol: from.text(),
     name: from.text(),
   }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../chain/block.ts'
 import { checkBlockAge } from '../../chain/block_age.ts'
 import { readGrandparent } from '../../chain/call/grandparent/read_grandparent.ts'
-import { type BlockName, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
+import { type BlockId, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -53,7 +53,7 @@ export async function readAgreedTip(
   const { chain } = client
   const { finality } = chain
   const others = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
-  const ask = (at: BlockName) => others.map((other) => headerOr(other, { chainId: chain.id, at }, signal))
+  const ask = (at: BlockId) => others.map((other) => headerOr(other, { chainId: chain.id, at }, signal))
   const nowMs = clock.now()
   const [block, older, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
@@ -112,7 +112,7 @@ async function headerOf(
 /** A header from an endpoint that is asked beside the one that answers. */
 export function headerOr(
   endpoint: BackgroundEndpoint,
-  asked: { readonly chainId: number; readonly at: BlockName },
+  asked: { readonly chainId: number; readonly at: BlockId },
   signal: AbortSignal,
 ): Promise<Said> {
   return orSilent((within) => readHeader(endpoint, asked, within), signal)

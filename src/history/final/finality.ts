@@ -2,7 +2,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { createBlockCache } from '../../chain/block_cache.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
-import { ShallowError } from '../../chain/rpc/error.ts'
+import { EndpointPrunedError } from '../../chain/rpc/error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
@@ -55,7 +55,7 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
       const seen = await see(endpoint, { client, anchor }, within)
       if (anchor === undefined || seen.anchored?.hash === anchor.hash) return seen
       isElsewhere = true
-      throw new ShallowError('The endpoint does not have the block that history was built on')
+      throw new EndpointPrunedError('The endpoint does not have the block that history was built on')
     }
     try {
       return await client.read(strict, { signal })

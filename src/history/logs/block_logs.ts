@@ -1,8 +1,12 @@
 import { type Hex, toHex } from 'viem'
 import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
-import { parseRawReceipt, type RawReceipt, receiptsRootOf } from '../../chain/receipt/receipts_root.ts'
+import {
+  computeReceiptsRoot,
+  parseRawTransactionReceipt,
+  type RawTransactionReceipt,
+} from '../../chain/receipt/receipts_root.ts'
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { LongAnswerError } from '../../chain/rpc/transport.ts'
+import { ResponseTooLargeError } from '../../chain/rpc/transport.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { HistoryLog } from '../stream.ts'
 
@@ -52,20 +56,20 @@ export async function readBlockLogs(
       })
     }
   }
-  return { root: receiptsRootOf(receipts), logs }
+  return { root: computeReceiptsRoot(receipts), logs }
 }
 
 async function allAtOnce(
   endpoint: Pick<Endpoint, 'request'>,
   number: number,
   signal: AbortSignal,
-): Promise<readonly RawReceipt[] | undefined> {
-  const parse = (result: unknown) => (Array.isArray(result) ? result.map(parseRawReceipt) : undefined)
+): Promise<readonly RawTransactionReceipt[] | undefined> {
+  const parse = (result: unknown) => (Array.isArray(result) ? result.map(parseRawTransactionReceipt) : undefined)
   const request = { method: 'eth_getBlockReceipts', params: [toHex(number)], parse, timeoutMs: BLOCK_MS }
   try {
     return await endpoint.request(request, signal)
   } catch (error) {
-    if (error instanceof RpcRefusedError || error instanceof LongAnswerError) return undefined
+    if (error instanceof RpcRefusedError || error instanceof ResponseTooLargeError) return undefined
     throw error
   }
 }
@@ -74,10 +78,10 @@ async function oneByOne(
   endpoint: Pick<Endpoint, 'request'>,
   transactions: readonly Hex[],
   signal: AbortSignal,
-): Promise<readonly RawReceipt[] | undefined> {
+): Promise<readonly RawTransactionReceipt[] | undefined> {
   if (transactions.length > RECEIPTS_MAX) return undefined
-  const parse = (result: unknown) => (result === null ? undefined : parseRawReceipt(result))
-  const receipts: RawReceipt[] = []
+  const parse = (result: unknown) => (result === null ? undefined : parseRawTransactionReceipt(result))
+  const receipts: RawTransactionReceipt[] = []
   for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
     const some = await allOrAbort(
       transactions.slice(at, at + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {

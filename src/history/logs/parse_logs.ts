@@ -1,4 +1,4 @@
-import { lowerAddress, lowerBytes, lowerWord } from '../../chain/rpc/value.ts'
+import { parseLowerAddress, parseLowerBytes, parseLowerWord } from '../../chain/rpc/value.ts'
 import type { HistoryLog } from '../stream.ts'
 
 /** At most 2^52: JSON numbers and dates hold it exactly. */
@@ -14,7 +14,10 @@ export function parseLogs(result: unknown): readonly HistoryLog[] {
 export function parseReceipt(result: unknown): readonly HistoryLog[] | undefined {
   if (result === null) return undefined
   const receipt = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
-  const [transactionHash, blockHash] = [lowerWord(receipt['transactionHash']), lowerWord(receipt['blockHash'])]
+  const [transactionHash, blockHash] = [
+    parseLowerWord(receipt['transactionHash']),
+    parseLowerWord(receipt['blockHash']),
+  ]
   quantity(receipt['blockNumber'])
   const logs = parseLogs(receipt['logs'])
   const isWhole = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
@@ -24,7 +27,11 @@ export function parseReceipt(result: unknown): readonly HistoryLog[] | undefined
 
 /** Logs of one list mostly share what the one before them has: that is read once. */
 function logParser(): (value: unknown) => HistoryLog {
-  const [address, blockHash, transactionHash] = [onceInARow(lowerAddress), onceInARow(lowerWord), onceInARow(lowerWord)]
+  const [address, blockHash, transactionHash] = [
+    onceInARow(parseLowerAddress),
+    onceInARow(parseLowerWord),
+    onceInARow(parseLowerWord),
+  ]
   const [blockNumber, transactionIndex, timestamp] = [onceInARow(quantity), onceInARow(quantity), onceInARow(quantity)]
   return (value) => {
     const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
@@ -32,8 +39,8 @@ function logParser(): (value: unknown) => HistoryLog {
     if (!Array.isArray(topics) || topics.length > 4 || removed === true) throw new TypeError('Expected a mined log')
     return {
       address: address(log['address']),
-      topics: topics.map(lowerWord),
-      data: lowerBytes(log['data']),
+      topics: topics.map(parseLowerWord),
+      data: parseLowerBytes(log['data']),
       blockNumber: blockNumber(log['blockNumber']),
       blockHash: blockHash(log['blockHash']),
       transactionHash: transactionHash(log['transactionHash']),

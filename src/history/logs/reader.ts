@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
-import { BusyError } from '../../chain/rpc/error.ts'
+import { RateLimitedError } from '../../chain/rpc/error.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -135,15 +135,15 @@ export function createLearnedSource(options: {
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
-        const isRefused = error instanceof LogsRefusedError || error instanceof BusyError
+        const isRefused = error instanceof LogsRefusedError || error instanceof RateLimitedError
         if (isAsked) record(isRefused ? 'refused' : 'failed')
         if (error instanceof LogsRefusedError) throw error
         if (error instanceof FalseLogsError) rests.start('false')
-        if (error instanceof BusyError) {
+        if (error instanceof RateLimitedError) {
           throttle.limited(error.retryAfterMs)
           if (++waits <= RATE_WAITS) continue
         }
-        if (error instanceof BusyError || error instanceof FalseLogsError || ++failures > RETRIES) {
+        if (error instanceof RateLimitedError || error instanceof FalseLogsError || ++failures > RETRIES) {
           rests.start('failed')
           throw error
         }

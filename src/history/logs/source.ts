@@ -1,9 +1,9 @@
 import { type Hex, toHex } from 'viem'
-import { type BlockName, readHeader } from '../../chain/evm/read_block.ts'
+import { type BlockId, readHeader } from '../../chain/evm/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
-import { BusyError } from '../../chain/rpc/error.ts'
-import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
+import { RateLimitedError } from '../../chain/rpc/error.ts'
+import { ResponseTimeoutError, ResponseTooLargeError } from '../../chain/rpc/transport.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
@@ -34,7 +34,7 @@ export function createLogSource(
     /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
     logs: (filter: LogFilter, range: LogRange, signal: AbortSignal) => readLogs(endpoint, { filter, range }, signal),
     /** Undefined if the endpoint does not have the block. */
-    header: (at: BlockName, signal: AbortSignal) => readHeader(endpoint, { chainId, at }, signal),
+    header: (at: BlockId, signal: AbortSignal) => readHeader(endpoint, { chainId, at }, signal),
     /** The logs of a transaction's receipt; undefined if the endpoint does not know the transaction. */
     receipt: (hash: Hex, signal: AbortSignal) =>
       endpoint.request(
@@ -70,7 +70,7 @@ async function readLogs(
         timeoutMs: LOGS_MS,
         refusal(refusal) {
           const reaction = reactionTo(refusal, asked)
-          if (reaction?.kind === 'rate') return new BusyError('The endpoint limits its rate', reaction.pauseMs)
+          if (reaction?.kind === 'rate') return new RateLimitedError('The endpoint limits its rate', reaction.pauseMs)
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },
       },
@@ -80,9 +80,9 @@ async function readLogs(
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {
-    if (error instanceof LateAnswerError) throw new LogsRefusedError(0, { kind: 'late' })
+    if (error instanceof ResponseTimeoutError) throw new LogsRefusedError(0, { kind: 'late' })
     // What is too much for us is handled as what is too much for the endpoint.
-    if (error instanceof LongAnswerError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
+    if (error instanceof ResponseTooLargeError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { createAgain } from '../../chain/rpc/rotation/again.ts'
+import { createRetrier } from '../../chain/rpc/rotation/retrier.ts'
 import { type delay, untilAborted } from '../../lib/async/abort.ts'
 import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -105,7 +105,7 @@ export function createSmallAsk(options: {
   return <T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T> => {
     const untilMs = clock.monotonicMs() + TRIES_MS
     const remainingMs = () => untilMs - clock.monotonicMs()
-    const again = createAgain({ remainingMs, isBegun: true, timesMax: AGAIN_MAX, random: () => 0 })
+    const again = createRetrier({ remainingMs, isBegun: true, timesMax: AGAIN_MAX, random: () => 0 })
     return again(() => throttle.run(() => task(source), { signal }), signal)
   }
 }

@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
-import { openLensPage } from '../../chain/call/cursor.ts'
+import { createBlockCache, type WithExpiry } from '../../chain/block_cache.ts'
+import { decodeLensPage } from '../../chain/call/cursor.ts'
 import { type LensReading, readByLens } from '../../chain/call/lens.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -25,7 +25,7 @@ const NO_ADDRESS = 'it is registered, but has no Ethereum address'
 export type NameRead = { readonly block: Block } & ({ readonly wallet: Address } | { readonly unresolved: string })
 
 /** Reads what a normal name stands for at the newest block, in one request. Throws as `ChainClient.read`. */
-export type NameReader = (name: string, signal: AbortSignal) => Promise<Fresh<NameRead>>
+export type NameReader = (name: string, signal: AbortSignal) => Promise<WithExpiry<NameRead>>
 
 /** Makes a reader over the chain that has ENS' registry. */
 export function createNameReader(options: { readonly client: ChainClient; readonly clock: Clock }): NameReader {
@@ -41,7 +41,7 @@ export function createNameReader(options: { readonly client: ChainClient; readon
       chainId: chain.id,
       clock,
       async read({ call, observeBlock }) {
-        const { from, block } = openLensPage(await call({ data, block: 'latest' }))
+        const { from, block } = decodeLensPage(await call({ data, block: 'latest' }))
         observeBlock(block)
         const unresolved = REASONS[from.number(1)]
         const wallet = from.address()

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { type Block, isSameBlock, type PinnedBlock } from '../../chain/block.ts'
-import { createBlockCache, type Fresh } from '../../chain/block_cache.ts'
+import { createBlockCache, type WithExpiry } from '../../chain/block_cache.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
-import { type Agreed, readByQuorum } from '../../chain/past/quorum.ts'
+import { type QuorumResult, readByQuorum } from '../../chain/past/quorum.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
 import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
@@ -42,7 +42,7 @@ export interface AssetReader {
    * when the wallet was last read. Throws `CodedError` INVALID_PARAMETER if it has too many positions, `PendingError`
    * until a family knows where to look, `UnavailableError` if the chain cannot be read.
    */
-  read(question: ChainQuestion, signal: AbortSignal): Promise<Fresh<ChainAssets>>
+  read(question: ChainQuestion, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
   /**
    * Those at a past block, as different endpoints agree on them, read in the background: answers are the same if `textOf`
    * them is. Throws as `read` and `readByQuorum`.
@@ -50,7 +50,7 @@ export interface AssetReader {
   readAgreed(
     question: ChainQuestion & { readonly block: PinnedBlock },
     options: { readonly textOf: (assets: ChainAssets) => string; readonly signal: AbortSignal },
-  ): Promise<Agreed<ChainAssets>>
+  ): Promise<QuorumResult<ChainAssets>>
 }
 
 /** Makes a reader over what families hold. */

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Fresh } from '../../chain/block_cache.ts'
+import type { WithExpiry } from '../../chain/block_cache.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createMoments, momentRefused } from '../../family/past.ts'
 import { isNow, type Moment } from '../../family/place.ts'
@@ -25,7 +25,7 @@ export interface WalletQuestion extends Moment {
 
 /** What was read of a wallet. */
 export interface WalletAssets {
-  readonly reads: readonly Fresh<AssetsRead>[]
+  readonly reads: readonly WithExpiry<AssetsRead>[]
   /** Chains that were left out, with the reason; by id, ascending. */
   readonly unread: readonly { readonly chainId: number; readonly because: string }[]
 }
@@ -127,7 +127,7 @@ interface ChainTask {
 
 /** What became of one chain; the moment may not be one of it. */
 type ChainRead =
-  | { readonly read: Fresh<AssetsRead> }
+  | { readonly read: WithExpiry<AssetsRead> }
   | { readonly unread: WalletAssets['unread'][number] }
   | { readonly refused: string }
 

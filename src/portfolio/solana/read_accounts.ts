@@ -1,9 +1,9 @@
-import type { Fresh } from '../../chain/block_cache.ts'
+import type { WithExpiry } from '../../chain/block_cache.ts'
 import type { SolanaAccounts } from '../../chain/solana/accounts.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import type { AccountGroup } from '../../chain/solana/groups.ts'
 import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
-import { createSlotCache, slotsApartMax } from '../../chain/solana/slot_cache.ts'
+import { createSlotCache, getMaxSlotDistance } from '../../chain/solana/slot_cache.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
 import { scopePricesOf } from '../../finance/price/scope/prices.ts'
@@ -40,7 +40,7 @@ export interface AccountAssetReader {
    * One request in a row if the wallet was read before and has the same accounts. Throws `CodedError` INVALID_PARAMETER
    * if it has too many token accounts or positions, `UpstreamError` if Solana cannot be read or changes meanwhile.
    */
-  read(wallet: string, signal: AbortSignal): Promise<Fresh<AssetsRead>>
+  read(wallet: string, signal: AbortSignal): Promise<WithExpiry<AssetsRead>>
 }
 
 /** Makes a reader over what families hold. */
@@ -54,7 +54,7 @@ export function createAccountAssetReader(options: {
   const { solana, families, priceMarket, clock } = options
   const prices = scopePricesOf(solana, priceMarket)
   const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
-  const apartMax = slotsApartMax(solana)
+  const apartMax = getMaxSlotDistance(solana)
   const remembered = createLru<readonly ListedTokenAccount[]>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,

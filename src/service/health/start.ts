@@ -1,4 +1,4 @@
-import type { SilentEndpoint } from '../../chain/rpc/rotation/rotation.ts'
+import type { UnresponsiveEndpoint } from '../../chain/rpc/rotation/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Log } from '../../lib/log.ts'
@@ -18,7 +18,7 @@ export async function nameSilentEndpoints({ evm, solana }: Clients, log: Log): P
     ...(solana === undefined ? [] : [{ id: SOLANA_CHAIN_ID, variable: 'SOLANA_RPC_URL', client: solana }]),
   ]
   const name = async ({ id: chainId, variable, client }: (typeof asked)[number]) => {
-    const silent: readonly SilentEndpoint[] = await client.silent()
+    const silent: readonly UnresponsiveEndpoint[] = await client.silent()
     if (silent.length === 0) return
     const endpoints = silent.map(({ endpoint }) => endpoint)
     const reasons = silent.map(({ reason }) => reason)

@@ -1,4 +1,4 @@
-import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
+import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/record.ts'
 import { createReplayer } from '../../chain/receipt/replayer.ts'
 import type { FamilyServices } from '../../family/family.ts'
 import { moment } from '../../http/request/input.ts'
@@ -21,7 +21,7 @@ export interface Again {
   /** Why these are not the records of the answer, as sentences. */
   readonly faults: readonly string[]
   /** Calls of the records that were asked for, with the code that was asked. */
-  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
+  readonly asked: ReadonlyMap<RecordedCall, LensQuery>
 }
 
 /** No answer states where it was asked for. */

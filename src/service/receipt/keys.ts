@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import * as v from 'valibot'
-import type { Told } from '../../chain/receipt/compare.ts'
-import { type Envelope, isSignedBy, keyIdOf, parseJson } from '../../chain/receipt/envelope.ts'
+import type { CheckResult } from '../../chain/receipt/compare.ts'
+import { computeKeyId, type Envelope, isSignedBy, parseBoundedJson } from '../../chain/receipt/envelope.ts'
 
 /** A public key of an instance, and when it signed, seconds since the epoch. */
 export interface PublishedKey {
@@ -44,11 +44,11 @@ export function presentKeys(keys: readonly PublishedKey[]) {
 
 /** The keys that a text publishes; undefined if it publishes none. */
 export function parseKeys(text: string): readonly PublishedKey[] | undefined {
-  const parsed = v.safeParse(schema, parseJson(text))
+  const parsed = v.safeParse(schema, parseBoundedJson(text))
   if (!parsed.success) return undefined
   return parsed.output.keys.map(({ kty, crv, x, iat, exp }) => {
     const key = createPublicKey({ key: { kty, crv, x }, format: 'jwk' })
-    return { keyId: keyIdOf(key), key, fromSec: iat, untilSec: exp }
+    return { keyId: computeKeyId(key), key, fromSec: iat, untilSec: exp }
   })
 }
 
@@ -56,7 +56,7 @@ export function parseKeys(text: string): readonly PublishedKey[] | undefined {
 export function signatureOf(
   envelope: Envelope,
   { keys, issuedAt }: { readonly keys: readonly PublishedKey[]; readonly issuedAt: string },
-): Told {
+): CheckResult {
   const named = envelope.signatures[0]?.keyid
   const found = keys.find(({ keyId }) => keyId === named)
   if (found === undefined) return { is: 'false', because: 'none of the keys given has signed it' }

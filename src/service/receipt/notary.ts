@@ -1,8 +1,8 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import { createCitingClient, presentCited } from '../../chain/receipt/citing.ts'
-import { type Signer, seal } from '../../chain/receipt/envelope.ts'
+import { createCitingClient, presentCitation } from '../../chain/receipt/citing.ts'
+import { type Signer, signEnvelope } from '../../chain/receipt/envelope.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
-import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
+import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/record.ts'
 import { createRecorder, UnrecordableError } from '../../chain/receipt/recorder.ts'
 import type { ConfiguredFamily, FamilyServices } from '../../family/family.ts'
 import { FAMILIES } from '../../family/mod.ts'
@@ -154,13 +154,13 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
       ...(proofs === undefined ? {} : { proofs }),
       settings,
     }
-    const receipt = seal(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
+    const receipt = signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), await signer())
     return { ...answer, untilMs: 0, present: (presenting) => ({ ...answer.present(presenting), receipt }) }
   }
 
   async function proofsOf(
     records: readonly ChainRecord[],
-    asked: ReadonlyMap<RecordedCall, LensQuestion>,
+    asked: ReadonlyMap<RecordedCall, LensQuery>,
     { signal }: ReadContext,
   ): Promise<Proofs> {
     const { clients } = connect()
@@ -186,7 +186,7 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
         const noting = citing.map(({ client }) => client)
         const answer = await answerOver(noting, statement, context)
         const questions = await Promise.all(citing.map((each) => each.cited()))
-        const citation = questions.flat().map(presentCited)
+        const citation = questions.flat().map(presentCitation)
         const made: Answer = { ...answer, present: (presenting) => ({ ...answer.present(presenting), citation }) }
         if (made.untilMs > clock.monotonicMs()) cited.set(name, made)
         return made

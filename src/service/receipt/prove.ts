@@ -1,7 +1,7 @@
 import { checkProof, provenCalls } from '../../chain/receipt/proof/check.ts'
 import { collectProof, UnprovenError } from '../../chain/receipt/proof/collect.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
-import type { ChainRecord, LensQuestion, RecordedCall } from '../../chain/receipt/record.ts'
+import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/record.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
@@ -11,7 +11,7 @@ import { type Payload, proofOf } from './payload.ts'
 interface Proving {
   readonly client: ChainClient
   readonly record: ChainRecord
-  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
+  readonly asked: ReadonlyMap<RecordedCall, LensQuery>
 }
 
 export type Proofs = NonNullable<Payload['proofs']>

@@ -9,7 +9,7 @@ import {
 import { instanceKeyList } from '../../../sql/queries.ts'
 import { type Actor, FIRST_START_ACTOR } from '../../account/audit.ts'
 import { ensureInstanceSecret, type InstanceKey, insertInstanceKey } from '../../account/instance_key.ts'
-import { keyIdOf, type Signer, signerOf } from '../../chain/receipt/envelope.ts'
+import { computeKeyId, createSigner, type Signer } from '../../chain/receipt/envelope.ts'
 import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
@@ -35,12 +35,12 @@ export function createSigning({
     const [first] = await instanceKeyList(db, {})
     const active = first?.retired_at === null ? first : undefined
     if (pem !== undefined) {
-      const signer = signerOf(pem)
+      const signer = createSigner(pem)
       if (active?.id !== signer.keyId)
         await replace(db, { key: signer.key, isInFile: true, active, by: FIRST_START_ACTOR })
       return signer
     }
-    if (active?.private_key) return signerOf(Buffer.from(active.private_key))
+    if (active?.private_key) return createSigner(Buffer.from(active.private_key))
     return await replace(db, { key: newKey(), isInFile: false, active, by: FIRST_START_ACTOR })
   }
 
@@ -122,14 +122,15 @@ async function replace(
   const publicKey = createPublicKey(createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' }))
   const { x = '' } = publicKey.export({ format: 'jwk' })
   const made = {
-    id: keyIdOf(publicKey),
+    id: computeKeyId(publicKey),
     public_key: Buffer.from(x, 'base64url'),
     private_key: isInFile ? null : bytes,
     replaced: active?.id ?? null,
   }
   if (await insertInstanceKey(db, made, by)) return { key, keyId: made.id }
   const [now] = await instanceKeyList(db, {})
-  if (now?.retired_at === null && now.private_key !== null && !isInFile) return signerOf(Buffer.from(now.private_key))
+  if (now?.retired_at === null && now.private_key !== null && !isInFile)
+    return createSigner(Buffer.from(now.private_key))
   if (now?.retired_at === null && now.id === made.id) return { key, keyId: made.id }
   throw new UnavailableError('Cannot sign: the key of the instance was retired or is being replaced')
 }

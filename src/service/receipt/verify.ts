@@ -1,7 +1,7 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { createChainClient } from '../../chain/evm/evm_client.ts'
-import { compareBlock, compareCall, type Told } from '../../chain/receipt/compare.ts'
-import { type Envelope, envelopeOf, parseJson, textIn } from '../../chain/receipt/envelope.ts'
+import { type CheckResult, compareBlock, compareCall } from '../../chain/receipt/compare.ts'
+import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } from '../../chain/receipt/envelope.ts'
 import { checkProof } from '../../chain/receipt/proof/check.ts'
 import type { ProofRunner } from '../../chain/receipt/proof/runner.ts'
 import type { Family } from '../../family/family.ts'
@@ -19,7 +19,7 @@ import { masked } from './uncovered.ts'
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
 export type Check = (typeof CHECKS)[number]
 
-export type { Told }
+export type { CheckResult }
 
 /** What a verifier was given besides the receipt. */
 export interface Evidence {
@@ -39,9 +39,9 @@ export interface Evidence {
 /** What came of it. */
 export interface Verified {
   readonly payload: Payload | undefined
-  readonly verdicts: Readonly<Record<Check, Told>>
+  readonly verdicts: Readonly<Record<Check, CheckResult>>
   /** The worst of the verdicts that were asked for. */
-  readonly is: Told['is']
+  readonly is: CheckResult['is']
 }
 
 const NO_KEYS = 'no keys were given (--key)'
@@ -54,11 +54,11 @@ const RELEASE = packageJson.version
  * throws.
  */
 export async function verifyReceipt(text: string, evidence: Evidence): Promise<Verified> {
-  const { receipt, beside } = apart(parseJson(text))
-  const envelope = envelopeOf(receipt, PAYLOAD_TYPE)
+  const { receipt, beside } = apart(parseBoundedJson(text))
+  const envelope = parseEnvelope(receipt, PAYLOAD_TYPE)
   const payload = envelope && payloadIn(envelope)
   if (envelope === undefined || payload === undefined) {
-    const is: Told = { is: 'false', because: 'it is not a receipt as this version writes them' }
+    const is: CheckResult = { is: 'false', because: 'it is not a receipt as this version writes them' }
     return {
       payload: undefined,
       verdicts: { signature: is, figures: is, answers: is, lens: is, block: is },
@@ -104,13 +104,13 @@ function isBeside({ answer }: Payload, beside: Readonly<Record<string, unknown>>
 }
 
 function payloadIn(envelope: Envelope): Payload | undefined {
-  const text = textIn(envelope)
-  return text === undefined ? undefined : parsePayload(parseJson(text))
+  const text = decodeEnvelopeText(envelope)
+  return text === undefined ? undefined : parsePayload(parseBoundedJson(text))
 }
 
 /** The figures counted again, and what came of it. */
 interface Counted {
-  readonly verdict: Told
+  readonly verdict: CheckResult
   readonly chains: ReadonlyMap<number, FinanceChain>
   readonly again?: Again
 }
@@ -123,7 +123,7 @@ const BESIDE: Counted = {
 async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   const { family: stated, level, version, settings, request, reads, answer } = payload
   const known = FAMILIES.find(({ name }) => name === stated.name)
-  const refused = (verdict: Told): Counted => ({ verdict, chains: new Map() })
+  const refused = (verdict: CheckResult): Counted => ({ verdict, chains: new Map() })
   if (known === undefined) return refused(elsewhere(version, `family "${stated.name}"`))
   if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
   const read = settingsIn(known, settings)
@@ -157,15 +157,15 @@ function settingsIn(family: Family, settings: Payload['settings']): ReturnType<t
   }
 }
 
-function elsewhere(version: string, what: string): Told {
+function elsewhere(version: string, what: string): CheckResult {
   return unknown(`this is release ${RELEASE}: ${what} is known to release ${version}`)
 }
 
-function unknown(because: string): Told {
+function unknown(because: string): CheckResult {
   return { is: 'unknown', because }
 }
 
-function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Told {
+function lensOf({ reads, version }: Payload, { again, verdict }: Counted): CheckResult {
   const calls = reads.flatMap((read) => read.calls)
   if (calls.length === 0) return unknown('nothing was called')
   if (again === undefined)
@@ -181,11 +181,11 @@ function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Told 
 async function seenBy(
   payload: Payload,
   { again: { chains, again }, evidence }: { readonly again: Counted; readonly evidence: Evidence },
-): Promise<Pick<Record<Check, Told>, 'answers' | 'block'>> {
+): Promise<Pick<Record<Check, CheckResult>, 'answers' | 'block'>> {
   const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
   const isProven = payload.level === 'proven'
-  const answers: Told[] = isProven ? await provenBy(payload, { again, evidence }) : []
-  const blocks: Told[] = []
+  const answers: CheckResult[] = isProven ? await provenBy(payload, { again, evidence }) : []
+  const blocks: CheckResult[] = []
   for (const record of payload.reads.map(recordOf)) {
     const { chainId, block } = record
     const believed = blockHashes.get(chainId)
@@ -218,12 +218,12 @@ async function seenBy(
 async function provenBy(
   { reads, proofs = [] }: Payload,
   { again, evidence: { runner, signal } }: { readonly again: Again | undefined; readonly evidence: Evidence },
-): Promise<Told[]> {
+): Promise<CheckResult[]> {
   const records = reads.map(recordOf)
   if (again === undefined) return [unknown('its figures are not those of its calls')]
   const isEach = proofs.length === records.length && records.length > 0
   if (!isEach) return [{ is: 'false', because: 'it does not prove each chain' }]
-  const told: Told[] = []
+  const told: CheckResult[] = []
   for (const [at, proof] of proofs.entries()) {
     const record = records[at]
     if (record?.chainId !== proof.chain_id) return [{ is: 'false', because: 'it proves another chain' }]
@@ -236,14 +236,14 @@ async function provenBy(
   return told
 }
 
-function isBlock(hash: string, believed: string): Told {
+function isBlock(hash: string, believed: string): CheckResult {
   return hash === believed.toLowerCase()
     ? { is: 'true', because: 'it is the block that was given' }
     : { is: 'false', because: 'it is another block than was given' }
 }
 
 /** One that is false decides, then one that cannot be told. */
-function worstOf(verdicts: readonly Told[], none: string): Told {
+function worstOf(verdicts: readonly CheckResult[], none: string): CheckResult {
   const found = (['false', 'unknown', 'true'] as const).map((is) => verdicts.find((each) => each.is === is))
   return found.find((each) => each !== undefined) ?? unknown(none)
 }

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Cited } from '../../chain/receipt/citing.ts'
+import type { Citation } from '../../chain/receipt/citing.ts'
 import type { Confirmed, FigureValue, Happening } from '../../family/watch.ts'
 import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
 import { aboutOf, mayChange } from './choose.ts'
@@ -9,13 +9,13 @@ import type { Entry, WatchedSubject } from './watchlist.ts'
 /** A subject as it was confirmed, and what that was read from. */
 export interface ConfirmedRead {
   readonly confirmed: Confirmed | 'gone'
-  readonly cited: () => Promise<readonly Cited[]>
+  readonly cited: () => Promise<readonly Citation[]>
 }
 
 /** Where a change was found, and what it was read from. */
 export interface Source {
   readonly block: ToldBlock
-  readonly cited: () => Promise<readonly Cited[]>
+  readonly cited: () => Promise<readonly Citation[]>
 }
 
 /** Told what a block makes of a trigger. */

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type Cited, presentCited } from '../../chain/receipt/citing.ts'
+import { type Citation, presentCitation } from '../../chain/receipt/citing.ts'
 import type { MessageBody, MessageType } from '../message.ts'
 import type { News } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
@@ -36,7 +36,7 @@ export function tellChange(
     readonly trigger: Trigger
     readonly news: News
     readonly block: ToldBlock
-    readonly cited: readonly Cited[]
+    readonly cited: readonly Citation[]
     readonly nowMs: number
   },
 ): ChangeMessage {
@@ -63,7 +63,7 @@ export function tellChange(
       when: clause,
       value: shown(news.value),
       previous_value: shown(news.previous),
-      citation: cited.map(presentCited),
+      citation: cited.map(presentCitation),
       answer_url: publicUrl + answerPath(trigger, block.number),
     },
   }

@@ -3,7 +3,7 @@
  * with 500 tokens that stand for nothing. One command a line on stdin, one line of JSON back.
  */
 import { base58 } from '@scure/base'
-import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
+import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
 import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
 import { MARKET, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 import { orcaScene } from '../../support/orca_scene.ts'
@@ -23,7 +23,7 @@ function accounts(): ServedAccounts {
     const keys = [base58.decode(owner), base58.decode(MARKET), new Uint8Array(32), new Uint8Array(32)]
     const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
     const borrows = [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]
-    const address = derivedAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(0), ...keys])
+    const address = deriveProgramAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(0), ...keys])
     own[address] = served(obligationBytes({ market: MARKET, owner, deposits, borrows }))
   }
   for (let index = 0; index < TOKENS; index++) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex, size } from 'viem'
-import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
-import { type LensAccess, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
+import { callBundled } from '../../../src/chain/call/bundle/bundle.ts'
+import { type LensAccess, type LensMode, readByLens } from '../../../src/chain/call/lens.ts'
 import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
 import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -35,7 +35,7 @@ function question(index: number, tag = '00'): Hex {
 
 function ask(data: Hex, options: { readonly signal?: AbortSignal; readonly endpoint?: Endpoint } = {}): Promise<Hex> {
   const { signal = never, endpoint = chain.endpoint } = options
-  return callTogether(endpoint, { runtime: LENS, data, block: 'latest' }, signal)
+  return callBundled(endpoint, { runtime: LENS, data, block: 'latest' }, signal)
 }
 
 /** Questions that come at once. The first eight find nobody under way and go alone. */
@@ -110,7 +110,7 @@ test('callTogether() asks alone what does not fit into one answer', async () => 
 test('callTogether() asks several lenses in one call, never mixes blocks, and sends work in the background alone', async () => {
   const before = crowd(8).map((data) => ask(data))
   const at = (runtime: Hex, block: bigint | 'latest') =>
-    crowd(4).map((data) => callTogether(chain.endpoint, { runtime, data, block }, never))
+    crowd(4).map((data) => callBundled(chain.endpoint, { runtime, data, block }, never))
   const mixed = [at(LENS, 'latest'), at(ECHO, 'latest'), at(LENS, 0n)]
   const background = crowd(4).map((data) => ask(data, { endpoint: { ...chain.endpoint, priority: 'background' } }))
   for (const answers of [...mixed, background]) expect(await Promise.all(answers)).toEqual(crowd(4))
@@ -123,7 +123,7 @@ test('callTogether() waits for the end of the turn if the read wants that, howev
   const willing: Endpoint = { ...chain.endpoint, together: 'always' }
   const lenses = [LENS, ECHO, `${ECHO}00`, `${ECHO}01`] as const
   const asked = lenses.map((runtime, index) =>
-    callTogether(willing, { runtime, data: question(index), block: 'latest' }, never),
+    callBundled(willing, { runtime, data: question(index), block: 'latest' }, never),
   )
   asked.push(ask(question(4)))
   expect(await Promise.all(asked)).toEqual(crowd(5))
@@ -230,7 +230,7 @@ test('callTogether() sends nothing for those who leave before their turn', async
 })
 
 test('a lens is asked together with others only by override, and only if its question is light', async () => {
-  const run = async (way: LensWay, isLight: boolean) => {
+  const run = async (way: LensMode, isLight: boolean) => {
     chain.rpc.reset()
     const asked = crowd(24).map((data) => {
       const read = ({ call }: LensAccess) => call({ data, block: 'latest', isLight })

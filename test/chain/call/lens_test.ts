@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { callByOverride } from '../../../src/chain/call/bundle/bundle.ts'
 import { callDeployless } from '../../../src/chain/call/deployless.ts'
-import { type LensReading, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
-import { IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { type LensMode, type LensReading, readByLens } from '../../../src/chain/call/lens.ts'
+import { LensUnsupportedError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createRpc } from '../../devnet/rpc.ts'
@@ -114,7 +114,7 @@ test('callDeployless() takes no other revert for an answer', async () => {
 /** A reading of one call, and the ways in which it was run. */
 function readingOf(options: { readonly data?: Hex; readonly runtime?: Hex; readonly clock?: Clock } = {}) {
   const { data = '0x1234', runtime = ECHO, clock = systemClock } = options
-  const ran: LensWay[] = []
+  const ran: LensMode[] = []
   const reading: LensReading<Hex> = {
     topic: 'echo',
     runtime,
@@ -167,7 +167,7 @@ test('readByLens() goes on if an endpoint hides what calls revert with, and says
   )
   const { ran, reading } = readingOf()
   const error = await failure(readByLens(chain.endpoint, reading, never))
-  expect(error).toBeInstanceOf(IncapableError)
+  expect(error).toBeInstanceOf(LensUnsupportedError)
   expect(ran).toEqual(['override', 'deployless'])
 })
 
@@ -177,7 +177,7 @@ test('readByLens() does not call an endpoint incapable that only found this requ
   const { reading } = readingOf()
   const error = await failure(readByLens(chain.endpoint, reading, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
-  expect(error).not.toBeInstanceOf(IncapableError)
+  expect(error).not.toBeInstanceOf(LensUnsupportedError)
 })
 
 test('readByLens() takes a revert with a reason, and one without in every way, for a failure of the endpoint', async () => {

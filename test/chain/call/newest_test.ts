@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { readGrandparent } from '../../../src/chain/call/grandparent/read_grandparent.ts'
-import { readCalls } from '../../../src/chain/call/many/read_calls.ts'
+import { readMulticall } from '../../../src/chain/call/many/multicall.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
@@ -43,7 +43,7 @@ test.each([
 ])('%i questions about the newest block are %i requests, all of one block', async (count, requests) => {
   const calls = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
   const block = { chainId: 1 }
-  const { results, block: seen } = await readCalls(chain.endpoint, { calls, block, clock: systemClock }, never)
+  const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: systemClock }, never)
   expect(results).toEqual(calls.map(() => '0x'))
   expect(seen.number).toBe((await newest()).number)
   expect(chain.rpc.seen.map(({ method }) => method)).toHaveLength(requests)

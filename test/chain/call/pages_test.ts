@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Block, PinnedBlock } from '../../../src/chain/block.ts'
-import { type LensPage, type PageRequest, readPages } from '../../../src/chain/call/pages.ts'
+import { type LensPage, type LensPageRequest, readPages } from '../../../src/chain/call/pages.ts'
 import { RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
@@ -25,12 +25,12 @@ function scripted(options: {
   /** At the block that is pinned. @default {count} */
   readonly countPinned?: number
   readonly countMin?: number
-  readonly able?: (request: PageRequest) => number
-  readonly blockOf?: (request: PageRequest) => Partial<Block>
+  readonly able?: (request: LensPageRequest) => number
+  readonly blockOf?: (request: LensPageRequest) => Partial<Block>
 }) {
   const { count, pageSize, countPinned = count, countMin, able = () => Number.POSITIVE_INFINITY } = options
   const { blockOf = () => ({}) } = options
-  const asked: PageRequest[] = []
+  const asked: LensPageRequest[] = []
   const observed: bigint[] = []
   let running = 0
   let runningMost = 0
@@ -106,7 +106,7 @@ describe('readPages()', () => {
   })
 
   test('asks for no more than the first page held, and goes on after a page that ended early', async () => {
-    const able = ({ start, block }: PageRequest) => (block === 'latest' ? 6 : start === 6 ? 4 : 5)
+    const able = ({ start, block }: LensPageRequest) => (block === 'latest' ? 6 : start === 6 ? 4 : 5)
     const { pages, asked } = scripted({ count: 20, pageSize: 10, able })
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(20))
     expect(asked.slice(1).every(({ start, end }) => end - start <= 6)).toBe(true)
@@ -123,12 +123,12 @@ describe('readPages()', () => {
     ['of another time', { timestampSec: 2n }],
     ['of another parent', { parentHash: PIN.hash }],
   ])('refuses a page %s, from an endpoint that ignores the pin', async (_, other) => {
-    const blockOf = ({ start }: PageRequest) => (start === 20 ? other : {})
+    const blockOf = ({ start }: LensPageRequest) => (start === 20 ? other : {})
     await expect(scripted({ count: 30, pageSize: 10, blockOf }).pages).rejects.toThrow(UpstreamError)
   })
 
   test.each([0, 10])('gives up if not even one entry fits, at entry %d', async (stuck) => {
-    const able = ({ start }: PageRequest) => (start === stuck ? 0 : 10)
+    const able = ({ start }: LensPageRequest) => (start === stuck ? 0 : 10)
     await expect(scripted({ count: 30, pageSize: 10, able }).pages).rejects.toThrow(RpcRefusedError)
     await expect(scripted({ count: 30, countMin: 30, pageSize: 10, able }).pages).rejects.toThrow(RpcRefusedError)
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toFunctionSelector } from 'viem'
-import { addressOf, encodeArray, encodeCall, encodeStruct, wordOf } from '../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeArray, encodeCall, encodeStruct } from '../../../src/chain/call/words.ts'
 
 const ABI = parseAbi([
   'struct Lists { address[] first; uint256[] second; address third; }',
@@ -24,8 +24,8 @@ test('encodeCall() encodes words as viem does, negative ones included', () => {
     fc.property(address, fc.bigInt({ min: -(1n << 255n), max: (1n << 255n) - 1n }), hexOf(32), (a, b, c) => {
       const expected = encodeFunctionData({ abi: ABI, functionName: 'plain', args: [a, b, c] })
       expect(encodeCall(toFunctionSelector('plain(address,int256,bytes32)'), a, b, c)).toBe(expected)
-      expect(addressOf(expected.replace(/^0x.{8}/, '0x') as Hex, 0)).toBe(a)
-      expect(BigInt.asIntN(256, wordOf(expected.replace(/^0x.{8}/, '0x') as Hex, 1))).toBe(b)
+      expect(decodeAddress(expected.replace(/^0x.{8}/, '0x') as Hex, 0)).toBe(a)
+      expect(BigInt.asIntN(256, decodeWord(expected.replace(/^0x.{8}/, '0x') as Hex, 1))).toBe(b)
     }),
   )
 })

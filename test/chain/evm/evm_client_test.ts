@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { blockAgeMaxSec } from '../../../src/chain/block_age.ts'
-import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
+import { callBundled } from '../../../src/chain/call/bundle/bundle.ts'
 import type { Chain } from '../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
@@ -192,7 +192,7 @@ test('read() blames an endpoint once for a request that callers share, and each 
     return isBundle && bundles++ === 0 ? { kind: 'http', status: 500, body: '' } : undefined
   })
   const echo = { runtime: '0x366000600037366000f3', data: '0x12', block: 'latest' } as const
-  const ask = () => client.read((endpoint, signal) => callTogether(endpoint, echo, signal), { signal: never })
+  const ask = () => client.read((endpoint, signal) => callBundled(endpoint, echo, signal), { signal: never })
   expect(await Promise.all(Array.from({ length: 16 }, ask))).toEqual(Array(16).fill('0x12'))
   expect(bundles).toBeGreaterThan(0)
   expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { bracketOf, nextProbe } from '../../../src/chain/past/block_search.ts'
+import { findBracket, nextProbe } from '../../../src/chain/past/block_search.ts'
 import type { PastBlock } from '../../../src/chain/rpc/client.ts'
 import { cases } from '../../support/cases.ts'
 
@@ -9,7 +9,7 @@ function search(times: readonly number[], timeSec: number, blockTimeMs: number |
   const header = (number: bigint): PastBlock => ({ number, timestampSec: BigInt(times[Number(number)] ?? Number.NaN) })
   let known: readonly PastBlock[] = [header(BigInt(times.length - 1))]
   for (let probes = 0; ; probes++) {
-    const bracket = bracketOf(known, BigInt(timeSec))
+    const bracket = findBracket(known, BigInt(timeSec))
     if (bracket === undefined) throw new Error('The moment is after the newest block')
     const number = nextProbe(bracket, { timeSec: BigInt(timeSec), blockTimeMs, probes })
     if (number === undefined) return { found: bracket.before?.number, probes }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
-import { DisputeError, isLasting, readByQuorum } from '../../../src/chain/past/quorum.ts'
-import { type ChainClient, DepthError, type Endpoint } from '../../../src/chain/rpc/client.ts'
+import { DisputeError, isCacheableForever, readByQuorum } from '../../../src/chain/past/quorum.ts'
+import { type ChainClient, type Endpoint, StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
 
@@ -109,7 +109,10 @@ test('a quorum of three is waited for, of one nobody else is asked', async () =>
 })
 
 test('if none answers, that an endpoint fails says more than that another one does not reach back', async () => {
-  const [shallow, silent] = [new DepthError('No endpoint keeps block 5'), new UnavailableError('Cannot read chain 5')]
+  const [shallow, silent] = [
+    new StatePrunedError('No endpoint keeps block 5'),
+    new UnavailableError('Cannot read chain 5'),
+  ]
   expect(await failureOf(shallow, silent)).toBe(silent)
   expect(await failureOf(silent, shallow)).toBe(silent)
   expect(await failureOf(shallow, shallow)).toBe(shallow)
@@ -143,7 +146,7 @@ test('a caller who leaves is not waited for', async () => {
 
 test('two witnesses last, or the only one that there is', () => {
   const lasts = (endpoints: number, witnesses: number) =>
-    isLasting(open(...Array.from({ length: endpoints }, () => 'a')).client, witnesses)
+    isCacheableForever(open(...Array.from({ length: endpoints }, () => 'a')).client, witnesses)
   expect([lasts(1, 0), lasts(1, 1), lasts(2, 1), lasts(2, 2), lasts(5, 1), lasts(5, 2)]).toEqual([
     ...[false, true, false, true, false, true],
   ])

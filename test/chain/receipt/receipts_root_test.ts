@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Hex, keccak256, numberToHex, toHex, toRlp } from 'viem'
 import { parseBlockClaim } from '../../../src/chain/receipt/block_claim.ts'
-import { parseRawReceipt, receiptsRootOf } from '../../../src/chain/receipt/receipts_root.ts'
+import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
 import { orderedTrieRoot } from '../../../src/chain/receipt/trie.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../../devnet/rpc.ts'
@@ -67,15 +67,15 @@ test.each([0, 1, 2, 17, TRANSACTIONS])(
     )
     const receipts = await rpc.call<readonly object[]>('eth_getBlockReceipts', toHex(number))
     expect(receipts.length).toBe(count)
-    expect(receiptsRootOf(receipts.map(parseRawReceipt))).toBe(block.receiptsRoot)
+    expect(computeReceiptsRoot(receipts.map(parseRawTransactionReceipt))).toBe(block.receiptsRoot)
     expect(parseBlockClaim(block, number)).toMatchObject({ isProven: true, receiptsRoot: block.receiptsRoot })
     // Any other root is not that of the hash.
     const other = { ...block, receiptsRoot: numberToHex(7, { size: 32 }) }
     expect(parseBlockClaim(other, number)?.isProven).toBe(false)
     if (count === 0) return
     const changed = receipts.map((each, index) => (index === count - 1 ? { ...each, status: '0x0' } : each))
-    expect(receiptsRootOf(changed.map(parseRawReceipt))).not.toBe(block.receiptsRoot)
-    expect(receiptsRootOf(receipts.slice(1).map(parseRawReceipt))).not.toBe(block.receiptsRoot)
+    expect(computeReceiptsRoot(changed.map(parseRawTransactionReceipt))).not.toBe(block.receiptsRoot)
+    expect(computeReceiptsRoot(receipts.slice(1).map(parseRawTransactionReceipt))).not.toBe(block.receiptsRoot)
   },
 )
 
@@ -97,9 +97,11 @@ test('a deposit of the OP Stack is encoded with its nonce and version only if it
     depositNonce: '0x5',
   }
   const rootOf = (payload: (Hex | Hex[])[]) => orderedTrieRoot([`0x7e${toRlp(payload).slice(2)}`])
-  expect(receiptsRootOf([parseRawReceipt(raw)])).toBe(rootOf(['0x01', '0xb729', '0x00', []]))
+  expect(computeReceiptsRoot([parseRawTransactionReceipt(raw)])).toBe(rootOf(['0x01', '0xb729', '0x00', []]))
   const since = { ...raw, depositReceiptVersion: '0x1' }
-  expect(receiptsRootOf([parseRawReceipt(since)])).toBe(rootOf(['0x01', '0xb729', '0x00', [], '0x05', '0x01']))
+  expect(computeReceiptsRoot([parseRawTransactionReceipt(since)])).toBe(
+    rootOf(['0x01', '0xb729', '0x00', [], '0x05', '0x01']),
+  )
 })
 
 test('what is no receipt or no block is refused', () => {
@@ -110,7 +112,7 @@ test('what is no receipt or no block is refused', () => {
     { logs: [] },
     { logs: [null], status: '0x1', cumulativeGasUsed: '0x1', logsBloom: '0x' },
   ])
-    expect(() => parseRawReceipt(value)).toThrow(TypeError)
+    expect(() => parseRawTransactionReceipt(value)).toThrow(TypeError)
   expect(parseBlockClaim(null, 1)).toBeUndefined()
   for (const value of [7, {}, { transactions: [], number: '0x2' }])
     expect(() => parseBlockClaim(value, 1)).toThrow(TypeError)

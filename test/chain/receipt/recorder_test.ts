@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { numberToHex } from 'viem'
-import { readCalls } from '../../../src/chain/call/many/read_calls.ts'
+import { readMulticall } from '../../../src/chain/call/many/multicall.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { createCitingClient } from '../../../src/chain/receipt/citing.ts'
 import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
@@ -33,7 +33,7 @@ function readMany(over: ChainClient) {
         numbers.map(async (data) => {
           const calls = [{ to: numberToHex(4, { size: 20 }), data }]
           const question = { calls, block: { chainId: 1 }, isLight: true, clock: systemClock }
-          return (await readCalls(endpoint, question, within)).results
+          return (await readMulticall(endpoint, question, within)).results
         }),
       ),
     { signal },

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createDepths } from '../../../src/chain/rpc/memory/depth.ts'
+import { createEndpointDepths } from '../../../src/chain/rpc/endpoint_state/depths.ts'
 
-function depthsAt(): { depths: ReturnType<typeof createDepths>; later(ms: number): void } {
+function depthsAt(): { depths: ReturnType<typeof createEndpointDepths>; later(ms: number): void } {
   let nowMs = 0
-  const depths = createDepths({ now: () => nowMs, monotonicMs: () => nowMs })
+  const depths = createEndpointDepths({ now: () => nowMs, monotonicMs: () => nowMs })
   return {
     depths,
     later(ms) {

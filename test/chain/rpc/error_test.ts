@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { BusyError, errorFromRpc, MissingBlockError, MissingStateError } from '../../../src/chain/rpc/error.ts'
+import { errorFromRpc, MissingBlockError, MissingStateError, RateLimitedError } from '../../../src/chain/rpc/error.ts'
 import type { RpcErrorObject } from '../../../src/chain/rpc/refusal.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
@@ -94,7 +94,7 @@ test.each([
 ] as [boolean, RpcErrorObject][])('errorFromRpc() moves on, busy %p: %o', (busy, error) => {
   const meaning = errorFromRpc(error)
   expect(meaning).toBeInstanceOf(UpstreamError)
-  expect(meaning instanceof BusyError).toBe(busy)
+  expect(meaning instanceof RateLimitedError).toBe(busy)
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { createHeads } from '../../../src/chain/rpc/memory/heads.ts'
-import { createHealth, createSpread } from '../../../src/chain/rpc/memory/health.ts'
+import { createHeadTracker } from '../../../src/chain/rpc/endpoint_state/heads.ts'
+import { createHealth, createJitterSequence } from '../../../src/chain/rpc/endpoint_state/health.ts'
 
 let nowMs = 0
 const clock = { now: () => nowMs, monotonicMs: () => nowMs }
@@ -90,7 +90,7 @@ test('an endpoint counts as quick while it answers something quickly, however lo
 })
 
 test('createSpread() gives numbers in [0, 1) that lie apart', () => {
-  const random = createSpread(1_234.5)
+  const random = createJitterSequence(1_234.5)
   const numbers = Array.from({ length: 100 }, random).sort((a, b) => a - b)
   expect(numbers.every((value) => value >= 0 && value < 1)).toBe(true)
   const gaps = numbers.slice(1).map((value, index) => value - (numbers[index] ?? 0))
@@ -99,7 +99,7 @@ test('createSpread() gives numbers in [0, 1) that lie apart', () => {
 
 /** Heads that endpoints of a chain show; block times follow the clock by default. */
 function headsOf(blockTimeMs: number) {
-  const heads = createHeads({ clock, blockTimeMs })
+  const heads = createHeadTracker({ clock, blockTimeMs })
   return {
     ...heads,
     shows: (endpoint: number, number: bigint, ageSec = 0) =>

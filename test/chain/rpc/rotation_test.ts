@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { BusyError } from '../../../src/chain/rpc/error.ts'
-import { HeadError } from '../../../src/chain/rpc/memory/heads.ts'
-import { createHealth } from '../../../src/chain/rpc/memory/health.ts'
-import { createRotation, type Exhaustion, type RotationPolicy } from '../../../src/chain/rpc/rotation/rotation.ts'
+import { HeadMismatchError } from '../../../src/chain/rpc/endpoint_state/heads.ts'
+import { createHealth } from '../../../src/chain/rpc/endpoint_state/health.ts'
+import { RateLimitedError } from '../../../src/chain/rpc/error.ts'
+import { createRotation, type RotationFailure, type RotationPolicy } from '../../../src/chain/rpc/rotation/rotation.ts'
 import { startDeadline } from '../../../src/lib/async/abort.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -11,9 +11,9 @@ const clock = { now: () => 0, monotonicMs: () => 0 }
 const patient = new AbortController().signal
 
 class Exhausted extends Error {
-  readonly exhaustion: Exhaustion
+  readonly exhaustion: RotationFailure
 
-  constructor(exhaustion: Exhaustion) {
+  constructor(exhaustion: RotationFailure) {
     super('Nobody answered')
     this.exhaustion = exhaustion
   }
@@ -106,14 +106,14 @@ test('one that is far off the others is asked once more, as the last resort, if 
   const { ask } = rotating(2)
   const answer = await ask((index, isLastResort) => {
     if (index === 1) return down()
-    return isLastResort ? undefined : new HeadError('Far behind')
+    return isLastResort ? undefined : new HeadMismatchError('Far behind')
   })
   expect(answer).toEqual({ asked: [0, 1, 1, 0], answered: 0 })
 })
 
 test('the error has the failure of every attempt and the pause that all endpoints asked for', async () => {
   const { ask } = rotating(2)
-  const { asked, exhaustion } = await ask((index) => new BusyError('Busy', 5_000 * (index + 1)))
+  const { asked, exhaustion } = await ask((index) => new RateLimitedError('Busy', 5_000 * (index + 1)))
   expect(asked).toEqual([0, 1])
   expect(exhaustion).toMatchObject({ attempts: 2, busyMs: 5_000 })
   expect(exhaustion?.errors.map(String)).toEqual(Array(2).fill(expect.stringContaining('Busy')))

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { CrowdedError, createSlots, type Priority } from '../../../src/chain/rpc/slots/slots.ts'
+import { createRequestLimiter, type Priority, QueueFullError } from '../../../src/chain/rpc/limiter/limiter.ts'
 import { withRequesters } from '../../../src/lib/async/requesters.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
 
 test('run() runs so many at a time, in order, and frees the slot of one that fails', async () => {
-  const slots = createSlots({ runningMax: 2, runningMin: 1, waitingMax: 10 })
+  const slots = createRequestLimiter({ runningMax: 2, runningMin: 1, waitingMax: 10 })
   const order: number[] = []
   let running = 0
   let most = 0
@@ -26,13 +26,13 @@ test('run() runs so many at a time, in order, and frees the slot of one that fai
 })
 
 test('run() throws if the queue is full, and loses no slot if a waiting caller leaves', async () => {
-  const slots = createSlots({ runningMax: 1, runningMin: 1, waitingMax: 2 })
+  const slots = createRequestLimiter({ runningMax: 1, runningMin: 1, waitingMax: 2 })
   const gate = Promise.withResolvers<void>()
   const first = slots.run(() => gate.promise, never)
   const leaving = new AbortController()
   const second = slots.run(async () => 'second', leaving.signal).catch((error: Error) => error)
   const third = slots.run(async () => 'third', never)
-  expect(await slots.run(async () => 'fourth', never).catch((error: Error) => error)).toBeInstanceOf(CrowdedError)
+  expect(await slots.run(async () => 'fourth', never).catch((error: Error) => error)).toBeInstanceOf(QueueFullError)
   leaving.abort()
   expect(await second).toBeInstanceOf(AbortedError)
   gate.resolve()
@@ -43,7 +43,7 @@ test('run() throws if the queue is full, and loses no slot if a waiting caller l
 
 test('run() loses no slot if its owner leaves around the moment of getting it', async () => {
   for (let ticks = 0; ticks < 16; ticks++) {
-    const slots = createSlots({ runningMax: 1, runningMin: 1, waitingMax: 2 })
+    const slots = createRequestLimiter({ runningMax: 1, runningMin: 1, waitingMax: 2 })
     const gate = Promise.withResolvers<void>()
     const leaving = new AbortController()
     const first = slots.run(() => gate.promise, never)
@@ -65,7 +65,7 @@ function asking(...askers: string[]): AbortSignal {
 
 /** Starts `count` tasks that run until they are released, and counts those that run. */
 function hold(
-  slots: ReturnType<typeof createSlots>,
+  slots: ReturnType<typeof createRequestLimiter>,
   { count, priority, signal = never }: { count: number; priority?: Priority; signal?: AbortSignal },
 ) {
   const gates: (() => void)[] = []
@@ -76,7 +76,7 @@ function hold(
 }
 
 test('background work has a quarter of the slots, and never one that a caller waits for', async () => {
-  const slots = createSlots({ runningMax: 8, runningMin: 1, waitingMax: 100 })
+  const slots = createRequestLimiter({ runningMax: 8, runningMin: 1, waitingMax: 100 })
   const background = hold(slots, { count: 10, priority: 'background' })
   await Bun.sleep(1)
   expect(background.running()).toBe(2)
@@ -96,7 +96,7 @@ test('background work has a quarter of the slots, and never one that a caller wa
 })
 
 test('an endpoint that asks for less gets half as many calls, once per burst, and slowly more again', async () => {
-  const slots = createSlots({ runningMax: 8, runningMin: 2, waitingMax: 100 })
+  const slots = createRequestLimiter({ runningMax: 8, runningMin: 2, waitingMax: 100 })
   const most = async () => {
     let running = 0
     let seen = 0
@@ -129,7 +129,7 @@ test('however many greedy ones ask, the next who comes finds a free slot', async
     [4, 8],
     [12, 3],
   ] as const) {
-    const slots = createSlots({ runningMax: 36, runningMin: 4, waitingMax: 10_000 })
+    const slots = createRequestLimiter({ runningMax: 36, runningMin: 4, waitingMax: 10_000 })
     const held = Array.from({ length: 50 }, () =>
       Array.from({ length: greedy }, (_, index) => hold(slots, { count: 1, signal: asking(`greedy ${index}`) })),
     )
@@ -143,7 +143,7 @@ test('however many greedy ones ask, the next who comes finds a free slot', async
 })
 
 test('a slot that becomes free goes to the asker who has the fewest, not to the one who waits longest', async () => {
-  const slots = createSlots({ runningMax: 6, runningMin: 1, waitingMax: 100 })
+  const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
   const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, signal: asking(String(index)) }))
   if (first === undefined || second === undefined || last === undefined) throw new Error('Three hold')
   const running = () => [first, second, last].map((each) => each.running())
@@ -162,7 +162,7 @@ test('a slot that becomes free goes to the asker who has the fewest, not to the 
 })
 
 test('what is done for several counts for the one who has the fewest, also if that one joins later', async () => {
-  const slots = createSlots({ runningMax: 6, runningMin: 1, waitingMax: 100 })
+  const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
   const greedy = hold(slots, { count: 10, signal: asking('greedy') })
   const askers = new Set(['greedy'])
   const shared = hold(slots, { count: 1, signal: withRequesters(askers, new AbortController().signal) })
@@ -175,7 +175,7 @@ test('what is done for several counts for the one who has the fewest, also if th
 })
 
 test('who fills the queue has it full for themselves alone', async () => {
-  const slots = createSlots({ runningMax: 3, runningMin: 1, waitingMax: 9 })
+  const slots = createRequestLimiter({ runningMax: 3, runningMin: 1, waitingMax: 9 })
   const greedy = hold(slots, { count: 20, signal: asking('greedy') })
   const outcomes = Promise.allSettled(greedy.tasks)
   const other = hold(slots, { count: 3, signal: asking('other') })
@@ -190,5 +190,5 @@ test('who fills the queue has it full for themselves alone', async () => {
   const refused = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
   // Two run and six wait.
   expect(refused).toHaveLength(12)
-  for (const error of refused) expect(error).toBeInstanceOf(CrowdedError)
+  for (const error of refused) expect(error).toBeInstanceOf(QueueFullError)
 })

@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { isOnCurve } from '../../../src/chain/solana/address/curve.ts'
-import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
-import { metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
-import { associatedAddress } from '../../../src/chain/solana/token/program.ts'
+import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
+import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
+import { deriveAssociatedTokenAddress } from '../../../src/chain/solana/token/program.ts'
 import { TOKEN } from '../../support/solana_token.ts'
 
 const P = 2n ** 255n - 19n
@@ -53,13 +53,17 @@ function littleEndian(value: bigint): Uint8Array {
 // As they are on mainnet: USDC's metadata account, and the associated account of a wallet for it.
 test('addresses are those of mainnet', () => {
   const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-  expect(metadataAddress(usdc)).toBe('5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq')
+  expect(deriveMetadataAddress(usdc)).toBe('5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq')
   const wallet = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
-  expect(associatedAddress(wallet, { mint: usdc, program: TOKEN })).toBe('FGETo8T8wMcN2wCjav8VK6eh3dLk63evNDPxzLSJra8B')
+  expect(deriveAssociatedTokenAddress(wallet, { mint: usdc, program: TOKEN })).toBe(
+    'FGETo8T8wMcN2wCjav8VK6eh3dLk63evNDPxzLSJra8B',
+  )
 })
 
 test('seeds are joined: text and bytes alike', () => {
   const program = TOKEN
-  expect(derivedAddress(program, ['ab', 'c'])).toBe(derivedAddress(program, [new TextEncoder().encode('abc')]))
-  expect(isOnCurve(base58.decode(derivedAddress(program, ['x'])))).toBe(false)
+  expect(deriveProgramAddress(program, ['ab', 'c'])).toBe(
+    deriveProgramAddress(program, [new TextEncoder().encode('abc')]),
+  )
+  expect(isOnCurve(base58.decode(deriveProgramAddress(program, ['x'])))).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
-import { RefusedMethodError } from '../../../src/chain/solana/error.ts'
+import { MethodRefusedError } from '../../../src/chain/solana/error.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -218,7 +218,7 @@ describe('a refused search', () => {
     const solana = client(first)
     for (let times = 0; times < 2; times++) {
       const error = await failureOf(search(solana))
-      expect(error).toBeInstanceOf(RefusedMethodError)
+      expect(error).toBeInstanceOf(MethodRefusedError)
       expect(error.message).toBe(
         "Cannot read Solana: no endpoint searches a program's accounts: set SOLANA_RPC_URL to one that does",
       )
@@ -257,7 +257,7 @@ describe('a refused list', () => {
   ] as const)('of %s is about that one alone', async (_, fault) => {
     first.ofMethod.set(LIST, fault)
     const solana = client(first)
-    expect(await failureOf(list(solana))).not.toBeInstanceOf(RefusedMethodError)
+    expect(await failureOf(list(solana))).not.toBeInstanceOf(MethodRefusedError)
     first.ofMethod.clear()
     expect((await list(solana)).accounts.length).toBe(2)
     expect(solana.report()[0]?.state).toBe('ready')

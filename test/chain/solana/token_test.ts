@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeMetadata, metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
-import { decodeMint, transferFeeIn } from '../../../src/chain/solana/token/mint.ts'
+import { decodeMetadata, deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
+import { decodeMint, getTransferFee } from '../../../src/chain/solana/token/mint.ts'
 import { decodeTokenAccount } from '../../../src/chain/solana/token_account.ts'
 import { addressOf, served } from '../../support/kamino.ts'
 import {
@@ -74,7 +74,7 @@ describe('a mint', () => {
   const feeIn = (epoch: bigint, fees: { older: FeeFixture; newer: FeeFixture }) => {
     const mint = decodeMint(mintBytes({ decimals: 6, fees }))
     if (mint === undefined) throw new Error('Expected a mint')
-    return transferFeeIn(mint, epoch)
+    return getTransferFee(mint, epoch)
   }
 
   test('takes the older fee of a transfer before the epoch of the newer, and the newer from then on', () => {
@@ -87,7 +87,7 @@ describe('a mint', () => {
     expect(feeIn(5n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
     expect(feeIn(4n, { older: fee(0n, 9n, 0), newer: fee(5n, 0n, 100) })).toBeUndefined()
     const plain = decodeMint(mintBytes({ decimals: 6 }))
-    expect(plain && transferFeeIn(plain, 5n)).toBeUndefined()
+    expect(plain && getTransferFee(plain, 5n)).toBeUndefined()
   })
 })
 
@@ -136,6 +136,6 @@ describe("Metaplex's name of a mint", () => {
   })
 
   test('is kept at an address of its own', () => {
-    expect(metadataAddress(MINT)).not.toBe(metadataAddress(OWNER))
+    expect(deriveMetadataAddress(MINT)).not.toBe(deriveMetadataAddress(OWNER))
   })
 })

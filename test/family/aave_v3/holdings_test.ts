@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, erc20Abi, getContract, hexToString, parseAbi, trim } from 'viem'
-import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES, type LensMode } from '../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../src/family/aave_v3/holdings.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -31,7 +31,7 @@ const PROVIDER = parseAbi([
 /** Of tokens older than the standard. */
 const OLD = parseAbi(['function name() view returns (bytes32)'])
 
-function setUp(way?: LensWay) {
+function setUp(way?: LensMode) {
   const client = clientOfWay(clientOf(chainOf(devnet)), way)
   const clients = new Map([[client.chain.id, client]])
   const reader = createLendingReader({
@@ -43,7 +43,7 @@ function setUp(way?: LensWay) {
 }
 
 describe('holdings()', () => {
-  test.each(LENS_WAYS)(
+  test.each(LENS_MODES)(
     'has each supply and debt of every market, at the price of its oracle, by %s',
     async (way) => {
       const { client, reader } = setUp(way)

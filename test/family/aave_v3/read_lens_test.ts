@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
-import { type BlockAt, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { type CallBlock, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { LENS_RUNTIME } from '../../../src/family/aave_v3/read/lens_artifact.ts'
 import { readWallets } from '../../../src/family/aave_v3/read/read_lens.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 interface Asked {
   readonly data: Hex
-  readonly block: BlockAt
+  readonly block: CallBlock
 }
 
 /** Reads in pages of `pageSize`; `gasOf` and `blockOf` say what the call of a number gets, `change` what becomes of its answer. */

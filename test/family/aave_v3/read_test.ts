@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
@@ -403,7 +403,7 @@ describe('requests', () => {
     await expect(failing).rejects.toThrow('Cannot read chain 1 (Devnet)')
     rpc.rule(() => undefined)
     const absent = [{ market: 'main', poolAddressesProvider: walletOf('no market'), startBlock: 0 }]
-    for (const rung of LENS_WAYS) {
+    for (const rung of LENS_MODES) {
       const nowhere = readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 1), {
         deployments: absent,
         opinion: rung,

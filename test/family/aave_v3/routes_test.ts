@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES, type LensMode } from '../../../src/chain/call/lens.ts'
 import { batchOutput, listOutput } from '../../../src/family/aave_v3/present/schema.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { createRoutes } from '../../../src/family/aave_v3/routes/list.ts'
@@ -63,7 +63,7 @@ interface Service {
 
 interface Configuration {
   readonly deployments?: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly way?: LensWay
+  readonly way?: LensMode
 }
 
 /** The whole service without the database: the app over the family's routes. */
@@ -316,7 +316,7 @@ describe('a reserve without a price', () => {
       const { breakable, borrower } = aave.wallets
       await broken()
       try {
-        for (const rung of LENS_WAYS) {
+        for (const rung of LENS_MODES) {
           const service = serviceOver([1], { way: rung })
           for (const query of ['', '&market_id=main', '&chain_id=1']) {
             const answer = await service.list(`wallet=${breakable}${query}`)
@@ -510,7 +510,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
 
 describe('requests to endpoints', () => {
   /** Most calls to a chain, and most of them in a row, by rung and number of wallets. */
-  const COSTS: readonly (readonly [rung: LensWay, wallets: number, calls: number, depth: number])[] = [
+  const COSTS: readonly (readonly [rung: LensMode, wallets: number, calls: number, depth: number])[] = [
     ['override', 1, 1, 1],
     ['override', 10, 1, 1],
     ['override', 100, 1, 1],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { stringToHex } from 'viem'
 import { midnightStore } from '../../../sql/functions.ts'
-import type { Agreed } from '../../../src/chain/past/quorum.ts'
+import type { QuorumResult } from '../../../src/chain/past/quorum.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { BrokenPart, RawAccount, RawReserve } from '../../../src/family/aave_v3/read/abi.ts'
 import { type ChainRead, interpret } from '../../../src/family/aave_v3/read/position.ts'
@@ -114,7 +114,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
     deployments: [DEPLOYMENT],
   } as unknown as AaveV3Place
   const reader = {
-    readAgreed: async (): Promise<Agreed<ChainRead>> => ({ value: found, endpoints }),
+    readAgreed: async (): Promise<QuorumResult<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader
   const midnights = createMidnights({ db: database.db, clock: systemClock })
   const taker = createSnapshotTaker({ midnights, store })

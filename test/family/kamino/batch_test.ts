@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
-import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
+import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
 import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 import { type Fault, startSolanaDouble } from '../../support/solana.ts'
@@ -34,7 +34,7 @@ const walletOf = (index: number) => addressOf(`wallet ${index}`)
 /** The plain obligation of a wallet, or one of other seeds. */
 function addressFrom(wallet: string, number = 0): string {
   const keys = [base58.decode(wallet), base58.decode(MARKET), new Uint8Array(32), new Uint8Array(32)]
-  return derivedAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(number), ...keys])
+  return deriveProgramAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(number), ...keys])
 }
 
 function chain(count: number, isHolder: (index: number) => boolean = () => true): ServedAccounts {

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
-import { derivedAddress } from '../../../src/chain/solana/address/derived.ts'
+import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
 import { obligationAddress } from '../../../src/family/kamino/read/find/address.ts'
 import {
   addressOf,
@@ -57,7 +57,7 @@ beforeEach(() => {
 /** The seeds as the program's source has them: tag, number, wallet, market and two keys. */
 function addressFrom(tag: number, number: number, market: string, keys: readonly [string, string] = [NONE, NONE]) {
   const bytes = [WALLET, market, ...keys].map((each) => base58.decode(each))
-  return derivedAddress(KLEND, [Uint8Array.of(tag), Uint8Array.of(number), ...bytes])
+  return deriveProgramAddress(KLEND, [Uint8Array.of(tag), Uint8Array.of(number), ...bytes])
 }
 
 test('a plain obligation is at the address that is known of one', () => {
@@ -263,7 +263,7 @@ describe('endpoints that search nothing', () => {
   test('show what a wallet’s lookup table names, and what it names later', async () => {
     refuse()
     const [named, later] = [addressFrom(0, 77, MARKET), addressFrom(6, 3, MARKET, [SOL, USDC])]
-    const user = derivedAddress(KLEND, ['user_meta', base58.decode(WALLET)])
+    const user = deriveProgramAddress(KLEND, ['user_meta', base58.decode(WALLET)])
     const withTable = (keys: readonly string[]) =>
       chain({
         [user]: served(userBytes(TABLE)),

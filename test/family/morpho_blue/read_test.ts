@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math/market.ts'
 import { RAY } from '../../../src/finance/math/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
@@ -171,7 +171,7 @@ describe('read()', () => {
     const { wethUsdc } = morpho.markets
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
-      for (const rung of LENS_WAYS) {
+      for (const rung of LENS_MODES) {
         const read = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, type Hex, zeroHash } from 'viem'
-import { type Cited, createCitingClient } from '../../../src/chain/receipt/citing.ts'
+import { type Citation, createCitingClient } from '../../../src/chain/receipt/citing.ts'
 import type { Watched } from '../../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { createWatcher } from '../../../src/family/morpho_blue/read/watch/watcher.ts'
@@ -79,9 +79,10 @@ describe('confirm()', () => {
       return citing.cited()
     }
     const wallets = everybody().slice(0, 5)
-    const alone: Cited[] = []
+    const alone: Citation[] = []
     for (const wallet of wallets) alone.push(...(await citedOf([wallet])))
-    const named = (some: readonly Cited[]) => some.map(({ lens, call, answer }) => `${lens} ${call} ${answer}`).sort()
+    const named = (some: readonly Citation[]) =>
+      some.map(({ lens, call, answer }) => `${lens} ${call} ${answer}`).sort()
     expect(named(await citedOf(wallets))).toEqual(named(alone))
     expect(alone.length).toBe(wallets.length)
   })

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import { ORCA_WHIRLPOOL } from '../../../src/family/orca_whirlpool/mod.ts'
 import { positionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
@@ -371,14 +371,14 @@ describe('a name', () => {
 
   test('of no known token is the first letters of its mint', async () => {
     serve([state])
-    const { [metadataAddress(state.pool.mintA)]: _, ...rest } = double.accounts as ServedAccounts
+    const { [deriveMetadataAddress(state.pool.mintA)]: _, ...rest } = double.accounts as ServedAccounts
     double.accounts = rest
     expect(await nameOf()).toMatchObject({ symbol: state.pool.mintA.slice(0, 4), name: '' })
   })
 
   test('is shown without what nobody sees', async () => {
     serve([state], {
-      [metadataAddress(state.pool.mintA)]: served(
+      [deriveMetadataAddress(state.pool.mintA)]: served(
         metadataBytes({ mint: state.pool.mintA, symbol: 'U\u200bS', name: 'ＵＳ  Ｄ' }),
         METADATA,
       ),

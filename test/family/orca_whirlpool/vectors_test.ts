@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { decodeMint, transferFeeIn } from '../../../src/chain/solana/token/mint.ts'
+import { decodeMint, getTransferFee } from '../../../src/chain/solana/token/mint.ts'
 import { collectable, owedOf } from '../../../src/family/orca_whirlpool/math/owed.ts'
 import { withdrawn } from '../../../src/family/orca_whirlpool/math/withdrawn.ts'
 import {
@@ -29,7 +29,7 @@ function figuresOf(state: OrcaCase): OrcaCase['expected'] {
   const owed = owedOf(pool, position, { ticks, nowSec: BigInt(state.unixTs) })
   const received = (mint: string, amount: bigint) => {
     const token = decodeMint(data(mint))
-    const fee = token && transferFeeIn(token, BigInt(state.epoch))
+    const fee = token && getTransferFee(token, BigInt(state.epoch))
     return fee === undefined ? amount : afterTransferFee(amount, fee)
   }
   const { amount0, amount1 } = withdrawn(pool, position)

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, isAddressEqual } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../src/family/uniswap_v3/holdings.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
@@ -38,7 +38,7 @@ function setUp(overrides: Partial<UniswapV3Deployment> = {}) {
 }
 
 describe('holdings()', () => {
-  test.each(LENS_WAYS)(
+  test.each(LENS_MODES)(
     'has principal and fees of every position that the list has, by %s',
     async (way) => {
       const { client, reader } = setUp()

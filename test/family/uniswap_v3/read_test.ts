@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
-import type { Fresh } from '../../../src/chain/block_cache.ts'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import type { WithExpiry } from '../../../src/chain/block_cache.ts'
+import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/read/position.ts'
@@ -65,7 +65,7 @@ describe('readWallet()', () => {
     const wallets = [...Object.values(devnet.wallets), SIXTY, THREE_HUNDRED, ...randomWallets]
     const { client, requests } = countedClient(chainOf(devnet))
     const { reader, places } = readerOf(client)
-    const alone: Fresh<ChainRead<BriefPosition>>[] = []
+    const alone: WithExpiry<ChainRead<BriefPosition>>[] = []
     for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { places, signal: patient })))
     expect(requests).toHaveLength(wallets.length)
     requests.length = 0
@@ -127,7 +127,7 @@ describe('readWallet()', () => {
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
       const [override, deployless, staged] = await Promise.all(OPINIONS.map((rung) => readWallet(wallet, rung)))
-      const plain = ({ requests: _, untilMs: __, ...read }: Fresh<ChainRead> & { requests: string[] }) => read
+      const plain = ({ requests: _, untilMs: __, ...read }: WithExpiry<ChainRead> & { requests: string[] }) => read
       expect(plain(deployless as never)).toEqual(plain(override as never))
       expect(plain(staged as never)).toEqual(plain(override as never))
     }
@@ -138,7 +138,7 @@ describe('readWallet()', () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed, receiver } = devnet.wallets
     const deployments = [DEPLOYMENT, SECOND]
-    for (const rung of LENS_WAYS) {
+    for (const rung of LENS_MODES) {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
         const { client } = countedClient(chainOf(devnet))
         const whole = readerOf(client, { deployments })
@@ -326,7 +326,7 @@ describe('readWallet()', () => {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
       const chain = chainOf(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
-      for (const rung of LENS_WAYS) {
+      for (const rung of LENS_MODES) {
         const { reader, places } = readerOf(client, { opinion: rung })
         const options = { places, signal: patient }
         await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
@@ -337,7 +337,7 @@ describe('readWallet()', () => {
 
   test('fails if a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
-    for (const rung of LENS_WAYS) {
+    for (const rung of LENS_MODES) {
       const { reader, places } = readerOf(client, {
         deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: walletOf('no contract') }],
         opinion: rung,
@@ -353,7 +353,7 @@ describe('readWallet()', () => {
     // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
     const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
-    for (const rung of LENS_WAYS) {
+    for (const rung of LENS_MODES) {
       const { client, requests } = countedClient(chainOf(devnet))
       const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], opinion: rung })
       await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import type { ChainPrices, FinanceClient } from '../../../src/finance/chain.ts'
 import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -64,7 +64,7 @@ function clientWith(prices: Partial<ChainPrices> = {}): FinanceClient {
 }
 
 /** Prices by token; the reason if one is missing. */
-async function pricesBy(client: FinanceClient, way: (typeof LENS_WAYS)[number] = 'override') {
+async function pricesBy(client: FinanceClient, way: (typeof LENS_MODES)[number] = 'override') {
   const { rows } = await read(client, { wallet: WALLET, way })
   return new Map(
     rows.map(({ token, price }) => [
@@ -86,7 +86,7 @@ async function setMood(token: Address, mood: number): Promise<void> {
   await devnet.send([{ from: BANK, to: token, data }])
 }
 
-test.each(LENS_WAYS)('wrappers of the table are worth what their contract says, two deep, by %s', async (way) => {
+test.each(LENS_MODES)('wrappers of the table are worth what their contract says, two deep, by %s', async (way) => {
   const prices = await pricesBy(clientWith(), way)
   const one = (await rateOf(at(vault))) / 1e6
   expect(one).toBeCloseTo(1.0, 5)

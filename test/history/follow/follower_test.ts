@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
-import { LateAnswerError } from '../../../src/chain/rpc/transport.ts'
+import { ResponseTimeoutError } from '../../../src/chain/rpc/transport.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { until } from '../../support/until.ts'
@@ -122,7 +122,7 @@ function stalledEndpoint(time: { nowMs: number }): { readonly endpoint: Backgrou
       const lateMs = time.nowMs + (read.timeoutMs ?? 0)
       await Bun.sleep(0)
       time.nowMs = Math.max(time.nowMs, lateMs)
-      throw new LateAnswerError('No answer in time')
+      throw new ResponseTimeoutError('No answer in time')
     },
   }
   return { endpoint: stalled, asked }

@@ -1,5 +1,5 @@
 import { type Hex, keccak256, numberToHex, toRlp } from 'viem'
-import { parseRawReceipt, receiptsRootOf } from '../../../src/chain/receipt/receipts_root.ts'
+import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
 import type { RpcLog } from '../../support/rpc_log.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
 import type { Random } from '../simulation/random.ts'
@@ -35,8 +35,8 @@ const RECEIPT = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x5208', logsB
 
 /** A block with the header that its receipts and its parent make; its hash is that of its header. */
 export function makeBlock(number: number, parentHash: Hex, transactions: readonly Transaction[]): Block {
-  const receiptsRoot = receiptsRootOf(
-    transactions.map(({ acts }) => parseRawReceipt({ ...RECEIPT, logs: acts.flatMap(contentOf) })),
+  const receiptsRoot = computeReceiptsRoot(
+    transactions.map(({ acts }) => parseRawTransactionReceipt({ ...RECEIPT, logs: acts.flatMap(contentOf) })),
   )
   const fields = {
     parentHash,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { BusyError } from '../../../src/chain/rpc/error.ts'
+import { RateLimitedError } from '../../../src/chain/rpc/error.ts'
 import { createLearnedSource, NarrowError } from '../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type Reaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
@@ -162,7 +162,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
 
 test('an endpoint that limits its rate is waited for six times in one read', async () => {
   const { asked, read } = open(() => {
-    throw new BusyError('Slow down', 1_000)
+    throw new RateLimitedError('Slow down', 1_000)
   })
   await expect(read({ fromBlock: 1, toBlock: 10 })).rejects.toThrow('Slow down')
   expect(asked.length).toBe(7)

@@ -1,5 +1,5 @@
 import { type Hex, numberToHex } from 'viem'
-import { parseRawReceipt, receiptsRootOf } from '../../../src/chain/receipt/receipts_root.ts'
+import { computeReceiptsRoot, parseRawTransactionReceipt } from '../../../src/chain/receipt/receipts_root.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
 import type { Random } from './random.ts'
@@ -66,5 +66,5 @@ function blockOf(logs: readonly HistoryLog[], number: number) {
     ...RECEIPT_FIELDS,
     logs: own.filter(({ transactionHash }) => transactionHash === hash),
   }))
-  return { transactions, receiptsRoot: receiptsRootOf(receipts.map(parseRawReceipt)) }
+  return { transactions, receiptsRoot: computeReceiptsRoot(receipts.map(parseRawTransactionReceipt)) }
 }

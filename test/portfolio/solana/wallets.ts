@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base'
-import { metadataAddress } from '../../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import {
   addressOf,
   reserveBytes,
@@ -109,7 +109,8 @@ export function walletAccounts(
       }),
       program,
     )
-    if (isNamedInside !== true) all[metadataAddress(mint)] = served(metadataBytes({ mint, symbol, name }), METADATA)
+    if (isNamedInside !== true)
+      all[deriveMetadataAddress(mint)] = served(metadataBytes({ mint, symbol, name }), METADATA)
     for (const [index, account] of token.accounts.entries()) {
       const bytes = tokenAccountBytes({
         mint,

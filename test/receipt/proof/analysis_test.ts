@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createEVM } from '@ethereumjs/evm'
-import { analyzeOnce, findInterpreter } from '../../../src/chain/receipt/proof/analysis.ts'
+import { cacheCodeAnalysis, findInterpreter } from '../../../src/chain/receipt/proof/code_analysis.ts'
 
 /** Jumps over an operation that is none. */
 const CODE = [0x60, 0x04, 0x56, 0xfe, 0x5b]
@@ -14,7 +14,7 @@ test('a code is analyzed once, however often it is called, and another one of th
     return analyze.call(this, code)
   }
   try {
-    await analyzeOnce()
+    await cacheCodeAnalysis()
     const evm = await createEVM()
     const [code, same] = [Uint8Array.from(CODE), Uint8Array.from(CODE)]
     for (const each of [code, same, code, code, same]) {

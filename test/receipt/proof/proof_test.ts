@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, keccak256, toHex } from 'viem'
 import { LENS_ADDRESS } from '../../../src/chain/call/bundle/bundle.ts'
-import { type Envelope, seal } from '../../../src/chain/receipt/envelope.ts'
+import { type Envelope, signEnvelope } from '../../../src/chain/receipt/envelope.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
 import { ownAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -368,7 +368,7 @@ describe('a proven receipt', () => {
   const lied = (change: (proof: Proof, payload: Payload) => unknown): string => {
     const copy = payloadOf(receipt)
     change(proofIn(copy), copy)
-    return textOf(seal(PAYLOAD_TYPE, JSON.stringify(copy), stage.signer))
+    return textOf(signEnvelope(PAYLOAD_TYPE, JSON.stringify(copy), stage.signer))
   }
   const verdict = async (text: string) => (await checked(stage, text, [], believed(receipt))).is
 

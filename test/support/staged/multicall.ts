@@ -1,5 +1,5 @@
 import { type Hex, numberToHex, padHex, size } from 'viem'
-import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { type CallBlock, type Endpoint, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { TEXT_BYTES_MAX } from '../../../src/finance/token/text.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
@@ -45,7 +45,7 @@ const ALONE_MAX = 8
 /** Which calls to make at which block. */
 export interface CallsRequest {
   readonly calls: readonly Call[]
-  readonly block: BlockAt
+  readonly block: CallBlock
   readonly multicall3: Hex
 }
 
@@ -100,7 +100,7 @@ export async function multicallEach(
  */
 export async function callAlone(
   endpoint: Endpoint,
-  { call, block }: { readonly call: Call; readonly block: BlockAt },
+  { call, block }: { readonly call: Call; readonly block: CallBlock },
   signal: AbortSignal,
 ): Promise<CallResult> {
   try {

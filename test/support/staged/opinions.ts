@@ -1,7 +1,7 @@
-import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
+import { LENS_MODES, type LensMode } from '../../../src/chain/call/lens.ts'
 
 /** A way of running a lens, or the second opinion: the same asked of the contracts themselves, in stages of calls. */
-export type Opinion = LensWay | 'staged'
+export type Opinion = LensMode | 'staged'
 
 /** Every one of them. */
-export const OPINIONS: readonly Opinion[] = [...LENS_WAYS, 'staged']
+export const OPINIONS: readonly Opinion[] = [...LENS_MODES, 'staged']

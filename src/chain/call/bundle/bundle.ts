@@ -3,15 +3,15 @@ import { untilAborted } from '../../../lib/async/abort.ts'
 import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
-import { type BlockAt, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
-import { LateAnswerError } from '../../rpc/transport.ts'
+import { type CallBlock, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
+import { ResponseTimeoutError } from '../../rpc/transport.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** Code that is executed without being deployed, and what it is called with. */
 export interface LensCall {
   readonly runtime: Hex
   readonly data: Hex
-  readonly block: BlockAt
+  readonly block: CallBlock
   /** @default what the endpoint grants */
   readonly gas?: number
   /** Code at further addresses for this call, which others in one bundle with it see too. Only by state override. */
@@ -35,7 +35,7 @@ const ALONE_AFTER_FAILURE = 10_000
 const SLOW_MAX = 1_000
 
 /** One caller's call, until it is answered. */
-interface Waiting {
+interface PendingCall {
   readonly endpoint: Endpoint
   readonly call: LensCall
   readonly signal: AbortSignal
@@ -46,16 +46,16 @@ interface Waiting {
 }
 
 /** What is known about the calls to one endpoint. */
-interface Desk {
+interface CallQueue {
   /** `eth_call`s under way. */
   running: number
   /** Calls that go alone before the next bundle is tried. */
   aloneLeft: number
-  waiting: Waiting[]
+  waiting: PendingCall[]
 }
 
 /** One for each endpoint. Its key is what the endpoint has learned, which all clients of it share. */
-const desks = new WeakMap<Endpoint['learned'], Desk>()
+const desks = new WeakMap<Endpoint['learned'], CallQueue>()
 /** One of the questions of a late bundle was slow, perhaps at every endpoint. Each goes alone until it has an answer. */
 const slow = createLru<true>({ entriesMax: SLOW_MAX })
 
@@ -84,7 +84,7 @@ function answered(answer: Hex): Hex {
  * had, if it takes no more gas than `lens.sol` grants; what a bundle could not ask, or got no answer to in time, is asked
  * alone.
  */
-export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+export async function callBundled(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const desk = deskOf(endpoint)
   const { together, priority } = endpoint
   // The name is long: if nothing is slow, it is not needed.
@@ -104,15 +104,15 @@ export async function callTogether(endpoint: Endpoint, call: LensCall, signal: A
   return await untilAborted(answer, signal)
 }
 
-function deskOf({ learned }: Endpoint): Desk {
+function deskOf({ learned }: Endpoint): CallQueue {
   const known = desks.get(learned)
   if (known !== undefined) return known
-  const desk: Desk = { running: 0, aloneLeft: 0, waiting: [] }
+  const desk: CallQueue = { running: 0, aloneLeft: 0, waiting: [] }
   desks.set(learned, desk)
   return desk
 }
 
-async function counted<T>(desk: Desk, run: () => Promise<T>): Promise<T> {
+async function counted<T>(desk: CallQueue, run: () => Promise<T>): Promise<T> {
   desk.running++
   try {
     return await run()
@@ -126,10 +126,10 @@ function nameOf({ runtime, data }: LensCall): string {
 }
 
 /** Sends what waits, sorted by block and asker. */
-function sendAll(desk: Desk): void {
+function sendAll(desk: CallQueue): void {
   const staying = desk.waiting.filter(({ signal }) => !signal.aborted)
   desk.waiting = []
-  const groups: [Waiting, ...Waiting[]][] = []
+  const groups: [PendingCall, ...PendingCall[]][] = []
   for (const waiting of staying) {
     const group = groups.find((members) => isAlike(members[0], waiting) && mayJoin(members, waiting))
     if (group === undefined) groups.push([waiting])
@@ -141,7 +141,7 @@ function sendAll(desk: Desk): void {
 }
 
 /** A reading that several share began for the first of its askers. */
-function isAlike({ endpoint, call, askers: [first] }: Waiting, other: Waiting): boolean {
+function isAlike({ endpoint, call, askers: [first] }: PendingCall, other: PendingCall): boolean {
   const [otherFirst] = other.askers
   return (
     endpoint.priority === other.endpoint.priority &&
@@ -151,18 +151,18 @@ function isAlike({ endpoint, call, askers: [first] }: Waiting, other: Waiting): 
 }
 
 /** Nobody's contract is replaced by what another one needs there. */
-function mayJoin(members: readonly Waiting[], { call: { others } }: Waiting): boolean {
+function mayJoin(members: readonly PendingCall[], { call: { others } }: PendingCall): boolean {
   if (others === undefined) return true
   return members.every((each) =>
     Object.entries(each.call.others ?? {}).every(([address, code]) => (others[address as Hex] ?? code) === code),
   )
 }
 
-function hashOrTag(block: BlockAt): Hex | bigint | 'latest' {
+function hashOrTag(block: CallBlock): Hex | bigint | 'latest' {
   return typeof block === 'object' ? block.hash : block
 }
 
-async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
+async function send(desk: CallQueue, bundle: readonly PendingCall[]): Promise<void> {
   const [first] = bundle
   if (first === undefined) return
   if (bundle.length === 1) return await sendAlone(desk, first)
@@ -181,13 +181,13 @@ async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
       desk.aloneLeft = ALONE_AFTER_FAILURE
       for (const waiting of bundle) void sendAlone(desk, waiting)
     } else {
-      if (error instanceof LateAnswerError) for (const { call } of bundle) slow.set(nameOf(call), true)
+      if (error instanceof ResponseTimeoutError) for (const { call } of bundle) slow.set(nameOf(call), true)
       for (const waiting of bundle) waiting.reject(error)
     }
   }
 }
 
-async function sendAlone(desk: Desk, { endpoint, call, signal, resolve, reject }: Waiting): Promise<void> {
+async function sendAlone(desk: CallQueue, { endpoint, call, signal, resolve, reject }: PendingCall): Promise<void> {
   await counted(desk, () => callByOverride(endpoint, call, signal)).then(resolve, reject)
 }
 
@@ -200,8 +200,8 @@ interface CallResult {
 
 /** Asks for all of them, until the last one has left. Undefined for whom want of gas may be why nothing was said. */
 async function ask(
-  { endpoint, call, askers }: Waiting,
-  bundle: readonly Waiting[],
+  { endpoint, call, askers }: PendingCall,
+  bundle: readonly PendingCall[],
 ): Promise<readonly (CallResult | undefined)[]> {
   const left = new AbortController()
   const leave = () => {

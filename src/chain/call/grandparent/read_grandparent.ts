@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Block } from '../../block.ts'
 import type { Endpoint } from '../../rpc/client.ts'
-import { openLensPage } from '../cursor.ts'
+import { decodeLensPage } from '../cursor.ts'
 import { type LensAccess, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
@@ -19,7 +19,7 @@ export async function readGrandparent(
   signal: AbortSignal,
 ): Promise<Grandparent> {
   const read = async ({ call }: LensAccess): Promise<Grandparent> => {
-    const { from, block } = openLensPage(await call({ data: '0x', block: 'latest' }))
+    const { from, block } = decodeLensPage(await call({ data: '0x', block: 'latest' }))
     return { of: block, hash: from.hex(32) }
   }
   return await readByLens(endpoint, { topic: 'grandparent', runtime: LENS_RUNTIME, chainId, clock, read }, signal)

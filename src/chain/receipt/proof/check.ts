@@ -1,13 +1,7 @@
 import type { Hex } from 'viem'
-import type { Told } from '../compare.ts'
-import { openHeader } from '../header.ts'
-import {
-  type ChainRecord,
-  isHeaderMethod,
-  type LensQuestion,
-  type RecordedCall,
-  type RecordedResult,
-} from '../record.ts'
+import type { CheckResult } from '../compare.ts'
+import { decodeHeader } from '../header.ts'
+import { type ChainRecord, isHeaderMethod, type LensQuery, type RecordedCall, type RecordedResult } from '../record.ts'
 import type { ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
@@ -15,7 +9,7 @@ import type { ProofRunner } from './runner.ts'
 export interface ProvenRecord {
   readonly record: ChainRecord
   readonly proof: StateProof
-  readonly asked: ReadonlyMap<RecordedCall, LensQuestion>
+  readonly asked: ReadonlyMap<RecordedCall, LensQuery>
 }
 
 /** Most bytes of a proof, codes included. */
@@ -26,8 +20,8 @@ export async function checkProof(
   runner: ProofRunner,
   { record, proof, asked }: ProvenRecord,
   signal: AbortSignal,
-): Promise<Told> {
-  if (bytesOf(proof) > PROOF_BYTES_MAX) return wrong('the proof is longer than any that is given')
+): Promise<CheckResult> {
+  if (getProofSize(proof) > PROOF_BYTES_MAX) return wrong('the proof is longer than any that is given')
   if (!isHeaderOf(proof.header, record)) return wrong('the header is not that of the block')
   if (!record.headers.every((each) => isOfBlock(each, record))) {
     return { is: 'unknown', because: 'which block a time means is not proven' }
@@ -48,7 +42,7 @@ export async function checkProof(
 /** The calls of a record with their code; undefined if that of one is not known. */
 export function provenCalls(
   { calls }: ChainRecord,
-  asked: ReadonlyMap<RecordedCall, LensQuestion>,
+  asked: ReadonlyMap<RecordedCall, LensQuery>,
 ): readonly ProvenCall[] | undefined {
   const known = calls.flatMap((call) => {
     const runtime = asked.get(call)?.runtime
@@ -58,14 +52,14 @@ export function provenCalls(
 }
 
 /** Bytes of a proof. */
-export function bytesOf({ header, nodes, codes }: StateProof): number {
+export function getProofSize({ header, nodes, codes }: StateProof): number {
   return [header, ...nodes, ...codes].reduce((sum, each) => sum + each.length / 2 - 1, 0)
 }
 
 /** True if a header has the hash and the fields of the block of a record. */
 function isHeaderOf(header: Hex, { block }: ChainRecord): boolean {
   try {
-    const { hash, number, parentHash, timestampSec } = openHeader(header)
+    const { hash, number, parentHash, timestampSec } = decodeHeader(header)
     return (
       hash === block.hash &&
       number === block.number &&
@@ -89,6 +83,6 @@ function isOfBlock({ method, result }: RecordedResult, { block }: ChainRecord): 
   )
 }
 
-function wrong(because: string): Told {
+function wrong(because: string): CheckResult {
   return { is: 'false', because }
 }

@@ -3,13 +3,13 @@ import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { ChainClient, Endpoint } from '../../rpc/client.ts'
-import { MissingStateError, UnableError } from '../../rpc/error.ts'
-import { lowerBytes, parseBytes } from '../../rpc/value.ts'
+import { MissingStateError, UnsupportedRequestError } from '../../rpc/error.ts'
+import { parseBytes, parseLowerBytes } from '../../rpc/value.ts'
 import { encodeHeader } from '../header.ts'
 import type { ChainRecord } from '../record.ts'
-import { bytesOf, PROOF_BYTES_MAX } from './check.ts'
-import { type Hinted, readHints } from './hint.ts'
-import type { LackingState, ProofRun, ProvenCall, StateProof } from './job.ts'
+import { getProofSize, PROOF_BYTES_MAX } from './check.ts'
+import { type AccessHint, readHints } from './hint.ts'
+import type { MissingState, ProofRun, ProvenCall, StateProof } from './job.ts'
 import type { ProofRunner } from './runner.ts'
 
 /** Slots that one receipt may rest on, and keys that nodes take in one request. */
@@ -35,13 +35,13 @@ function tooMuch(what: string): CodedError {
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "receipt": ${said}; receipt=true gives one`)
 }
 
-interface Collecting {
+interface CollectContext {
   readonly client: ChainClient
   readonly runner: ProofRunner
   readonly clock: Clock
 }
 
-interface Sought {
+interface ProofRequest {
   readonly record: ChainRecord
   readonly calls: readonly ProvenCall[]
 }
@@ -57,8 +57,8 @@ interface Draft {
  * Throws `UnprovenError`, `CodedError` INVALID_PARAMETER if it is too much, or as `ChainClient.read`.
  */
 export async function collectProof(
-  { client, runner, clock }: Collecting,
-  { record, calls }: Sought,
+  { client, runner, clock }: CollectContext,
+  { record, calls }: ProofRequest,
   signal: AbortSignal,
 ): Promise<StateProof> {
   const { block } = record
@@ -73,7 +73,7 @@ export async function collectProof(
           const error = cause instanceof MissingStateError ? new UnprovenError(NO_PROOF) : cause
           if (!(error instanceof UnprovenError)) throw error
           untold = error
-          throw new UnableError('The endpoint gives no proof', { cause: error })
+          throw new UnsupportedRequestError('The endpoint gives no proof', { cause: error })
         }
       },
       { signal, budgetMs: BUDGET_MS, past: block },
@@ -86,7 +86,7 @@ export async function collectProof(
 
 async function collectAt(
   endpoint: Endpoint,
-  { record, calls, runner, clock }: Sought & Omit<Collecting, 'client'>,
+  { record, calls, runner, clock }: ProofRequest & Omit<CollectContext, 'client'>,
   signal: AbortSignal,
 ): Promise<StateProof> {
   const { chainId, block } = record
@@ -96,7 +96,7 @@ async function collectAt(
     readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
   ])
   const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
-  let lacking: LackingState = { accounts: soFar(hints.accounts), codes: {} }
+  let lacking: MissingState = { accounts: soFar(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
     await fetchLacking(endpoint, { draft, lacking, blockHash }, signal)
     const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
@@ -114,7 +114,7 @@ async function collectAt(
 }
 
 /** What a hint names, as far as it may be of use: what it leaves out the machine asks for. */
-function soFar(accounts: Hinted['accounts']): LackingState['accounts'] {
+function soFar(accounts: AccessHint['accounts']): MissingState['accounts'] {
   let room = SLOTS_MAX
   const named = [...accounts].slice(0, HINTED_ACCOUNTS_MAX).map(([address, slots]) => {
     const taken = [...slots].slice(0, room)
@@ -136,7 +136,7 @@ function usedOf({ header, nodes, codes }: StateProof, run: ProofRun): StateProof
     nodes: nodes.filter((_, at) => usedNodes.has(at)).sort(),
     codes: codes.filter((_, at) => usedCodes.has(at)).sort(),
   }
-  if (bytesOf(proof) > PROOF_BYTES_MAX) throw tooMuch('2 MB')
+  if (getProofSize(proof) > PROOF_BYTES_MAX) throw tooMuch('2 MB')
   return proof
 }
 
@@ -156,7 +156,7 @@ export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal
 
 async function fetchLacking(
   endpoint: Endpoint,
-  { draft, lacking, blockHash }: { readonly draft: Draft; readonly lacking: LackingState; readonly blockHash: Hex },
+  { draft, lacking, blockHash }: { readonly draft: Draft; readonly lacking: MissingState; readonly blockHash: Hex },
   signal: AbortSignal,
 ): Promise<void> {
   const at = { blockHash }
@@ -166,12 +166,12 @@ async function fetchLacking(
       ...accounts.map(([address, slots]) => ({
         method: 'eth_getProof',
         params: [address, slots, at],
-        parse: (result: unknown) => noteNodes(draft.nodes, result),
+        parse: (result: unknown) => addProofNodes(draft.nodes, result),
       })),
       ...Object.keys(lacking.codes).map((address) => ({
         method: 'eth_getCode',
         params: [address, at],
-        parse: (result: unknown) => void draft.codes.add(lowerBytes(parseBytes(result))),
+        parse: (result: unknown) => void draft.codes.add(parseLowerBytes(parseBytes(result))),
       })),
     ],
     TOGETHER_MAX,
@@ -181,7 +181,7 @@ async function fetchLacking(
 }
 
 /** Adds the nodes of an answer of `eth_getProof`. Throws `TypeError` if it is none. */
-export function noteNodes(nodes: Set<Hex>, result: unknown): void {
+export function addProofNodes(nodes: Set<Hex>, result: unknown): void {
   const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
   if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')
   const all: unknown[] = [...accountProof]
@@ -190,5 +190,5 @@ export function noteNodes(nodes: Set<Hex>, result: unknown): void {
     if (!Array.isArray(proof)) throw new TypeError('Expected the proof of a slot')
     all.push(...proof)
   }
-  for (const each of all) nodes.add(lowerBytes(each))
+  for (const each of all) nodes.add(parseLowerBytes(each))
 }

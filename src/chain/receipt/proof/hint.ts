@@ -1,10 +1,10 @@
 import { type Hex, pad, toHex } from 'viem'
 import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
 import { LENS_ADDRESS } from '../../call/bundle/bundle.ts'
-import { deploylessCode, deploylessRoom } from '../../call/deployless.ts'
-import type { Endpoint, Read } from '../../rpc/client.ts'
+import { encodeDeploylessCode, getDeploylessCalldataMax } from '../../call/deployless.ts'
+import type { Endpoint, RpcRequest } from '../../rpc/client.ts'
 import { MissingBlockError, MissingStateError } from '../../rpc/error.ts'
-import { lowerAddress, lowerBytes } from '../../rpc/value.ts'
+import { parseLowerAddress, parseLowerBytes } from '../../rpc/value.ts'
 import type { ProvenCall } from './job.ts'
 
 /** Who says what a call will read, the one that saves most requests first. */
@@ -12,12 +12,12 @@ const METHODS = ['proof_call', 'debug_traceCall', 'eth_createAccessList'] as con
 export type HintMethod = (typeof METHODS)[number]
 
 /** What calls will probably read. It is never believed: it only saves requests. */
-export interface Hinted extends Draft {
+export interface AccessHint extends Draft {
   /** Who said so; undefined if nobody did: the machine finds it in rounds. */
   readonly by: HintMethod | undefined
 }
 
-interface Asked {
+interface HintRequest {
   readonly calls: readonly ProvenCall[]
   readonly blockHash: Hex
   readonly nowMs: number
@@ -40,9 +40,9 @@ const TOGETHER_MAX = 4
 /** Asks an endpoint what calls will read, by the first method that it takes. Throws only as the signal says. */
 export async function readHints(
   endpoint: Endpoint,
-  { calls, blockHash, nowMs }: Asked,
+  { calls, blockHash, nowMs }: HintRequest,
   signal: AbortSignal,
-): Promise<Hinted> {
+): Promise<AccessHint> {
   for (const method of METHODS.filter((each) => calls.every((call) => fits(each, call)))) {
     const topic = `no ${method}`
     if ((endpoint.learned.get(topic)?.untilMs ?? 0) > nowMs) continue
@@ -71,9 +71,9 @@ const READS_A_SLOT: Hex = '0x60005400'
 const PROBE: ProvenCall = { runtime: READS_A_SLOT, data: '0x', gas: 100_000 }
 
 /** Which hint an endpoint gives about calls at a block; undefined for none. Throws as `readHints`. */
-export async function hintMethodOf(
+export async function findHintMethod(
   endpoint: Endpoint,
-  at: Pick<Asked, 'blockHash' | 'nowMs'>,
+  at: Pick<HintRequest, 'blockHash' | 'nowMs'>,
   signal: AbortSignal,
 ): Promise<HintMethod | undefined> {
   const { by } = await readHints(endpoint, { ...at, calls: [PROBE] }, signal)
@@ -82,7 +82,7 @@ export async function hintMethodOf(
 
 /** False if a method cannot be asked about a call. */
 function fits(method: HintMethod, { runtime, data }: ProvenCall): boolean {
-  return method !== 'proof_call' || data.length / 2 - 1 <= deploylessRoom(runtime)
+  return method !== 'proof_call' || data.length / 2 - 1 <= getDeploylessCalldataMax(runtime)
 }
 
 function isAny({ accounts, nodes }: Draft): boolean {
@@ -94,16 +94,16 @@ interface Into {
   readonly draft: Draft
 }
 
-const READ: Readonly<Record<HintMethod, (call: ProvenCall, into: Into) => Read<void>>> = {
+const READ: Readonly<Record<HintMethod, (call: ProvenCall, into: Into) => RpcRequest<void>>> = {
   // Nethermind from 1.39 on. It takes no overrides, and gives what was read also if the call reverts, as this one does:
   // https://docs.nethermind.io/interacting/json-rpc-ns/proof
   proof_call: ({ runtime, data, gas }, { blockHash, draft }) => ({
     method: 'proof_call',
-    params: [{ data: deploylessCode(runtime, data), gas: toHex(gas) }, { blockHash }],
+    params: [{ data: encodeDeploylessCode(runtime, data), gas: toHex(gas) }, { blockHash }],
     parse(result) {
       const { state, codes } = recordOf(recordOf(result)['witness'])
-      for (const node of listOf(state)) draft.nodes.add(lowerBytes(node))
-      for (const code of listOf(codes)) draft.codes.add(lowerBytes(code))
+      for (const node of listOf(state)) draft.nodes.add(parseLowerBytes(node))
+      for (const code of listOf(codes)) draft.codes.add(parseLowerBytes(code))
     },
   }),
   debug_traceCall: (call, { blockHash, draft }) => ({
@@ -117,7 +117,7 @@ const READ: Readonly<Record<HintMethod, (call: ProvenCall, into: Into) => Read<v
       for (const [address, account] of Object.entries(recordOf(result))) {
         const { code, storage } = recordOf(account)
         note(draft, address, Object.keys(recordOf(storage ?? {})))
-        if (typeof code === 'string' && code !== '0x') draft.codes.add(lowerBytes(code))
+        if (typeof code === 'string' && code !== '0x') draft.codes.add(parseLowerBytes(code))
       }
     },
   }),
@@ -138,9 +138,9 @@ function transactionOf({ data, gas }: ProvenCall) {
 }
 
 function note({ accounts }: Draft, address: unknown, slots: readonly unknown[]): void {
-  const name = lowerAddress(address)
+  const name = parseLowerAddress(address)
   const known = accounts.get(name) ?? new Set()
-  for (const slot of slots) known.add(pad(lowerBytes(slot)))
+  for (const slot of slots) known.add(pad(parseLowerBytes(slot)))
   accounts.set(name, known)
 }
 

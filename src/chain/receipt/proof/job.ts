@@ -27,7 +27,7 @@ export interface ProofJob {
 }
 
 /** What calls read and a proof lacks. */
-export interface LackingState {
+export interface MissingState {
   /** Accounts, each with the slots that were read there. */
   readonly accounts: Readonly<Record<Hex, readonly Hex[]>>
   /** Accounts whose code is lacking, by the hash of the code. */
@@ -38,7 +38,7 @@ export interface LackingState {
 export interface ProofRun {
   /** What each call answered; undefined if it reverted. */
   readonly answers: readonly (Hex | undefined)[]
-  readonly lacking: LackingState
+  readonly lacking: MissingState
   /** How many slots were read. */
   readonly slots: number
   /** Positions of the nodes and codes that were read. */

@@ -14,7 +14,7 @@ const BRANCH_ITEMS = 17
 const WORD_CHARS = 66
 
 /** Nodes by their hashes, which are computed here of their bytes, in any order; those that were read are counted. */
-export function createNodes(bytes: readonly Hex[]) {
+export function createNodeSet(bytes: readonly Hex[]) {
   const positions = new Map(bytes.map((node, index) => [keccak256(node), index]))
   const opened = new Map<Hex, readonly Item[]>()
   const used = new Set<number>()
@@ -41,7 +41,7 @@ export function createNodes(bytes: readonly Hex[]) {
  * The value of a key in a Merkle Patricia trie, or undefined if the trie does not hold the key, which its nodes prove
  * too. Yellow Paper, appendix D. Throws `MissingNodeError`, or `TypeError` if a node is none.
  */
-export function lookUp(nodes: ReturnType<typeof createNodes>, root: Hex, key: Hex): Hex | undefined {
+export function findTrieValue(nodes: ReturnType<typeof createNodeSet>, root: Hex, key: Hex): Hex | undefined {
   if (root === EMPTY_ROOT) return undefined
   const digits = key.slice(2)
   let node = nodes.at(root)

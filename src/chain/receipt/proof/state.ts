@@ -1,22 +1,22 @@
 import type { AccountFields, StateManagerInterface } from '@ethereumjs/common'
 import { Account, type Address } from '@ethereumjs/util'
 import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, pad } from 'viem'
-import { lowerBytes } from '../../rpc/value.ts'
-import type { LackingState, StateProof } from './job.ts'
-import { createNodes, lookUp, MissingNodeError } from './lookup.ts'
+import { parseLowerBytes } from '../../rpc/value.ts'
+import type { MissingState, StateProof } from './job.ts'
+import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
 
 const NO_CODE: Hex = keccak256('0x')
 const NOTHING = new Uint8Array(0)
 
 /** State of a block as far as a proof holds it. */
-export type ProvenBase = ReturnType<typeof openState>
+export type ProvenState = ReturnType<typeof createProvenState>
 
 /**
  * Opens a proof against the root of a state. What it lacks ends the reading with `MissingNodeError`, or is listed and
  * read as nothing if `explores`.
  */
-export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
-  const nodes = createNodes(bytes)
+export function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
+  const nodes = createNodeSet(bytes)
   const codeAt = new Map(codes.map((code, index) => [keccak256(code), { index, bytes: hexToBytes(code) }]))
   const usedCodes = new Set<number>()
   const lackingSlots = new Map<Hex, Set<Hex>>()
@@ -42,7 +42,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
   function account(address: Hex): Account | undefined {
     if (!accounts.has(address)) {
       const value = unless(
-        () => lookUp(nodes, stateRoot, keccak256(address)),
+        () => findTrieValue(nodes, stateRoot, keccak256(address)),
         () => lackSlots(address),
       )
       accounts.set(address, value === undefined ? undefined : accountOf(value))
@@ -57,7 +57,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
       return NOTHING
     }
     const value = unless(
-      () => lookUp(nodes, bytesToHex(found.storageRoot), keccak256(slot)),
+      () => findTrieValue(nodes, bytesToHex(found.storageRoot), keccak256(slot)),
       () => lackSlots(address, slot),
     )
     const word = value === undefined ? '0x' : fromRlp(value)
@@ -86,7 +86,7 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
       lackingCodes.set(address, hash)
       return NOTHING
     },
-    lacking: (): LackingState => ({
+    lacking: (): MissingState => ({
       accounts: Object.fromEntries([...lackingSlots].map(([address, slots]) => [address, [...slots]])),
       codes: Object.fromEntries(lackingCodes),
     }),
@@ -97,21 +97,21 @@ export function openState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, e
 function accountOf(value: Hex): Account {
   const fields = fromRlp(value)
   if (!Array.isArray(fields) || fields.length !== 4) throw new TypeError('Expected an account')
-  const [nonce, balance, storageRoot, codeHash] = fields.map(lowerBytes)
+  const [nonce, balance, storageRoot, codeHash] = fields.map(parseLowerBytes)
   const number = (text: Hex = '0x') => (text === '0x' ? 0n : BigInt(text))
   return new Account(number(nonce), number(balance), hexToBytes(storageRoot ?? '0x'), hexToBytes(codeHash ?? '0x'))
 }
 
 /** What one call writes over a proven state, with its checkpoints: what is read goes through to the state. */
 export class CallState implements StateManagerInterface {
-  readonly #base: ProvenBase
+  readonly #base: ProvenState
   readonly #accounts = new Map<Hex, Account | undefined>()
   readonly #codes = new Map<Hex, Uint8Array>()
   readonly #slots = new Map<string, Uint8Array>()
   /** How to take back what was written since each checkpoint. */
   readonly #undo: (() => void)[][] = [[]]
 
-  constructor(base: ProvenBase) {
+  constructor(base: ProvenState) {
     this.#base = base
   }
 

@@ -2,13 +2,13 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort } from 'node:worker_threads'
-import { analyzeOnce } from './analysis.ts'
+import { cacheCodeAnalysis } from './code_analysis.ts'
 import type { ProofJob, ProofReply } from './job.ts'
 import { MissingNodeError } from './lookup.ts'
-import { runProof, UnprovableError } from './machine.ts'
+import { runProof, UnprovableError } from './run_proof.ts'
 
 yieldToOthers()
-const ready = analyzeOnce()
+const ready = cacheCodeAnalysis()
 
 /** The program of the thread that runs contracts over proofs: a job in, a reply out. */
 parentPort?.on('message', async (job: ProofJob) => {

@@ -2,17 +2,17 @@ import { type Deadline, delay, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
-import { type Endpoint, RpcRefusedError, SilentError } from '../client.ts'
-import { UnableError } from '../error.ts'
-import { HeadError } from '../memory/heads.ts'
-import type { Health, HealthState } from '../memory/health.ts'
-import { createWatch } from './watch.ts'
+import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from '../client.ts'
+import { HeadMismatchError } from '../endpoint_state/heads.ts'
+import type { Health, HealthState } from '../endpoint_state/health.ts'
+import { UnsupportedRequestError } from '../error.ts'
+import { createHealthMonitor } from './health_monitor.ts'
 
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
 /** Whatever an endpoint answers so it would answer again. */
-const LASTING = [RpcRefusedError, HeadError, UnableError, SilentError] as const
+const LASTING = [RpcRefusedError, HeadMismatchError, UnsupportedRequestError, ContractUnresponsiveError] as const
 
 export interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health
@@ -37,7 +37,7 @@ export interface EndpointReport {
 }
 
 /** An endpoint that does not answer. */
-export interface SilentEndpoint {
+export interface UnresponsiveEndpoint {
   /** Its place in the configuration, from 1. */
   readonly endpoint: number
   /** What was wrong, in our own words. */
@@ -55,7 +55,7 @@ export interface AttemptLimits {
   readonly remainingMs: () => number
 }
 
-export interface Exhaustion {
+export interface RotationFailure {
   readonly attempts: number
   /** The error of each attempt, in order, and what prevented further ones. */
   readonly errors: readonly unknown[]
@@ -68,7 +68,7 @@ interface Preference {
   /** Rank among endpoints that are equally healthy: the lowest first, undefined not at all. */
   readonly rankOf: (index: number) => number | undefined
   /** The error if no endpoint answered. */
-  readonly exhausted: (exhaustion: Exhaustion) => Error
+  readonly exhausted: (exhaustion: RotationFailure) => Error
   /** False if nothing that goes wrong counts against an endpoint: callers must not feel it. */
   readonly blames: boolean
 }
@@ -90,11 +90,11 @@ export interface RotationPolicy {
 }
 
 /** What is known of the endpoints of one chain, and asked of them in the background. */
-export interface WatchedEndpoints {
+export interface MonitoredEndpoints {
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
   /** Asks each endpoint for its newest block, twice if need be: those that do not answer. One that asks for a pause does. */
-  silent(): Promise<readonly SilentEndpoint[]>
+  silent(): Promise<readonly UnresponsiveEndpoint[]>
   /** Stops work in the background, such as probes; reads end by their own signals. */
   close(): void
 }
@@ -111,7 +111,7 @@ export interface RotationOptions<E extends RotatingEndpoint> {
   /** Probes an endpoint for its newest block; the function itself notes the result. */
   readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
   /** The error of a request that no endpoint answered. */
-  readonly exhausted: (exhaustion: Exhaustion) => Error
+  readonly exhausted: (exhaustion: RotationFailure) => Error
   readonly clock: Clock
   readonly log: Log
   /** Numbers in [0, 1) that spread pauses. */
@@ -128,7 +128,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
   const { endpoints, policy, isBehind, headOf, exhausted, clock, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs } = policy
   const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
-  const watch = createWatch(options)
+  const watch = createHealthMonitor(options)
 
   /**
    * The next endpoint to try: the least tried for this question first, then by health, as the question prefers, one
@@ -196,7 +196,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
         if (LASTING.some((kind) => error instanceof kind)) tries.set(endpoint, triesMax)
-        if (error instanceof HeadError) doubted.push(endpoint)
+        if (error instanceof HeadMismatchError) doubted.push(endpoint)
         errors.push(error)
       }
     }

@@ -1,8 +1,8 @@
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import type { SolanaAccount } from '../accounts.ts'
-import { derivedAddress } from '../address/derived.ts'
-import { bytesIn } from '../bytes.ts'
-import { namedIn, type WrittenName } from './mint.ts'
+import { deriveProgramAddress } from '../address/program_address.ts'
+import { createByteReader } from '../bytes.ts'
+import { decodeTokenName, type RawTokenName } from './mint.ts'
 
 /** The program that keeps names of tokens apart from their mints: Metaplex. */
 const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s'
@@ -11,18 +11,18 @@ const MINT_AT = 33
 const NAMES_AT = 65
 
 /** Where a mint's name is kept if it is not in the mint. */
-export function metadataAddress(mint: string): string {
-  return derivedAddress(METADATA_PROGRAM, [
+export function deriveMetadataAddress(mint: string): string {
+  return deriveProgramAddress(METADATA_PROGRAM, [
     'metadata',
     decodeBase58Address(METADATA_PROGRAM),
     decodeBase58Address(mint),
   ])
 }
 
-/** A mint's name from its account at `metadataAddress`; undefined if there is none. */
-export function decodeMetadata(account: SolanaAccount | null | undefined, mint: string): WrittenName | undefined {
+/** A mint's name from its account at `deriveMetadataAddress`; undefined if there is none. */
+export function decodeMetadata(account: SolanaAccount | null | undefined, mint: string): RawTokenName | undefined {
   if (account?.owner !== METADATA_PROGRAM || account.data.length < NAMES_AT) return undefined
-  const bytes = bytesIn(account.data)
+  const bytes = createByteReader(account.data)
   if (bytes.u8(0) !== KIND_METADATA || bytes.key(MINT_AT) !== mint) return undefined
-  return namedIn(account.data, NAMES_AT)
+  return decodeTokenName(account.data, NAMES_AT)
 }

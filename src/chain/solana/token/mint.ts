@@ -1,4 +1,4 @@
-import { type Bytes, bytesIn } from '../bytes.ts'
+import { type ByteReader, createByteReader } from '../bytes.ts'
 
 /** Size of a mint of the first token program, and of the part that both programs share. */
 const MINT_BYTES = 82
@@ -20,7 +20,7 @@ interface EpochFee {
 }
 
 /** What a token is called, as it was written. */
-export interface WrittenName {
+export interface RawTokenName {
   readonly symbol: string
   readonly name: string
 }
@@ -35,14 +35,14 @@ export interface SolanaMint {
   /** True if wallets show another amount than the one that is kept: interest, or a factor. */
   readonly isScaled: boolean
   /** Undefined if it is not written in the mint itself. */
-  readonly named: WrittenName | undefined
+  readonly named: RawTokenName | undefined
 }
 
 /** Reads a mint of either program; undefined if the data are none. Who owns the account is for the caller to check. */
 export function decodeMint(data: Uint8Array): SolanaMint | undefined {
   const hasExtensions = data.length > EXTENSIONS_AT && data[KIND_AT] === KIND_MINT
   if (data.length !== MINT_BYTES && !hasExtensions) return undefined
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   if (bytes.u8(45) !== 1) return undefined
   const places = hasExtensions ? extensionsOf(data, bytes) : new Map<number, Uint8Array>()
   const fee = places.get(EXTENSION.transferFee)
@@ -50,14 +50,14 @@ export function decodeMint(data: Uint8Array): SolanaMint | undefined {
   return {
     decimals: bytes.u8(44),
     supply: bytes.u64(36),
-    transferFee: fee === undefined || fee.length < 108 ? undefined : transferFeesOf(bytesIn(fee)),
+    transferFee: fee === undefined || fee.length < 108 ? undefined : transferFeesOf(createByteReader(fee)),
     isScaled: places.has(EXTENSION.interest) || places.has(EXTENSION.scaled),
-    named: metadata === undefined ? undefined : namedIn(metadata, 64),
+    named: metadata === undefined ? undefined : decodeTokenName(metadata, 64),
   }
 }
 
 /** The fee on a transfer in an epoch; undefined if it takes none. */
-export function transferFeeIn({ transferFee }: SolanaMint, epoch: bigint): Omit<EpochFee, 'epoch'> | undefined {
+export function getTransferFee({ transferFee }: SolanaMint, epoch: bigint): Omit<EpochFee, 'epoch'> | undefined {
   if (transferFee === undefined) return undefined
   const { newer, older } = transferFee
   const { max, bps } = epoch >= newer.epoch ? newer : older
@@ -65,7 +65,7 @@ export function transferFeeIn({ transferFee }: SolanaMint, epoch: bigint): Omit<
 }
 
 /** Each extension's value, by its number. Broken lengths end the list, as they do for the program. */
-function extensionsOf(data: Uint8Array, bytes: Bytes): ReadonlyMap<number, Uint8Array> {
+function extensionsOf(data: Uint8Array, bytes: ByteReader): ReadonlyMap<number, Uint8Array> {
   const found = new Map<number, Uint8Array>()
   for (let at = EXTENSIONS_AT; at + 4 <= data.length; ) {
     const [kind, length] = [bytes.u16(at), bytes.u16(at + 2)]
@@ -77,7 +77,7 @@ function extensionsOf(data: Uint8Array, bytes: Bytes): ReadonlyMap<number, Uint8
   return found
 }
 
-function transferFeesOf(bytes: Bytes) {
+function transferFeesOf(bytes: ByteReader) {
   const feeAt = (at: number): EpochFee => ({
     epoch: bytes.u64(at),
     max: bytes.u64(at + 8),
@@ -87,7 +87,7 @@ function transferFeesOf(bytes: Bytes) {
 }
 
 /** A name and a symbol, each after its length of four bytes, without zeros at their ends; undefined if they are cut off. */
-export function namedIn(data: Uint8Array, at: number): WrittenName | undefined {
+export function decodeTokenName(data: Uint8Array, at: number): RawTokenName | undefined {
   const name = textIn(data, at)
   const symbol = name && textIn(data, name.end)
   return name && symbol && { name: name.text, symbol: symbol.text }
@@ -95,7 +95,7 @@ export function namedIn(data: Uint8Array, at: number): WrittenName | undefined {
 
 function textIn(data: Uint8Array, at: number): { readonly text: string; readonly end: number } | undefined {
   if (at + 4 > data.length) return undefined
-  const end = at + 4 + bytesIn(data).u32(at)
+  const end = at + 4 + createByteReader(data).u32(at)
   if (end > data.length) return undefined
   const content = data.subarray(at + 4, Math.min(end, at + 4 + TEXT_BYTES_MAX))
   const zero = content.indexOf(0)

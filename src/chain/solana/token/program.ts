@@ -1,5 +1,5 @@
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
-import { derivedAddress } from '../address/derived.ts'
+import { deriveProgramAddress } from '../address/program_address.ts'
 
 /** Both programs that keep tokens: the first one, and its successor with extensions. */
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -9,11 +9,11 @@ export const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] as const
 const ASSOCIATED_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
 
 /** The account in which a wallet keeps a mint's tokens unless it was told otherwise. */
-export function associatedAddress(
+export function deriveAssociatedTokenAddress(
   wallet: string,
   { mint, program }: { readonly mint: string; readonly program: string },
 ) {
-  return derivedAddress(ASSOCIATED_PROGRAM, [
+  return deriveProgramAddress(ASSOCIATED_PROGRAM, [
     decodeBase58Address(wallet),
     decodeBase58Address(program),
     decodeBase58Address(mint),

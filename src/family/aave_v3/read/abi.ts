@@ -1,6 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
@@ -32,7 +32,7 @@ export function encodeTouched(provider: Address, wallets: readonly Address[]): H
 
 /** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
 export function decodeTouched(answer: Hex) {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const answered = from.number(1) === 1
   const marks = Array.from({ length: taken }, () => from.number(1))
   if (marks.includes(2)) throw new UpstreamError('A supply token does not say when it last moved')
@@ -86,7 +86,7 @@ export function decodeNamed(answer: Hex): RawRead & { readonly tokens: readonly 
 }
 
 function decode(answer: Hex, takeTokens: (from: LensCursor) => void): RawRead {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const markets = Array.from({ length: from.number(1) }, () => readMarket(from))
   const reserves: RawReserve[] = []
   const categories: RawCategory[] = []

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Address } from 'viem'
-import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
+import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readByQuorum } from '../../../chain/past/quorum.ts'
-import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -61,7 +61,11 @@ export function createLendingReader(options: {
     })
   }
 
-  function readPlace(place: AaveV3Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
+  function readPlace(
+    place: AaveV3Place,
+    wallets: readonly Address[],
+    signal: AbortSignal,
+  ): Promise<WithExpiry<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       place.client.read(positionsAt(place, wallets), { signal: shared, ...limitsOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
@@ -85,7 +89,7 @@ export function createLendingReader(options: {
       ),
     /**
      * What one endpoint says that a wallet holds in the markets of a place, with the names of its tokens. Throws as
-     * `Endpoint.call`, and `SilentError` if a market does not answer.
+     * `Endpoint.call`, and `ContractUnresponsiveError` if a market does not answer.
      */
     async askNamed(
       endpoint: Endpoint,
@@ -163,7 +167,7 @@ function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly
     if (answer.touched !== undefined) return answer.touched
     // In the past the market may not have stood yet.
     if (at !== undefined) return wallets.map(() => false)
-    throw new SilentError(`market "${deployment.market}" does not answer`)
+    throw new ContractUnresponsiveError(`market "${deployment.market}" does not answer`)
   }
 }
 
@@ -172,7 +176,7 @@ function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Place, '
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? 'market_id' : undefined
-  throw new SilentError(`market "${silent.market}" does not answer in US dollars`, leftOutBy)
+  throw new ContractUnresponsiveError(`market "${silent.market}" does not answer in US dollars`, leftOutBy)
 }
 
 function bytesOf({ wallets, unanswerable }: ChainRead): number {

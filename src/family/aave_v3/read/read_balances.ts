@@ -1,7 +1,7 @@
 import { type Hex, toFunctionSelector } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import { readCalls } from '../../../chain/call/many/read_calls.ts'
-import { encodeCall, wordOf } from '../../../chain/call/words.ts'
+import { readMulticall } from '../../../chain/call/many/multicall.ts'
+import { decodeWord, encodeCall } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { ForeseenBlock } from '../../../history/stream.ts'
@@ -81,13 +81,13 @@ async function readBalances(
   const calls = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
   const at = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }
   const { results } = await client.read(
-    (endpoint, within) => readCalls(endpoint, { calls, block: at, clock }, within),
+    (endpoint, within) => readMulticall(endpoint, { calls, block: at, clock }, within),
     { signal, budgetMs: BUDGET_MS, past: block },
   )
   return tokens.flatMap((token, index) => {
     const [scaled = '0x', indexRay = '0x'] = results.slice(2 * index, 2 * index + 2)
     // A token that was not there yet answers nothing.
     if (scaled.length < 66 || indexRay.length < 66) return []
-    return { token, scaled: wordOf(scaled, 0), indexRay: wordOf(indexRay, 0) }
+    return { token, scaled: decodeWord(scaled, 0), indexRay: decodeWord(indexRay, 0) }
   })
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { LensAccess } from '../../../chain/call/lens.ts'
-import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import { type LensPages, readPages } from '../../../chain/call/pages.ts'
 import type { RawRead } from './abi.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 
@@ -51,7 +51,7 @@ export async function readWallets(
 }
 
 /** Joins pages of the same block into one read. Wallet numbers shift by the pages before; each fact is kept once. */
-function mergePages(pages: PlacedPages<RawRead>): RawRead {
+function mergePages(pages: LensPages<RawRead>): RawRead {
   const moved = <T extends { readonly wallet: number }>(start: number, items: readonly T[]): T[] =>
     items.map((item) => ({ ...item, wallet: item.wallet + start }))
   return {

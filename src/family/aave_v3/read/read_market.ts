@@ -1,9 +1,9 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
-import { type ContractCall, type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressOf, encodeCall, lower, wordOf } from '../../../chain/call/words.ts'
-import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import { type ContractCall, type ReturnData, readMulticall } from '../../../chain/call/many/multicall.ts'
+import { decodeAddress, decodeWord, encodeCall, toLowerHex } from '../../../chain/call/words.ts'
+import { type ChainClient, ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { EventsPlace } from '../../../finance/lending/read_events.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -79,17 +79,17 @@ async function readMarket(
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
     const calls = questionsFor(deployment, asked)
-    const { results, block } = await readCalls(endpoint, { calls, block: { chainId }, clock }, signal)
+    const { results, block } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, signal)
     const [pool, oracle, list, ...data] = results
-    const found = addressOf(wordsOf(pool, { count: 1, market }), 0)
+    const found = decodeAddress(wordsOf(pool, { count: 1, market }), 0)
     const assets = asked?.pool === found ? assetsIn(list, market) : undefined
     shape = { pool: found, assets: assets ?? [] }
     if (assets === undefined || assets.join() !== asked?.assets.join()) continue
     const { startBlock } = deployment
-    const place = { chainId, contract: lower(found), startBlock, tokens: tokensIn(assets, { data, market }) }
+    const place = { chainId, contract: toLowerHex(found), startBlock, tokens: tokensIn(assets, { data, market }) }
     const priced = {
       provider: deployment.poolAddressesProvider,
-      oracle: addressOf(wordsOf(oracle, { count: 1, market }), 0),
+      oracle: decodeAddress(wordsOf(oracle, { count: 1, market }), 0),
     }
     return { block, place, shape, asker: { kind: 'aave_market', ...priced } }
   }
@@ -105,8 +105,10 @@ function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, sha
 }
 
 function assetsIn(list: ReturnData, market: string): Address[] {
-  const count = Number(wordOf(wordsOf(list, { count: 2, market }), 1))
-  return Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, { count: 2 + count, market }), 2 + index))
+  const count = Number(decodeWord(wordsOf(list, { count: 2, market }), 1))
+  return Array.from({ length: count }, (_, index) =>
+    decodeAddress(wordsOf(list, { count: 2 + count, market }), 2 + index),
+  )
 }
 
 function tokensIn(
@@ -117,17 +119,17 @@ function tokensIn(
   for (const [index, asset] of assets.entries()) {
     const words = wordsOf(data[index], { count: 11, market })
     for (const [side, word] of Object.entries(TOKEN_WORDS) as [ReserveToken['side'], number][]) {
-      if (wordOf(words, word) === 0n) continue
-      tokens.set(lower(addressOf(words, word)), { asset: lower(asset), side })
+      if (decodeWord(words, word) === 0n) continue
+      tokens.set(toLowerHex(decodeAddress(words, word)), { asset: toLowerHex(asset), side })
     }
   }
   return tokens
 }
 
-/** The answer, if it has so many words. Throws `SilentError` otherwise: a market without its reserves is not one. */
+/** The answer, if it has so many words. Throws `ContractUnresponsiveError` otherwise: a market without its reserves is not one. */
 function wordsOf(answer: ReturnData, { count, market }: { readonly count: number; readonly market: string }): Hex {
   if (answer === undefined || answer.length < 2 + 64 * count) {
-    throw new SilentError(`market "${market}" does not say what its reserves are`)
+    throw new ContractUnresponsiveError(`market "${market}" does not say what its reserves are`)
   }
   return answer
 }

@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import { readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressIn, encodeCall, uintIn } from '../../../chain/call/words.ts'
+import { readMulticall } from '../../../chain/call/many/multicall.ts'
+import { encodeCall, tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../chain/rpc/value.ts'
@@ -81,10 +81,10 @@ async function readState(
   })
   const state = [...tokens.map(ask(SCALED_BALANCE_OF)), ...tokens.map(ask(GET_PREVIOUS_INDEX))]
   const [{ results }, sent] = await Promise.all([
-    readCalls(endpoint, { calls: [...state, ...supplies.map(ask(NONCES))], block, clock }, signal),
+    readMulticall(endpoint, { calls: [...state, ...supplies.map(ask(NONCES))], block, clock }, signal),
     readNonce(endpoint, { of: wallet, block }, signal),
   ])
-  const areZero = (some: typeof results) => some.every((answer) => uintIn(answer) === 0n)
+  const areZero = (some: typeof results) => some.every((answer) => tryDecodeUint(answer) === 0n)
   const permits = results.slice(state.length)
   return { isEmpty: areZero(results.slice(0, state.length)), neverSigned: sent === 0n && areZero(permits) }
 }
@@ -95,8 +95,8 @@ async function readFacts(
   signal: AbortSignal,
 ): Promise<MarketFacts> {
   const ask = async (to: Address, data: Hex): Promise<Address> => {
-    const { results } = await readCalls(endpoint, { calls: [{ to, data }], block, clock }, signal)
-    const address = addressIn(results[0])
+    const { results } = await readMulticall(endpoint, { calls: [{ to, data }], block, clock }, signal)
+    const address = tryDecodeAddress(results[0])
     if (address === undefined) throw new UpstreamError('The market does not name its contracts')
     return address
   }

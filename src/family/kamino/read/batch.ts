@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
-import { LimitedError } from '../../../chain/solana/error.ts'
-import { slotOf } from '../../../chain/solana/slot_cache.ts'
+import { AllRateLimitedError } from '../../../chain/solana/error.ts'
+import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
 import { delay } from '../../../lib/async/abort.ts'
 import { chunk } from '../../../lib/async/chunk.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
@@ -69,7 +69,7 @@ export function createBatchReader(options: {
       try {
         return await work()
       } catch (error) {
-        if (!(error instanceof LimitedError) || clock.monotonicMs() + LIMITED_MS >= untilMs) throw error
+        if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + LIMITED_MS >= untilMs) throw error
         await delay(LIMITED_MS, signal)
       }
     }
@@ -141,7 +141,7 @@ export function createBatchReader(options: {
       return obligations === undefined ? [] : [{ wallet, obligations }]
     })
     return {
-      ...slotOf(slots),
+      ...computeAnswerSlot(slots),
       wallets,
       by: [...found.values()].map(({ by }) => by).find((by) => by !== 'search') ?? 'search',
     }

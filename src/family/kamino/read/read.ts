@@ -1,6 +1,6 @@
-import type { Fresh } from '../../../chain/block_cache.ts'
+import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
-import { createSlotCache, slotsApartMax } from '../../../chain/solana/slot_cache.ts'
+import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
@@ -67,7 +67,7 @@ export function createKaminoReader(options: {
   const snapshots = createSnapshots(options)
   const read = createObligationsReader({ known, snapshots, check })
   const finder = createFinder({ program: program.programId, rows, known, check, clock })
-  const parts = { finder, read, known, clock, slotsApartMax: slotsApartMax(solana) }
+  const parts = { finder, read, known, clock, slotsApartMax: getMaxSlotDistance(solana) }
   const readList = createWalletReader(parts)
   const readMany = createBatchReader(parts)
   const kept = { solana, clock, entriesMax: CACHE_ENTRIES_MAX }
@@ -110,7 +110,7 @@ export function createKaminoReader(options: {
      * requests, and in one if it was read before. Throws `UpstreamError` if Solana cannot be read, if an account that the
      * obligation names is missing or broken, or if the program would accept no price of a token.
      */
-    readObligation(target: ObligationTarget, signal: AbortSignal): Promise<Fresh<ObligationReading>> {
+    readObligation(target: ObligationTarget, signal: AbortSignal): Promise<WithExpiry<ObligationReading>> {
       const { address, market, wallet } = target
       return single(`${address}:${market}:${wallet}`, (session) => readOne(session, target), signal)
     },
@@ -118,7 +118,7 @@ export function createKaminoReader(options: {
      * Finds and reads all obligations of a wallet. Throws `UpstreamError` as for one obligation, and if what was found
      * changed meanwhile; `CodedError` INVALID_PARAMETER if they are too many.
      */
-    readWallet(query: WalletQuery, signal: AbortSignal): Promise<Fresh<WalletObligations>> {
+    readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<WalletObligations>> {
       const { wallet, market = '' } = query
       return lists(`${wallet}:${market}`, (session) => readFigures(session, query), signal)
     },

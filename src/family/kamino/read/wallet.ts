@@ -1,5 +1,5 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
-import { slotOf } from '../../../chain/solana/slot_cache.ts'
+import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Snapshot } from '../math/position.ts'
 import type { Known, ObligationTarget } from './accounts/known.ts'
@@ -23,7 +23,7 @@ export interface HeldObligation extends ObligationTarget {
 }
 
 /** Obligations of wallets as of a slot. */
-export interface ObligationList extends ReturnType<typeof slotOf> {
+export interface ObligationList extends ReturnType<typeof computeAnswerSlot> {
   /** By market, then address, as text. */
   readonly obligations: readonly HeldObligation[]
   readonly by: FoundBy
@@ -58,7 +58,7 @@ export function createWalletReader(options: {
       const done = isEarly ? early.read : await read(session, targets, found.newest)
       if (done.newest - found.oldest <= slotsApartMax && found.newest - done.newest <= slotsApartMax) {
         note(found.targets, query, found.by)
-        return { ...slotOf(done.slots), obligations: heldIn(asked, done.reads), by: found.by }
+        return { ...computeAnswerSlot(done.slots), obligations: heldIn(asked, done.reads), by: found.by }
       }
       found = await finder.find(session, query, done.newest)
     }

@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
-import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
-import { SilentError } from '../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
 import {
   encodePriceSources,
   PRICE_SOURCES_ARGUMENT,
@@ -30,11 +30,11 @@ export function encodeRead({ morpho, wallet, marketIds }: MarketsQuestion, sourc
 
 /**
  * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for any other, and
- * `SilentError` if Morpho is not at its address, unless nothing was asked of it.
+ * `ContractUnresponsiveError` if Morpho is not at its address, unless nothing was asked of it.
  */
 export function decodeLens(answer: Hex, { isIdle = false }: { readonly isIdle?: boolean } = {}): RawRead {
-  const { from, block, taken } = openLensPage(answer)
-  const feeRecipient = ifAnswered(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
+  const { from, block, taken } = decodeLensPage(answer)
+  const feeRecipient = readOptional(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
   if (feeRecipient === undefined) throw noMorpho()
   const entries: RawEntry[] = []
   while (!from.atEnd()) entries.push(readEntry(from))
@@ -90,10 +90,10 @@ function readBooks(from: LensCursor): { readonly market: MarketState; readonly p
 }
 
 function optional(from: LensCursor): bigint | undefined {
-  return ifAnswered(from, () => from.uint(32))
+  return readOptional(from, () => from.uint(32))
 }
 
 /** The error if the contract at a deployment's address does not answer as Morpho does. */
-export function noMorpho(): SilentError {
-  return new SilentError('its Morpho contract does not answer')
+export function noMorpho(): ContractUnresponsiveError {
+  return new ContractUnresponsiveError('its Morpho contract does not answer')
 }

@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import type { Fresh } from '../../../chain/block_cache.ts'
-import { lower } from '../../../chain/call/words.ts'
+import type { WithExpiry } from '../../../chain/block_cache.ts'
+import { toLowerHex } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamPlace } from '../../../history/stream.ts'
@@ -77,10 +77,10 @@ export function createEnteredReader(options: {
      * Throws `UnavailableError` until its history is complete, with the progress.
      */
     markets: (place: MorphoBluePlace, wallet: Address, signal: AbortSignal) =>
-      withFees(place, { subject: lower(wallet), begun: undefined }, signal),
+      withFees(place, { subject: toLowerHex(wallet), begun: undefined }, signal),
     /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
     async foresee(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets> {
-      const subject = lower(wallet)
+      const subject = toLowerHex(wallet)
       const begun = history.prepare?.(place.client.chain.id, signal)
       const all = withFees(place, { subject, begun }, signal)
       // Whoever waits for them hears of it.
@@ -96,14 +96,14 @@ export function createEnteredReader(options: {
       place: MorphoBluePlace,
       { wallet, check }: { readonly wallet: Address; readonly check: (markets: number) => void },
       signal: AbortSignal,
-    ): Promise<WalletRead & Partial<Fresh<WalletRead>>> {
+    ): Promise<WalletRead & Partial<WithExpiry<WalletRead>>> {
       const { client, block } = place
-      const subject = lower(wallet)
+      const subject = toLowerHex(wallet)
       const begun = history.prepare?.(client.chain.id, signal)
       // What is stored is most often all that there is: it is asked about beside the history's end.
       const upTo = block === undefined ? NEWEST : Number(block.number)
       const known = stored(historyOf(place), subject, upTo).catch(() => ({ entries: [] as readonly Hex[] }))
-      const ahead = createPrefetcher<Fresh<WalletRead>>({ readsMax: 1 })
+      const ahead = createPrefetcher<WithExpiry<WalletRead>>({ readsMax: 1 })
       const readAt = (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) =>
         reader.read({ ...place, block: at }, { wallet, marketIds }, within)
       const foresee = async (at: PinnedBlock) => {
@@ -151,5 +151,5 @@ function historyOf(place: MorphoBluePlace): StreamPlace {
 
 /** Where history follows Morpho. */
 export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamPlace {
-  return { chainId, contract: lower(morpho), startBlock }
+  return { chainId, contract: toLowerHex(morpho), startBlock }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Hex } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
+import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
@@ -94,7 +94,7 @@ export function createPositionReader(options: {
      * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
      * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
      */
-    read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<Fresh<WalletRead>> {
+    read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<WithExpiry<WalletRead>> {
       const read = (shared: AbortSignal): Promise<WalletRead> =>
         place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
           signal: shared,

@@ -1,20 +1,20 @@
-import { derivedAddress } from '../../../chain/solana/address/derived.ts'
+import { deriveProgramAddress } from '../../../chain/solana/address/program_address.ts'
 import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import { arrayStart } from '../math/tick.ts'
 
 /** Where a program keeps the position of a token. */
 export function positionAddress(program: string, mint: string): string {
-  return derivedAddress(program, ['position', decodeBase58Address(mint)])
+  return deriveProgramAddress(program, ['position', decodeBase58Address(mint)])
 }
 
 /** Where it keeps the bundle of a token. */
 export function bundleAddress(program: string, mint: string): string {
-  return derivedAddress(program, ['position_bundle', decodeBase58Address(mint)])
+  return deriveProgramAddress(program, ['position_bundle', decodeBase58Address(mint)])
 }
 
 /** Where it keeps a position of a bundle, by the mint of the bundle's token. */
 export function bundledAddress(program: string, mint: string, place: number): string {
-  return derivedAddress(program, ['bundled_position', decodeBase58Address(mint), String(place)])
+  return deriveProgramAddress(program, ['bundled_position', decodeBase58Address(mint), String(place)])
 }
 
 /** Where it keeps the array of a pool that has a tick. */
@@ -22,5 +22,5 @@ export function arrayAddress(
   program: string,
   { pool, tickSpacing, tick }: { readonly pool: string; readonly tickSpacing: number; readonly tick: number },
 ): string {
-  return derivedAddress(program, ['tick_array', decodeBase58Address(pool), String(arrayStart(tick, tickSpacing))])
+  return deriveProgramAddress(program, ['tick_array', decodeBase58Address(pool), String(arrayStart(tick, tickSpacing))])
 }

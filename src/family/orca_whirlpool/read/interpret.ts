@@ -1,5 +1,5 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { transferFeeIn } from '../../../chain/solana/token/mint.ts'
+import { getTransferFee } from '../../../chain/solana/token/mint.ts'
 import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
@@ -23,7 +23,7 @@ const CHANGED = { kind: 'changed' } as const
 export function createInterpreter({ known, prices }: { readonly known: Known; readonly prices: ScopePrices }) {
   function tokenIn(token: SolanaToken, group: AccountGroup, depth: Depth): OrcaToken {
     const { address, symbol, name, decimals, mint } = token
-    const transferFee = transferFeeIn(mint, group.epoch)
+    const transferFee = getTransferFee(mint, group.epoch)
     const shown = { address, symbol, name, decimals, transferFee, price: undefined }
     if (depth === 'brief') return shown
     const { accounts, timestampSec } = group

@@ -1,4 +1,9 @@
-import { type Bytes, bytesIn, isCutOf, isOfKind } from '../../../chain/solana/bytes.ts'
+import {
+  type ByteReader,
+  createByteReader,
+  isTruncatedAccount,
+  matchesAccountKind,
+} from '../../../chain/solana/bytes.ts'
 import type { PoolReward, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
 import { arrayStart, sqrtPriceAtTickX64, TICK_MAX } from '../math/tick.ts'
 
@@ -24,13 +29,13 @@ const BUNDLE_PLACES = 256
 
 /** True if the bytes begin as one of the program's accounts that are read here but have another size. */
 export function isCut(data: Uint8Array): boolean {
-  return isCutOf([POOL, POSITION, BUNDLE, FIXED_ARRAY, DYNAMIC_ARRAY], data)
+  return isTruncatedAccount([POOL, POSITION, BUNDLE, FIXED_ARRAY, DYNAMIC_ARRAY], data)
 }
 
 /** A pool, unless its spacing is 0 or its tick is not that of its price. */
 export function decodePool(data: Uint8Array): Whirlpool | undefined {
-  if (!isOfKind(POOL, data)) return undefined
-  const bytes = bytesIn(data)
+  if (!matchesAccountKind(POOL, data)) return undefined
+  const bytes = createByteReader(data)
   const [tickSpacing, tick, sqrtPriceX64] = [bytes.u16(41), bytes.i32(81), bytes.u128(65)]
   if (tickSpacing === 0 || !isPriceAt(tick, sqrtPriceX64)) return undefined
   return {
@@ -57,7 +62,7 @@ function isPriceAt(tick: number, sqrtPriceX64: bigint): boolean {
 }
 
 /** A reward exists if it names a mint; none follows one that does not. */
-function rewardsOf(bytes: Bytes): readonly PoolReward[] {
+function rewardsOf(bytes: ByteReader): readonly PoolReward[] {
   const rewards: PoolReward[] = []
   for (let index = 0; index < REWARDS; index++) {
     const at = POOL_REWARDS.at + POOL_REWARDS.size * index
@@ -71,13 +76,13 @@ function rewardsOf(bytes: Bytes): readonly PoolReward[] {
 
 /** When the program last counted a pool's rewards, Unix seconds; undefined if the bytes are not a pool. */
 export function rewardsAtSecOf(data: Uint8Array): bigint | undefined {
-  return isOfKind(POOL, data) ? bytesIn(data).u64(261) : undefined
+  return matchesAccountKind(POOL, data) ? createByteReader(data).u64(261) : undefined
 }
 
 /** A position, unless its range is none. */
 export function decodePosition(data: Uint8Array): WhirlpoolPosition | undefined {
-  if (!isOfKind(POSITION, data)) return undefined
-  const bytes = bytesIn(data)
+  if (!matchesAccountKind(POSITION, data)) return undefined
+  const bytes = createByteReader(data)
   const [tickLower, tickUpper] = [bytes.i32(88), bytes.i32(92)]
   if (tickLower < -TICK_MAX || tickLower >= tickUpper || tickUpper > TICK_MAX) return undefined
   return {
@@ -101,10 +106,10 @@ export function decodePosition(data: Uint8Array): WhirlpoolPosition | undefined 
 export function decodeBundle(
   data: Uint8Array,
 ): { readonly mint: string; readonly places: readonly number[] } | undefined {
-  if (!isOfKind(BUNDLE, data)) return undefined
+  if (!matchesAccountKind(BUNDLE, data)) return undefined
   const isTaken = (place: number) => (((data[40 + (place >> 3)] ?? 0) >> (place & 7)) & 1) === 1
   return {
-    mint: bytesIn(data).key(8),
+    mint: createByteReader(data).key(8),
     places: Array.from({ length: BUNDLE_PLACES }, (_, place) => place).filter(isTaken),
   }
 }
@@ -118,9 +123,9 @@ interface ArrayPlace {
 
 /** One tick of an array of either kind; undefined if the array is another pool's or begins elsewhere. */
 export function decodeTick(data: Uint8Array, { pool, tickSpacing, tick }: ArrayPlace): WhirlpoolTick | undefined {
-  const isFixed = isOfKind(FIXED_ARRAY, data)
-  if (!isFixed && !isOfKind(DYNAMIC_ARRAY, data)) return undefined
-  const bytes = bytesIn(data)
+  const isFixed = matchesAccountKind(FIXED_ARRAY, data)
+  if (!isFixed && !matchesAccountKind(DYNAMIC_ARRAY, data)) return undefined
+  const bytes = createByteReader(data)
   const start = bytes.i32(8)
   const isOwn = bytes.key(isFixed ? FIXED_TICKS.poolAt : DYNAMIC_TICKS.poolAt) === pool
   if (!isOwn || start !== arrayStart(tick, tickSpacing) || (tick - start) % tickSpacing !== 0) return undefined
@@ -144,7 +149,7 @@ function dynamicPlace(bitmap: bigint, index: number): number {
 }
 
 /** Net and gross liquidity come first, then growth outside. */
-function tickAt(bytes: Bytes, at: number, isInitialized: boolean): WhirlpoolTick {
+function tickAt(bytes: ByteReader, at: number, isInitialized: boolean): WhirlpoolTick {
   return {
     isInitialized,
     outsideA: bytes.u128(at + 32),

@@ -1,6 +1,6 @@
-import type { Fresh } from '../../../chain/block_cache.ts'
+import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { SolanaClient } from '../../../chain/solana/client.ts'
-import { createSlotCache, slotsApartMax } from '../../../chain/solana/slot_cache.ts'
+import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
 import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -32,7 +32,7 @@ export function createOrcaReader({
   const check = createCheck(programs)
   const items = createItemsReader({ known, prices, check })
   const namer = createNamer({ programs, known, check })
-  const readList = createWalletReader({ namer, items, known, slotsApartMax: slotsApartMax(solana) })
+  const readList = createWalletReader({ namer, items, known, slotsApartMax: getMaxSlotDistance(solana) })
   const readSingle = createSingleReader({ programs, items, known, check })
   const kept = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
   const lists = createSlotCache<OrcaList>(kept)
@@ -45,13 +45,13 @@ export function createOrcaReader({
      * cannot be read or changes meanwhile; `CodedError` INVALID_PARAMETER for a wallet that has too many. Callers that
      * ask within the duration of a slot share a reading.
      */
-    readWallet(query: WalletQuery, signal: AbortSignal): Promise<Fresh<OrcaList>> {
+    readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<OrcaList>> {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')
       return lists(key, (session) => readList(session, query), signal)
     },
     /** One position of a wallet. Throws `UpstreamError` as `readWallet`. */
-    readOne(query: SingleQuery, signal: AbortSignal): Promise<Fresh<SingleRead>> {
+    readOne(query: SingleQuery, signal: AbortSignal): Promise<WithExpiry<SingleRead>> {
       const { id, wallet, isFull } = query
       return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), signal)
     },

@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { decodeMint } from '../../../chain/solana/token/mint.ts'
-import { associatedAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token/program.ts'
+import { deriveAssociatedTokenAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token/program.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -55,7 +55,7 @@ export function createSingleReader(options: {
     const usual = TOKEN_PROGRAMS.map((program) => ({
       program,
       mint: id,
-      address: associatedAddress(wallet, { mint: id, program }),
+      address: deriveAssociatedTokenAddress(wallet, { mint: id, program }),
     }))
     const asked = [id, ...[...positions, ...bundles, ...usual].map(({ address }) => address)]
     const { slot, accounts: read } = await session.accounts(asked, { minSlot, check })

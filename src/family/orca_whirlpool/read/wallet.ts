@@ -1,5 +1,5 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
-import { slotOf } from '../../../chain/solana/slot_cache.ts'
+import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
 import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -26,7 +26,7 @@ export interface WalletQuery {
 }
 
 /** A wallet's positions as of a slot. */
-export interface OrcaList extends ReturnType<typeof slotOf> {
+export interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
   /** Those of the page, in the order of answers. */
   readonly positions: readonly OrcaPosition[]
   readonly totalActive: number
@@ -92,7 +92,7 @@ export function createWalletReader(options: {
     return {
       spam: spamAt,
       list: {
-        ...slotOf(read.slots),
+        ...computeAnswerSlot(read.slots),
         positions: shown.map(({ position }) => position),
         totalActive: active.length,
         totalInactive: found.length - active.length,

@@ -1,5 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
-import { wordOf } from '../../../chain/call/words.ts'
+import { decodeWord } from '../../../chain/call/words.ts'
 import type { PositionFlow, PositionFlowKind } from '../../../finance/liquidity/lives/position_flow.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
@@ -32,8 +32,8 @@ function flowOf(kind: PositionFlowKind, log: HistoryLog): PositionFlow {
     transactionHash,
     timestampSec,
     // The first word of a collect is who receives it.
-    liquidity: kind === 'collect' ? 0n : wordOf(data, 0),
-    amount0: wordOf(data, 1),
-    amount1: wordOf(data, 2),
+    liquidity: kind === 'collect' ? 0n : decodeWord(data, 0),
+    amount0: decodeWord(data, 1),
+    amount1: decodeWord(data, 2),
   }
 }

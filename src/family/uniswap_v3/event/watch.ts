@@ -1,5 +1,5 @@
 import { toEventSelector } from 'viem'
-import { lower } from '../../../chain/call/words.ts'
+import { toLowerHex } from '../../../chain/call/words.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import { FLOW_KINDS, flowsOf } from './log.ts'
@@ -12,7 +12,10 @@ export const POSITION_EVENTS = [...FLOW_KINDS.values()]
 
 /** What finds every log of managers that changes a position. Ids are matched afterwards: they would make it too long. */
 export function changesOf(deployments: readonly UniswapV3Deployment[]): LogFilter {
-  return { addresses: deployments.map(({ manager }) => lower(manager)), topics: [[...FLOW_KINDS.keys(), TRANSFER]] }
+  return {
+    addresses: deployments.map(({ manager }) => toLowerHex(manager)),
+    topics: [[...FLOW_KINDS.keys(), TRANSFER]],
+  }
 }
 
 /** Positions that the logs change, as `nameOf` names them. */
@@ -39,5 +42,5 @@ export function loggedFlows(logs: readonly HistoryLog[], deployments: readonly U
 
 /** Names a position on its chain. */
 export function nameOf(manager: string, tokenId: bigint | string): string {
-  return `${lower(manager)}:${tokenId}`
+  return `${toLowerHex(manager)}:${tokenId}`
 }

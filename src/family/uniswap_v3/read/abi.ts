@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
-import { keepRecords } from '../../../chain/call/kept_records.ts'
+import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
+import { createLazyRecords } from '../../../chain/call/lazy_records.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
 import {
@@ -124,7 +124,7 @@ export function decodeLens(answer: Hex): Steps<RawRead> {
 
 /** Decodes the lens' answer about a list. Throws like `decodeLens`. */
 export function* decodeList(answer: Hex): Steps<RawRead<RawListed>> {
-  const records = keepRecords(answer)
+  const records = createLazyRecords(answer)
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
     if (!isWhole(tag)) return undefined
     const [open, start] = [tag === OPEN, from.place()]
@@ -154,8 +154,8 @@ function* decode<Position extends RawBrief>(
   answer: Hex,
   read: (from: LensCursor, tag: number) => Position | undefined,
 ): Steps<RawRead<Position>> {
-  const { from, block, taken } = openLensPage(answer)
-  const managers = Array.from({ length: from.number(1) }, () => ({ balance: ifAnswered(from, () => from.number(4)) }))
+  const { from, block, taken } = decodeLensPage(answer)
+  const managers = Array.from({ length: from.number(1) }, () => ({ balance: readOptional(from, () => from.number(4)) }))
   const tokens: RawPricedToken[] = []
   const pools: RawPool[] = []
   const positions: Position[] = []

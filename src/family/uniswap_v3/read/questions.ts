@@ -2,7 +2,7 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
-import { SilentError } from '../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
 import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
@@ -50,7 +50,7 @@ export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
 
 /*
  * Questions to the lens, each about one block. They throw `UpstreamError` if its answers do not belong to one block or are
- * about something else, `RpcRefusedError` if a call is not enough for one position, `SilentError` if a manager does not
+ * about something else, `RpcRefusedError` if a call is not enough for one position, `ContractUnresponsiveError` if a manager does not
  * answer.
  */
 
@@ -247,5 +247,5 @@ function checkManagers(
   const silent = deployments.find((_, index) => managers[index]?.balance === undefined)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? parameter : undefined
-  throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
+  throw new ContractUnresponsiveError(`position manager ${silent.manager} does not answer`, leftOutBy)
 }

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Fresh } from '../../../chain/block_cache.ts'
+import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { LensReading } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { UnreadablePosition } from '../../../finance/liquidity/list/sort_out.ts'
@@ -26,11 +26,11 @@ export interface PositionReader {
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
-  readWallet(wallet: Address, options: PositionReadOptions): Promise<Fresh<ChainRead<BriefPosition>>[]>
+  readWallet(wallet: Address, options: PositionReadOptions): Promise<WithExpiry<ChainRead<BriefPosition>>[]>
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
-  readOne(tokenId: bigint, options: PositionReadOptions): Promise<Fresh<ChainRead>[]>
+  readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
   /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
   priceByPools(positions: readonly Position[], at: ReadPlaces<UniswapV3Deployment>): Promise<readonly Position[]>
 }

@@ -1,5 +1,5 @@
 import { toEventSelector } from 'viem'
-import { wordOf } from '../../../chain/call/words.ts'
+import { decodeWord } from '../../../chain/call/words.ts'
 import type { LiquidityChange } from '../../../finance/liquidity/lives/liquidity_change.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
@@ -15,12 +15,12 @@ export function changesOf(logs: readonly HistoryLog[]): LiquidityChange[] {
     if (pool === undefined || !DATA.test(data)) throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
     return {
       pool,
-      tokenId: wordOf(data, 3),
+      tokenId: decodeWord(data, 3),
       block,
       logIndex,
-      tickLower: Number(BigInt.asIntN(24, wordOf(data, 0))),
-      tickUpper: Number(BigInt.asIntN(24, wordOf(data, 1))),
-      liquidity: BigInt.asIntN(256, wordOf(data, 2)),
+      tickLower: Number(BigInt.asIntN(24, decodeWord(data, 0))),
+      tickUpper: Number(BigInt.asIntN(24, decodeWord(data, 1))),
+      liquidity: BigInt.asIntN(256, decodeWord(data, 2)),
       transactionHash,
       timestampSec,
     }

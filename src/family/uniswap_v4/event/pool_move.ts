@@ -1,5 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
-import { wordOf } from '../../../chain/call/words.ts'
+import { decodeWord } from '../../../chain/call/words.ts'
 import { type HistoryLog, IncompleteError, type LogFilter } from '../../../history/stream.ts'
 
 /** What moved a pool's price or its fees. */
@@ -38,6 +38,6 @@ export function movesOf(logs: readonly HistoryLog[]): PoolMove[] {
       throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
     }
     const { price } = shape
-    return { block, logIndex, sqrtPriceX96: price === undefined ? undefined : wordOf(data, price) }
+    return { block, logIndex, sqrtPriceX96: price === undefined ? undefined : decodeWord(data, price) }
   })
 }

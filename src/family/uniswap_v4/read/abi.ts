@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
-import { keepRecords } from '../../../chain/call/kept_records.ts'
+import { decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
+import { createLazyRecords } from '../../../chain/call/lazy_records.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../../finance/liquidity/list/records.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
@@ -98,7 +98,7 @@ export function decodeLens(answer: Hex, ids: readonly bigint[]): Steps<RawRead> 
 
 /** The same of a list. */
 export function* decodeList(answer: Hex, ids: readonly bigint[]): Steps<RawRead<RawV4Listed>> {
-  const records = keepRecords(answer)
+  const records = createLazyRecords(answer)
   const list = yield* decode(answer, ids, (from, { isOpen, idAt }): RawV4Listed => {
     const start = from.place()
     const brief = readBrief(from, { isOpen, idAt })
@@ -121,7 +121,7 @@ function* decode<Position extends RawV4Brief>(
   ids: readonly bigint[],
   read: (from: LensCursor, record: PositionRecord) => Position,
 ): Steps<RawRead<Position>> {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const manager = MANAGER_STATES[from.number(1)]
   if (manager === undefined) throw new UpstreamError('Cannot decode the lens: unknown state of the manager')
   const balance = from.uint(32)

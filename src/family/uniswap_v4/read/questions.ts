@@ -2,7 +2,7 @@ import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { readPages } from '../../../chain/call/pages.ts'
-import { SilentError } from '../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
@@ -64,7 +64,7 @@ export interface OwnedRead {
 
 /**
  * Those of some ids that a wallet owns: one call at the newest block, or all pages at one pinned block. The wallet owns
- * no others if `owned` are as many as `balance`. Throws `SilentError` if the manager does not answer, else as `readPages`.
+ * no others if `owned` are as many as `balance`. Throws `ContractUnresponsiveError` if the manager does not answer, else as `readPages`.
  */
 export async function readOwned(
   { way, call, ...paging }: LensAccess,
@@ -95,7 +95,7 @@ export async function readOwned(
   }
 }
 
-/** The position of one id, spam included, in one call. Throws `SilentError` if the manager does not answer. */
+/** The position of one id, spam included, in one call. Throws `ContractUnresponsiveError` if the manager does not answer. */
 export async function readSingle(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
@@ -116,5 +116,5 @@ function checkManager(
   { deployment, isPast }: { readonly deployment: UniswapV4Deployment; readonly isPast: boolean },
 ): void {
   if (manager === 'answers' || (isPast && manager === 'absent')) return
-  throw new SilentError(`position manager ${deployment.positionManager} does not answer`, undefined)
+  throw new ContractUnresponsiveError(`position manager ${deployment.positionManager} does not answer`, undefined)
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { isSameBlock } from '../../../chain/block.ts'
-import type { Fresh } from '../../../chain/block_cache.ts'
+import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -43,9 +43,9 @@ export interface PositionReader {
    * `UnavailableError` that names the chain, or the check `ownership`; `PendingError` until it is known which they are;
    * `ListTooLongError` if they are more than 2,000 on one chain.
    */
-  readWallet(wallet: Address, options: ReadWalletFrom): Promise<Fresh<ChainRead<ListedPosition>>[]>
+  readWallet(wallet: Address, options: ReadWalletFrom): Promise<WithExpiry<ChainRead<ListedPosition>>[]>
   /** The positions of one id on the places given, spam included. Throws `UnavailableError`. */
-  readOne(tokenId: bigint, options: ReadFrom): Promise<Fresh<ChainRead>[]>
+  readOne(tokenId: bigint, options: ReadFrom): Promise<WithExpiry<ChainRead>[]>
   /**
    * Positions in their order with all that their figures need: prices by pools for tokens that nobody else prices, and
    * executed withdrawals if hooks see them. Fails like `readOne`.

@@ -1,6 +1,6 @@
 import type { Block } from '../../../chain/block.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
-import { type Endpoint, IncapableError, RpcRefusedError } from '../../../chain/rpc/client.ts'
+import { type Endpoint, LensUnsupportedError, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { Withdrawal } from '../math/figures.ts'
@@ -37,7 +37,7 @@ export async function executeWithdrawals(
   try {
     return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, signal)
   } catch (error) {
-    if (!(error instanceof RpcRefusedError || error instanceof IncapableError)) throw error
+    if (!(error instanceof RpcRefusedError || error instanceof LensUnsupportedError)) throw error
     return { block: undefined, byId: new Map(asked.ids.map((id) => [id, UNSUPPORTED])) }
   }
 }

@@ -1,6 +1,6 @@
 import { NoBlockError } from '../../../chain/past/block_at.ts'
 import { DisputeError } from '../../../chain/past/quorum.ts'
-import { DepthError } from '../../../chain/rpc/client.ts'
+import { StatePrunedError } from '../../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
 import type { Recheck } from '../../../history/recheck.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -33,7 +33,7 @@ export function createBeginnings(parts: {
       heard(Math.min(witnesses, block.witnesses))
       return is ? 'before' : 'not_yet'
     } catch (error) {
-      if (error instanceof DepthError) return 'unknown'
+      if (error instanceof StatePrunedError) return 'unknown'
       if (!(error instanceof NoBlockError)) throw error
       // Either the chain began later, or it has made no block since that midnight.
       return Number(error.nearest.timestampSec) > day * DAY_SEC ? 'not_yet' : 'before'

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import type { Agreed } from '../../../chain/past/quorum.ts'
+import type { QuorumResult } from '../../../chain/past/quorum.ts'
 import type { SnapshotPlace } from '../../series/place.ts'
 import type { SnapshotSeries } from '../../series/series.ts'
 
@@ -27,5 +27,5 @@ export interface SnapshotMarket extends SnapshotPlace<SnapshotFigures> {
     block: PinnedBlock | undefined,
     wallets: readonly Address[],
     signal: AbortSignal,
-  ): Promise<Agreed<readonly boolean[]>>
+  ): Promise<QuorumResult<readonly boolean[]>>
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import type { Agreed } from '../../../chain/past/quorum.ts'
+import type { QuorumResult } from '../../../chain/past/quorum.ts'
 import type { SnapshotMarket } from './market.ts'
 
 /** Wallets in one question: one that never moved anything costs about 300,000 gas, in a market of 60 reserves. */
@@ -9,7 +9,7 @@ const WALLETS_MAX = 100
 /** A question that has not been sent yet. */
 interface Group {
   readonly wallets: Address[]
-  readonly answer: Promise<Agreed<readonly boolean[]>>
+  readonly answer: Promise<QuorumResult<readonly boolean[]>>
 }
 
 /**

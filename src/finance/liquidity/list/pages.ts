@@ -1,4 +1,4 @@
-import type { LensPage, PlacedPages } from '../../../chain/call/pages.ts'
+import type { LensPage, LensPages } from '../../../chain/call/pages.ts'
 
 /** A page of a reading: tokens and pools are places in lists that every page begins anew. */
 interface NumberedPage extends LensPage {
@@ -9,7 +9,7 @@ interface NumberedPage extends LensPage {
 }
 
 /** Joins pages of the same block into one reading, in their order: places shift by the pages before. */
-export function joinPages<Page extends NumberedPage>(placed: PlacedPages<Page>): Page {
+export function joinPages<Page extends NumberedPage>(placed: LensPages<Page>): Page {
   const [{ page: first }] = placed
   if (placed.length === 1) return first
   const tokens: Page['tokens'][number][] = []

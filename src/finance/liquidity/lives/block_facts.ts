@@ -1,6 +1,6 @@
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
-import { lifeMsOf } from '../../../chain/past/quorum.ts'
-import { LateError } from '../../../chain/rpc/client.ts'
+import { getCacheTtlMs } from '../../../chain/past/quorum.ts'
+import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
@@ -63,7 +63,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   function timeOf(client: FinanceClient, number: number, signal: AbortSignal): Promise<bigint> {
     const read = async (shared: AbortSignal) => {
       const { timestampSec, witnesses } = await blocks.byNumber(client, BigInt(number), shared)
-      return { value: timestampSec, lifeMs: lifeMsOf(client, witnesses) }
+      return { value: timestampSec, lifeMs: getCacheTtlMs(client, witnesses) }
     }
     return times.get({ key: `${client.chain.id}:${number}`, read }, signal)
   }
@@ -110,7 +110,7 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
       for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
     })
     await reading.catch((error: unknown) => {
-      throw error instanceof LateError ? missing() : error
+      throw error instanceof EndpointsTimedOutError ? missing() : error
     })
     return facts
   }

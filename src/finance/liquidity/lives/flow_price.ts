@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { uintIn } from '../../../chain/call/words.ts'
+import { tryDecodeUint } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
@@ -30,7 +30,7 @@ export interface PnlToken {
 
 /** A token by what it answers to `decimals`. Throws `UpstreamError` if that is none. */
 export function tokenWith(answer: Hex | undefined, address: Address): PnlToken {
-  const count = uintIn(answer)
+  const count = tryDecodeUint(answer)
   if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
   return { address, decimals: Number(count) }
 }

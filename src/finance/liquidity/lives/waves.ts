@@ -1,4 +1,4 @@
-import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
+import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import { PendingError } from '../../../lib/error.ts'
 
 /** A position as messages name it. */
@@ -13,7 +13,7 @@ interface Titled {
  */
 export function createWaves(most: number) {
   const atOnce = new Map<number, number>()
-  /** Throws as `work`, `LateError` if a single item is too much. */
+  /** Throws as `work`, `EndpointsTimedOutError` if a single item is too much. */
   return async function inWaves<Item>(
     { chainId, items }: { readonly chainId: number; readonly items: readonly Item[] },
     work: (some: readonly Item[]) => Promise<unknown>,
@@ -25,7 +25,7 @@ export function createWaves(most: number) {
         done += count
         atOnce.set(chainId, Math.min(most, count + 1))
       } catch (error) {
-        if (!(error instanceof LateError) || count === 1) throw error
+        if (!(error instanceof EndpointsTimedOutError) || count === 1) throw error
         atOnce.set(chainId, Math.ceil(count / 4))
       }
     }

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
-import { type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { type ReturnData, readMulticall } from '../../../chain/call/many/multicall.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { DisputeError } from '../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
-import { ShallowError } from '../../../chain/rpc/error.ts'
+import { EndpointPrunedError } from '../../../chain/rpc/error.ts'
 import { type Cache, createCache } from '../../../lib/async/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
@@ -50,7 +50,7 @@ export async function compareRounds(
   const attempt =
     (mayBeClaimant: boolean) =>
     async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
-      if (!mayBeClaimant && endpoint.index === claimant) throw new ShallowError('The endpoint said it itself')
+      if (!mayBeClaimant && endpoint.index === claimant) throw new EndpointPrunedError('The endpoint said it itself')
       const asked = areAll
         ? { chainId: chain.id }
         : await newestOf(client, clock).get({ key: String(endpoint.index), read: readNewest(endpoint) }, within)
@@ -58,13 +58,13 @@ export async function compareRounds(
         ...latestRoundQuestions(feed),
         ...[roundQuestion(feed, id), roundQuestion(feed, id + 1n)],
       ])
-      const { results, block: newest } = await readCalls(
+      const { results, block: newest } = await readMulticall(
         endpoint,
         { calls, block: asked, isLight: true, clock },
         within,
       )
       if (claims.some(({ block }) => newest.number < block.number)) {
-        throw new ShallowError('The endpoint has not reached the block')
+        throw new EndpointPrunedError('The endpoint has not reached the block')
       }
       return claims.map(({ round, block: { timestampSec: timeSec } }, index) =>
         verdictOn({ round, timeSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),

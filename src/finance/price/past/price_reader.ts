@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { priceAtDelete, priceAtInsert, priceAtList } from '../../../../sql/queries.ts'
-import { DisputeError, lifeMsOf, QUORUM } from '../../../chain/past/quorum.ts'
+import { DisputeError, getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
 import type { Database } from '../../../db/database.ts'
 import { fromBytes, toDigits } from '../../../history/part.ts'
 import { createRecheck } from '../../../history/recheck.ts'
@@ -51,7 +51,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
 
   function noteAbsent(client: FinanceClient, name: string, outcome: PriceAtOutcome): void {
     if (outcome.witnesses === 0) return
-    absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMsOf(client, outcome.witnesses) })
+    absent.set(name, { outcome, untilMs: clock.monotonicMs() + getCacheTtlMs(client, outcome.witnesses) })
   }
 
   async function learn(client: FinanceClient, asker: PriceAsker, learned: readonly LearnedPrice[]): Promise<void> {

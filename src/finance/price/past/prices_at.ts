@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
-import { readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressIn } from '../../../chain/call/words.ts'
+import { readMulticall } from '../../../chain/call/many/multicall.ts'
+import { tryDecodeAddress } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
-import { LateError } from '../../../chain/rpc/client.ts'
+import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -58,7 +58,7 @@ const BUDGET_MS = 3_000
  * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. Two endpoints
  * are asked at the same time. If one alone keeps the state of the block, a feed's round is compared with those that the
  * feed keeps now. If none does, the rounds that Chainlink feeds keep are searched. Throws `DisputeError` if endpoints
- * contradict each other or a feed's rounds, `LateError` if endpoints that may keep the state were late and no round
+ * contradict each other or a feed's rounds, `EndpointsTimedOutError` if endpoints that may keep the state were late and no round
  * tells, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
@@ -74,7 +74,7 @@ export async function readPricesAt(
     return outcomesOf(found, agreed)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-    if (!(error instanceof LateError)) return await readRounds(client, question, signal)
+    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, question, signal)
     const outcomes = await readRounds(client, question, signal).catch((reason: unknown) => {
       throw reason instanceof UnavailableError && !(reason instanceof DisputeError) ? error : reason
     })
@@ -100,7 +100,11 @@ export async function readSaidPrices(
     async (endpoint, within) => {
       let timestampSec = block.timestampSec
       const ask: Ask = async (calls) => {
-        const { results, block: seen } = await readCalls(endpoint, { calls, block: at, isLight: true, clock }, within)
+        const { results, block: seen } = await readMulticall(
+          endpoint,
+          { calls, block: at, isLight: true, clock },
+          within,
+        )
         timestampSec = seen.timestampSec
         return results
       }
@@ -170,7 +174,7 @@ async function readRounds(
     client,
     async (endpoint, within) => {
       const newest = await readLatestBlock(endpoint, chain.id, within)
-      const ask: Ask = async (calls) => (await readCalls(endpoint, { calls, block: newest, clock }, within)).results
+      const ask: Ask = async (calls) => (await readMulticall(endpoint, { calls, block: newest, clock }, within)).results
       const said = tokens.map(async (token): Promise<[Address, Said]> => {
         for (const feed of await feedsOf(client, { asker, token }, ask)) {
           const round = await readRoundAt(feed, block.timestampSec, ask)
@@ -198,7 +202,7 @@ async function feedsOf(
   const own = prices.usdFeeds[token]?.feed
   if (asker.kind === 'chain' && own !== undefined) return [own]
   const oracle = asker.kind === 'chain' ? prices.aaveOracle : asker.oracle
-  const asked = oracle === undefined ? undefined : addressIn((await ask([sourceQuestion(oracle, token)]))[0])
+  const asked = oracle === undefined ? undefined : tryDecodeAddress((await ask([sourceQuestion(oracle, token)]))[0])
   return [asked, own].filter((feed) => feed !== undefined)
 }
 

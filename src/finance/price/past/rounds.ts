@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import type { ContractCall, ReturnData } from '../../../chain/call/many/read_calls.ts'
-import { addressIn, uintIn, wordOf } from '../../../chain/call/words.ts'
+import type { ContractCall, ReturnData } from '../../../chain/call/many/multicall.ts'
+import { decodeWord, tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import type { FeedRound } from '../price.ts'
 
 /** Asks contracts as they are now; answers in the order of the questions. */
@@ -45,10 +45,10 @@ export interface NamedRound extends FeedRound {
 export function latestRoundOf(round: ReturnData, decimals: ReturnData): NamedRound | undefined {
   const named = roundOf(round)
   if (named === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
-  const digits = wordOf(decimals, 0)
+  const digits = decodeWord(decimals, 0)
   // Contracts that ask would revert.
   if (digits > DECIMALS_MAX) return undefined
-  return { ...named, id: wordOf(round, 0), decimals: Number(digits) }
+  return { ...named, id: decodeWord(round, 0), decimals: Number(digits) }
 }
 
 /** The question for one round of a feed. */
@@ -59,7 +59,7 @@ export function roundQuestion(feed: Address, id: bigint): ContractCall {
 /** What its answer says; undefined if the feed does not have the round. */
 export function roundOf(answer: ReturnData): Omit<FeedRound, 'decimals'> | undefined {
   if (answer === undefined || answer.length < 2 + 5 * 64) return undefined
-  return { answer: BigInt.asIntN(256, wordOf(answer, 1)), updatedAtSec: wordOf(answer, 3) }
+  return { answer: BigInt.asIntN(256, decodeWord(answer, 1)), updatedAtSec: decodeWord(answer, 3) }
 }
 
 /** The phase that a round is of: 0 if its feed has none. */
@@ -149,9 +149,9 @@ async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigi
   const [found] = await ask([
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'phaseAggregators', args }) },
   ])
-  const aggregator = addressIn(found)
+  const aggregator = tryDecodeAddress(found)
   if (aggregator === undefined) return undefined
   const [last] = await ask([{ to: aggregator, data: encodeFunctionData({ abi: ABI, functionName: 'latestRound' }) }])
-  const number = uintIn(last)
+  const number = tryDecodeUint(last)
   return number === undefined ? undefined : BigInt.asUintN(64, number)
 }

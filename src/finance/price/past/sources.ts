@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import type { ContractCall, ReturnData } from '../../../chain/call/many/read_calls.ts'
-import { addressIn, uintIn } from '../../../chain/call/words.ts'
+import type { ContractCall, ReturnData } from '../../../chain/call/many/multicall.ts'
+import { tryDecodeAddress, tryDecodeUint } from '../../../chain/call/words.ts'
 import type { FinanceClient } from '../../chain.ts'
 import { type DirectAnswers, type DirectPrice, directPriceOf } from '../price.ts'
 import type { ClaimedRound } from './neighbours.ts'
@@ -54,14 +54,14 @@ export async function askMarket(
   ask: Ask,
 ): Promise<[Address, Said][]> {
   const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
-  const then = addressIn(found)
+  const then = tryDecodeAddress(found)
   const none = (because: string) => tokens.map((token): [Address, Said] => [token, { outcome: missing(because) }])
   if (then === undefined) return none('its market had no oracle')
   const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
-  const scale = scaleOf(uintIn(unit))
-  if (uintIn(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
+  const scale = scaleOf(tryDecodeUint(unit))
+  if (tryDecodeUint(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
-    const units = uintIn(prices[index]) ?? 0n
+    const units = tryDecodeUint(prices[index]) ?? 0n
     if (units === 0n) return [token, { outcome: missing("its market's oracle had no price for it") }]
     const price: DirectPrice = { units, scale, source: 'aave_oracle' }
     return [token, { outcome: { kind: 'price', price, evidence: 'state' } }]
@@ -110,8 +110,8 @@ export function missing(because: string): PriceSaid {
 }
 
 function aaveAnswer(source: ReturnData, price: ReturnData): DirectAnswers['aave'] {
-  const asked = addressIn(source)
-  return asked === undefined ? undefined : { price: uintIn(price) }
+  const asked = tryDecodeAddress(source)
+  return asked === undefined ? undefined : { price: tryDecodeUint(price) }
 }
 
 function oracleQuestion(provider: Address): ContractCall {

@@ -1,5 +1,5 @@
 import { type Address, type Hex, toFunctionSelector, zeroHash } from 'viem'
-import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { decodeLensPage, type LensCursor, readOptional } from '../../../chain/call/cursor.ts'
 import type { LensPage } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall, packedAddress } from '../../../chain/call/words.ts'
 import type { UsdAnswers } from '../price.ts'
@@ -58,9 +58,9 @@ export function encodePools({ factory, quotes, windowSec, prices }: PoolSubject,
 
 /** Decodes one page. The head of `lens.sol` describes its layout. Throws `UpstreamError` if the stream is cut short. */
 export function decodePools(answer: Hex, quoteCount: number): RawPools {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const quotes = Array.from({ length: quoteCount }, () => ({
-    decimals: ifAnswered(from, () => from.number(1)),
+    decimals: readOptional(from, () => from.number(1)),
     usd: readUsdAnswers(from),
   }))
   return { block, taken, quotes, pools: Array.from({ length: taken }, () => readPool(from)) }
@@ -73,7 +73,7 @@ function readPool(from: LensCursor): RawQuotePool | undefined {
     pool: from.address(),
     quoteRaw: from.uint(32),
     tick: (from.number(3) << 8) >> 8,
-    cumulative: ifAnswered(from, () => ({ first: cumulativeOf(from), last: cumulativeOf(from) })),
+    cumulative: readOptional(from, () => ({ first: cumulativeOf(from), last: cumulativeOf(from) })),
   }
 }
 

@@ -1,6 +1,6 @@
 import { base58 } from '@scure/base'
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { type AccountKind, bytesIn, isOfKind } from '../../../chain/solana/bytes.ts'
+import { type AccountKind, createByteReader, matchesAccountKind } from '../../../chain/solana/bytes.ts'
 import type { KaminoProgram } from '../table/kamino.ts'
 
 /*
@@ -43,9 +43,9 @@ const KEY_NONE = base58.encode(new Uint8Array(32))
 /** What a configuration holds if it names no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 
-/** Reads the bytes of a reserve that passed `isOfKind`. */
+/** Reads the bytes of a reserve that passed `matchesAccountKind`. */
 export function decodePricedReserve(data: Uint8Array): PricedReserve {
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   return {
     market: bytes.key(32),
     mint: bytes.key(128),
@@ -76,14 +76,14 @@ export function entriesIn(
 ): readonly (ScopeEntry | undefined)[] {
   const feed = scopeFeedOf(reserve)
   const account = feed === undefined ? undefined : accounts.get(feed)
-  if (account?.owner !== scopeProgramId || !isOfKind(SCOPE_PRICES_KIND, account.data)) return []
+  if (account?.owner !== scopeProgramId || !matchesAccountKind(SCOPE_PRICES_KIND, account.data)) return []
   return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
 }
 
-/** Reads one entry of a Scope feed whose bytes passed `isOfKind`; undefined past its end. */
+/** Reads one entry of a Scope feed whose bytes passed `matchesAccountKind`; undefined past its end. */
 export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
   if (index >= SCOPE.count) return undefined
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   const at = SCOPE.at + SCOPE.size * index
   return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
 }

@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
-import { isOfKind } from '../../../chain/solana/bytes.ts'
+import { matchesAccountKind } from '../../../chain/solana/bytes.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
@@ -103,7 +103,7 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
 }
 
 const reserveFrom = memoize(({ data }: SolanaAccount): { readonly reserve: PricedReserve | undefined } => ({
-  reserve: isOfKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
+  reserve: matchesAccountKind(RESERVE_KIND, data) ? decodePricedReserve(data) : undefined,
 }))
 
 /** The decimal of a price, whose denominator is a power of ten or of two. */

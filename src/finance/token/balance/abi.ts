@@ -1,5 +1,5 @@
 import { type Address, type Hex, size, toFunctionSelector } from 'viem'
-import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
 import type { LensPage } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -53,7 +53,7 @@ export function fixedBytes(subject: BalanceSubject): number {
 
 /** Decodes one page. Throws `UpstreamError` if the stream is cut short or has an unknown layout. */
 export function decodeBalances(answer: Hex): RawBalances {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const balance = from.uint(32)
   const native = { balance, price: balance === 0n ? undefined : readUsdAnswers(from) }
   const held: RawHeld[] = []

@@ -1,8 +1,8 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
-import { deploylessRoom } from '../../../chain/call/deployless.ts'
+import { getDeploylessCalldataMax } from '../../../chain/call/deployless.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
-import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import { type LensPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -98,8 +98,9 @@ interface Asked {
 function readAll(
   { way, call, ...paging }: LensAccess,
   { subject, packed, count }: Asked,
-): Promise<PlacedPages<RawBalances>> {
-  const room = way === 'override' ? Number.POSITIVE_INFINITY : deploylessRoom(LENS_RUNTIME) - fixedBytes(subject)
+): Promise<LensPages<RawBalances>> {
+  const room =
+    way === 'override' ? Number.POSITIVE_INFINITY : getDeploylessCalldataMax(LENS_RUNTIME) - fixedBytes(subject)
   return readPages<RawBalances>({
     ...paging,
     pageSize: Math.min(PAGE_TOKENS_MAX, Math.floor(room / TOKEN_BYTES)),
@@ -113,7 +114,7 @@ function readAll(
 }
 
 function interpret(
-  pages: PlacedPages<RawBalances>,
+  pages: LensPages<RawBalances>,
   { chain, judge, asked }: Pick<BalanceQuestion, 'chain' | 'judge'> & { readonly asked: readonly Address[] },
 ): Balances {
   const [{ page: first }] = pages

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { RawCategory } from '../../../../src/family/aave_v3/math/state.ts'
 import type { RawReserve } from '../../../../src/family/aave_v3/read/abi.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
@@ -22,10 +22,10 @@ export function askReserve(
     market: at,
     id,
     asset,
-    configuration: wordOf(data, 0),
-    liquidityRateRay: wordOf(data, 2) & UINT128_MAX,
-    variableBorrowRateRay: wordOf(data, 4) & UINT128_MAX,
-    isolationDebt: wordOf(data, 14) & UINT128_MAX,
+    configuration: decodeWord(data, 0),
+    liquidityRateRay: decodeWord(data, 2) & UINT128_MAX,
+    variableBorrowRateRay: decodeWord(data, 4) & UINT128_MAX,
+    isolationDebt: decodeWord(data, 14) & UINT128_MAX,
     price: price(),
     withdrawable: withdrawable(virtual(), real()),
     symbol: textAnswer(symbol()),
@@ -44,7 +44,7 @@ export function askCategory(
     return {
       category: () => ({ ...none, ...limitsOf(answer(), { words: 5, first: 1 }) }),
       priceOf: (next) => {
-        const source = hasAnswer(answer(), 5) ? addressOf(answer().data, 4) : zeroAddress
+        const source = hasAnswer(answer(), 5) ? decodeAddress(answer().data, 4) : zeroAddress
         if (source === zeroAddress) return () => 0n
         const price = askPrice(next, market, source)
         return () => price() ?? 0n
@@ -64,9 +64,9 @@ export function askCategory(
         answered,
         ltvBps: answered ? limits.ltvBps : 0n,
         liquidationThresholdBps: answered ? limits.liquidationThresholdBps : 0n,
-        collateralBitmap: answered ? wordOf(bitmap().data, 0) & UINT128_MAX : 0n,
-        zeroLtvBitmap: hasAnswer(zeroLtv(), 1) ? wordOf(zeroLtv().data, 0) & UINT128_MAX : 0n,
-        isolated: hasAnswer(isolated(), 1) && wordOf(isolated().data, 0) === 1n,
+        collateralBitmap: answered ? decodeWord(bitmap().data, 0) & UINT128_MAX : 0n,
+        zeroLtvBitmap: hasAnswer(zeroLtv(), 1) ? decodeWord(zeroLtv().data, 0) & UINT128_MAX : 0n,
+        isolated: hasAnswer(isolated(), 1) && decodeWord(isolated().data, 0) === 1n,
       }
     },
     priceOf: () => () => 0n,
@@ -75,18 +75,18 @@ export function askCategory(
 
 function askPrice(round: Round, { oracle }: StagedMarket, asset: Address): () => bigint | undefined {
   const answer = round.call(oracle, encodeCall(SELECTOR.getAssetPrice, asset))
-  return () => (hasAnswer(answer(), 1) ? wordOf(answer().data, 0) : undefined)
+  return () => (hasAnswer(answer(), 1) ? decodeWord(answer().data, 0) : undefined)
 }
 
 function limitsOf(answer: CallResult, { words, first }: { readonly words: number; readonly first: number }) {
   const answered = hasAnswer(answer, words)
-  const word = (index: number): bigint => (answered ? wordOf(answer.data, index) & 0xffffn : 0n)
+  const word = (index: number): bigint => (answered ? decodeWord(answer.data, index) & 0xffffn : 0n)
   return { answered, ltvBps: word(first), liquidationThresholdBps: word(first + 1) }
 }
 
 /** What the pool can pay out of a reserve: its virtual balance since 3.1, before that all that it holds. */
 function withdrawable(virtual: CallResult, real: CallResult): bigint {
   const answer = hasAnswer(virtual, 1) ? virtual : real
-  const amount = hasAnswer(answer, 1) ? wordOf(answer.data, 0) : 0n
+  const amount = hasAnswer(answer, 1) ? decodeWord(answer.data, 0) : 0n
   return amount > UINT128_MAX ? UINT128_MAX : amount
 }

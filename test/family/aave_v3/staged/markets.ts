@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { RawMarket } from '../../../../src/family/aave_v3/read/abi.ts'
 import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'
@@ -69,7 +69,7 @@ async function readContracts(providers: readonly Address[], round: Round): Promi
   await round.run()
   return answers.map(({ pool, oracle }) => {
     if (!hasAnswer(pool(), 1) || !hasAnswer(oracle(), 1)) return undefined
-    return { pool: addressOf(pool().data, 0), oracle: addressOf(oracle().data, 0) }
+    return { pool: decodeAddress(pool().data, 0), oracle: decodeAddress(oracle().data, 0) }
   })
 }
 
@@ -97,10 +97,10 @@ function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
 
 function marketOf(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { assets: Address[] }) | undefined {
   const [currency, unit, list] = [answers.currency(), answers.unit(), answers.list()]
-  if (!hasAnswer(currency, 1) || wordOf(currency.data, 0) !== 0n || !hasAnswer(unit, 1)) return undefined
-  const perUsd = wordOf(unit.data, 0)
+  if (!hasAnswer(currency, 1) || decodeWord(currency.data, 0) !== 0n || !hasAnswer(unit, 1)) return undefined
+  const perUsd = decodeWord(unit.data, 0)
   if (perUsd === 0n || perUsd >= 1n << 128n || !hasAnswer(list, 2)) return undefined
-  const count = wordOf(list.data, 1)
+  const count = decodeWord(list.data, 1)
   if (count > RESERVES_MAX || !hasAnswer(list, 2 + Number(count))) return undefined
   return {
     answered: true,
@@ -112,7 +112,7 @@ function marketOf(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { a
     },
     pool: answers.pool,
     oracle: answers.oracle,
-    assets: Array.from({ length: Number(count) }, (_, index) => addressOf(list.data, 2 + index)),
+    assets: Array.from({ length: Number(count) }, (_, index) => decodeAddress(list.data, 2 + index)),
   }
 }
 
@@ -122,9 +122,9 @@ function reserveOf(asset: Address, answer: CallResult | undefined): StagedReserv
   return {
     asset,
     data,
-    id: Number(wordOf(data, 7) & 0xffffn),
-    supplyToken: addressOf(data, 8),
-    stableDebtToken: addressOf(data, 9),
-    variableDebtToken: addressOf(data, 10),
+    id: Number(decodeWord(data, 7) & 0xffffn),
+    supplyToken: decodeAddress(data, 8),
+    stableDebtToken: decodeAddress(data, 9),
+    variableDebtToken: decodeAddress(data, 10),
   }
 }

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { AccountData, RawHolding } from '../../../../src/family/aave_v3/math/state.ts'
 import type { BrokenAccount, BrokenPart, RawAccount } from '../../../../src/family/aave_v3/read/abi.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
@@ -45,15 +45,15 @@ export function askWallet(round: Round, place: WalletPlace): StagedWallet {
   }))
 
   function pairOf({ id }: StagedReserve): bigint {
-    return hasAnswer(configuration(), 1) ? (wordOf(configuration().data, 0) >> BigInt(2 * id)) & 3n : 0n
+    return hasAnswer(configuration(), 1) ? (decodeWord(configuration().data, 0) >> BigInt(2 * id)) & 3n : 0n
   }
 
   function mayHold(reserve: StagedReserve, scaled: Answer): boolean {
-    return pairOf(reserve) !== 0n || !hasAnswer(scaled(), 1) || wordOf(scaled().data, 0) !== 0n
+    return pairOf(reserve) !== 0n || !hasAnswer(scaled(), 1) || decodeWord(scaled().data, 0) !== 0n
   }
 
   function category(): number | undefined {
-    const value = hasAnswer(eMode(), 1) ? wordOf(eMode().data, 0) : 256n
+    const value = hasAnswer(eMode(), 1) ? decodeWord(eMode().data, 0) : 256n
     return value > 255n ? undefined : Number(value)
   }
 
@@ -93,7 +93,7 @@ function askHolding(
   const balanceIn = (token: Address): Answer => details.call(token, encodeCall(SELECTOR.balanceOf, address))
   if (!hasAnswer(scaled, 1)) return () => () => 'supplied'
   const borrows = (pair & 1n) === 1n
-  const supplied = wordOf(scaled.data, 0) === 0n ? undefined : balanceIn(reserve.supplyToken)
+  const supplied = decodeWord(scaled.data, 0) === 0n ? undefined : balanceIn(reserve.supplyToken)
   const variable = borrows ? balanceIn(reserve.variableDebtToken) : undefined
   const stable = borrows && reserve.stableDebtToken !== zeroAddress ? balanceIn(reserve.stableDebtToken) : undefined
   return (last) => {
@@ -121,7 +121,7 @@ function askHolding(
 /** The answer to a call; 0 if nothing was asked, undefined if the call failed. */
 function amountOf(answer: Answer | undefined): bigint | undefined {
   if (answer === undefined) return 0n
-  return hasAnswer(answer(), 1) ? wordOf(answer().data, 0) : undefined
+  return hasAnswer(answer(), 1) ? decodeWord(answer().data, 0) : undefined
 }
 
 function outcomeOf(
@@ -148,12 +148,12 @@ function accountData(answer: Answer): AccountData | undefined {
   const { data } = answer()
   if (!hasAnswer(answer(), 6)) return undefined
   return {
-    totalCollateral: wordOf(data, 0),
-    totalDebt: wordOf(data, 1),
-    availableBorrows: wordOf(data, 2),
-    liquidationThresholdBps: wordOf(data, 3),
-    ltvBps: wordOf(data, 4),
-    healthFactorWad: wordOf(data, 5),
+    totalCollateral: decodeWord(data, 0),
+    totalDebt: decodeWord(data, 1),
+    availableBorrows: decodeWord(data, 2),
+    liquidationThresholdBps: decodeWord(data, 3),
+    ltvBps: decodeWord(data, 4),
+    healthFactorWad: decodeWord(data, 5),
   }
 }
 

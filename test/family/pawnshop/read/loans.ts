@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroHash } from 'viem'
-import { readCalls } from '../../../../src/chain/call/many/read_calls.ts'
+import { readMulticall } from '../../../../src/chain/call/many/multicall.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import {
   LENDING_EVENTS,
@@ -41,7 +41,7 @@ export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<L
         { signal, past: 'header' },
       )
       const { results } = await client.read(
-        (endpoint, within) => readCalls(endpoint, { calls, block: at, clock }, within),
+        (endpoint, within) => readMulticall(endpoint, { calls, block: at, clock }, within),
         { signal, past: at },
       )
       if (debts.some(({ owed }, index) => BigInt(results[index] ?? 0) !== owed)) {

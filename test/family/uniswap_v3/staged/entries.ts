@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type {
   BrokenPosition,
@@ -52,9 +52,9 @@ export async function readEntries(
         const pool = found.get(poolKey(entry))?.address
         if (broken.has(at) || pool === undefined || entry.position === undefined) return []
         const position = entry.position
-        return wordOf(position, 7) === 0n
+        return decodeWord(position, 7) === 0n
           ? []
-          : [5, 6].map((end) => ({ to: pool, data: encodeCall(SELECTOR.ticks, wordOf(position, end)) }))
+          : [5, 6].map((end) => ({ to: pool, data: encodeCall(SELECTOR.ticks, decodeWord(position, end)) }))
       }),
     ),
   ])
@@ -95,14 +95,14 @@ async function findPools(options: {
   const answers = await ask(
     keys.map(([, { manager, position }]) => ({
       to: subject.deployments[manager]?.factory ?? zeroAddress,
-      data: encodeCall(SELECTOR.getPool, wordOf(position, 2), wordOf(position, 3), wordOf(position, 4)),
+      data: encodeCall(SELECTOR.getPool, decodeWord(position, 2), decodeWord(position, 3), decodeWord(position, 4)),
     })),
   )
   const found = new Map<string, FoundPool>()
   for (const [at, [key, each]] of keys.entries()) {
     const answer = answers[at]
-    if (answer === undefined || !hasAnswer(answer, 1) || wordOf(answer.data, 0) === 0n) continue
-    found.set(key, { ...each, address: addressOf(answer.data, 0) })
+    if (answer === undefined || !hasAnswer(answer, 1) || decodeWord(answer.data, 0) === 0n) continue
+    found.set(key, { ...each, address: decodeAddress(answer.data, 0) })
   }
   return found
 }
@@ -128,9 +128,9 @@ async function readPools(options: {
     if (slot0 === undefined || growth0 === undefined || growth1 === undefined) continue
     if (!hasAnswer(slot0, 2) || !hasAnswer(growth0, 1) || !hasAnswer(growth1, 1)) continue
     states.set(key, {
-      sqrtPriceX96: BigInt.asUintN(160, wordOf(slot0.data, 0)),
+      sqrtPriceX96: BigInt.asUintN(160, decodeWord(slot0.data, 0)),
       tick: int24Of(slot0.data, 1),
-      global: { growth0: wordOf(growth0.data, 0), growth1: wordOf(growth1.data, 0) },
+      global: { growth0: decodeWord(growth0.data, 0), growth1: decodeWord(growth1.data, 0) },
     })
   }
   return states
@@ -167,7 +167,7 @@ function collect(options: {
     if (broken.has(at) || position === undefined || owner === undefined) continue
     const key = poolKey(entry)
     const [pool, state] = [found.get(key), states.get(key)]
-    const liquidity = wordOf(position, 7)
+    const liquidity = decodeWord(position, 7)
     const [lower, upper] = liquidity > 0n && pool !== undefined ? ends.slice(end, end + 2) : []
     if (liquidity > 0n && pool !== undefined) end += 2
     if (pool === undefined || state === undefined) {
@@ -178,8 +178,8 @@ function collect(options: {
     if (poolNumber === undefined) {
       poolNumber = pools.length
       poolNumbers.set(key, poolNumber)
-      const [token0, token1] = [numberOf(addressOf(position, 2)), numberOf(addressOf(position, 3))]
-      pools.push({ manager, address: pool.address, token0, token1, fee: Number(wordOf(position, 4)), ...state })
+      const [token0, token1] = [numberOf(decodeAddress(position, 2)), numberOf(decodeAddress(position, 3))]
+      pools.push({ manager, address: pool.address, token0, token1, fee: Number(decodeWord(position, 4)), ...state })
     }
     const hasEnds = lower !== undefined && upper !== undefined && hasAnswer(lower, 4) && hasAnswer(upper, 4)
     if (liquidity > 0n && !hasEnds) {
@@ -194,8 +194,8 @@ function collect(options: {
       liquidity,
       tickLower: int24Of(position, 5),
       tickUpper: int24Of(position, 6),
-      insideLast: { growth0: wordOf(position, 8), growth1: wordOf(position, 9) },
-      owed: { amount0: wordOf(position, 10), amount1: wordOf(position, 11) },
+      insideLast: { growth0: decodeWord(position, 8), growth1: decodeWord(position, 9) },
+      owed: { amount0: decodeWord(position, 10), amount1: decodeWord(position, 11) },
       outside: hasEnds ? { lower: outsideOf(lower), upper: outsideOf(upper) } : undefined,
     })
   }
@@ -204,5 +204,5 @@ function collect(options: {
 }
 
 function outsideOf({ data }: CallResult) {
-  return { growth0: wordOf(data, 2), growth1: wordOf(data, 3) }
+  return { growth0: decodeWord(data, 2), growth1: decodeWord(data, 3) }
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { BrokenPosition, LensSubject, RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
@@ -27,7 +27,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   )
   const known = places.map(({ manager }, at) => {
     const answer = ids[at]
-    return { manager, tokenId: answer !== undefined && hasAnswer(answer, 1) ? wordOf(answer.data, 0) : undefined }
+    return { manager, tokenId: answer !== undefined && hasAnswer(answer, 1) ? decodeWord(answer.data, 0) : undefined }
   })
   const positions = await ask(
     known.map(({ manager, tokenId }) => ({
@@ -73,7 +73,7 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
     if (position === undefined || !hasAnswer(position, 12)) continue
     const isOwned = owner !== undefined && hasAnswer(owner, 1)
     if (!isOwned) broken.set(entries.length, { manager, tokenId, part: 'owner' })
-    const ownerAddress = isOwned ? addressOf(owner.data, 0) : undefined
+    const ownerAddress = isOwned ? decodeAddress(owner.data, 0) : undefined
     entries.push({ manager, tokenId, owner: ownerAddress, position: position.data })
   }
   const read = await readEntries({ source, ask, entries, broken, block: pin }, signal)

@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { UsdAnswers } from '../../../../src/finance/price/price.ts'
@@ -31,7 +31,7 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
   const answers = await multicallEach(endpoint, { calls, block, multicall3 }, signal)
   return addresses.map((address, at) => {
     const [decimals, symbol, name] = answers.slice(at * 3, at * 3 + 3)
-    const isUint8 = decimals !== undefined && hasAnswer(decimals, 1) && wordOf(decimals.data, 0) < 256n
+    const isUint8 = decimals !== undefined && hasAnswer(decimals, 1) && decodeWord(decimals.data, 0) < 256n
     return {
       address,
       decimals: isUint8 ? smallNumber(decimals.data) : undefined,
@@ -71,7 +71,7 @@ export async function readPrices(
   const known = ofPrices.flatMap((call, token) => {
     const answer = sources[token]
     if (answer === undefined || !hasAnswer(answer, 1)) return []
-    const source = addressOf(answer.data, 0)
+    const source = decodeAddress(answer.data, 0)
     const isFed = fed.some((each) => each.token === token)
     return source === zeroAddress || isFed ? [] : [{ token, call }]
   })
@@ -98,13 +98,13 @@ function oracleCalls(
 }
 
 function numberOf(answer: CallResult | undefined): bigint | undefined {
-  return answer !== undefined && hasAnswer(answer, 1) ? wordOf(answer.data, 0) : undefined
+  return answer !== undefined && hasAnswer(answer, 1) ? decodeWord(answer.data, 0) : undefined
 }
 
 function roundOf(round: CallResult | undefined, decimals: CallResult | undefined): UsdAnswers['round'] {
   if (round === undefined || decimals === undefined || !hasAnswer(round, 5) || !hasAnswer(decimals, 1)) return undefined
-  const updatedAtSec = wordOf(round.data, 3)
-  const places = wordOf(decimals.data, 0)
+  const updatedAtSec = decodeWord(round.data, 3)
+  const places = decodeWord(decimals.data, 0)
   if (places > 255n || updatedAtSec >= 1n << 64n) return undefined
-  return { answer: BigInt.asIntN(256, wordOf(round.data, 1)), updatedAtSec, decimals: Number(places) }
+  return { answer: BigInt.asIntN(256, decodeWord(round.data, 1)), updatedAtSec, decimals: Number(places) }
 }

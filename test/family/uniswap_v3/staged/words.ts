@@ -1,5 +1,5 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import { wordOf } from '../../../../src/chain/call/words.ts'
+import { decodeWord } from '../../../../src/chain/call/words.ts'
 
 /** Selectors of what is asked without the lens. */
 export const SELECTOR = {
@@ -22,11 +22,11 @@ export const SELECTOR = {
 
 /** The signed 24-bit number in the word at an index. */
 export function int24Of(answer: Hex, index: number): number {
-  return Number(BigInt.asIntN(24, wordOf(answer, index)))
+  return Number(BigInt.asIntN(24, decodeWord(answer, index)))
 }
 
 /** The first word, or 2^32 − 1 for anything larger. */
 export function smallNumber(answer: Hex): number {
-  const value = wordOf(answer, 0)
+  const value = decodeWord(answer, 0)
   return value > 0xffff_ffffn ? 0xffff_ffff : Number(value)
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, getContractAddress, type Hex, keccak256 } from 'viem'
-import { LENS_WAYS } from '../../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { decodePools, encodePools } from '../../../../src/finance/price/pool/abi.ts'
 import { LENS_RUNTIME } from '../../../../src/finance/price/pool/lens_artifact.ts'
@@ -93,7 +93,7 @@ describe('the price by a pool', () => {
     expect(usdOf(await priceOf(token))).toBeCloseTo(20, 1)
   }, 30_000)
 
-  test.each(LENS_WAYS)(
+  test.each(LENS_MODES)(
     'is the same for many tokens, in pages, and in the past, by %s',
     async (way) => {
       const { token, pool } = await traded({ usd: 3 })

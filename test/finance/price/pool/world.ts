@@ -1,6 +1,6 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import type { Block } from '../../../../src/chain/block.ts'
-import type { LensWay } from '../../../../src/chain/call/lens.ts'
+import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { ChainPrices, FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
@@ -81,7 +81,7 @@ export async function pass(devnet: Devnet, seconds: number): Promise<void> {
 export async function priced(
   client: FinanceClient,
   tokens: readonly { readonly address: Address; readonly decimals: number }[],
-  { way, number = 'latest' }: { readonly way?: LensWay; readonly number?: bigint | 'latest' } = {},
+  { way, number = 'latest' }: { readonly way?: LensMode; readonly number?: bigint | 'latest' } = {},
 ): Promise<PoolPriceOutcome[]> {
   const { chain } = client
   return await clientOfWay(client, way).read(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isOfKind } from '../../../../src/chain/solana/bytes.ts'
+import { matchesAccountKind } from '../../../../src/chain/solana/bytes.ts'
 import {
   decodePricedReserve,
   decodeScopeEntry,
@@ -12,9 +12,9 @@ const MARKET = addressOf('market')
 const A = addressOf('a')
 
 test('a feed is known from a reserve, and from one that is cut short', () => {
-  expect(isOfKind(SCOPE_PRICES_KIND, scopeBytes([]))).toBe(true)
-  expect(isOfKind(SCOPE_PRICES_KIND, scopeBytes([]).subarray(1))).toBe(false)
-  expect(isOfKind(SCOPE_PRICES_KIND, reserveBytes({ market: MARKET }))).toBe(false)
+  expect(matchesAccountKind(SCOPE_PRICES_KIND, scopeBytes([]))).toBe(true)
+  expect(matchesAccountKind(SCOPE_PRICES_KIND, scopeBytes([]).subarray(1))).toBe(false)
+  expect(matchesAccountKind(SCOPE_PRICES_KIND, reserveBytes({ market: MARKET }))).toBe(false)
 })
 
 test('decodeScopeEntry() reads the first and the last entry, and none past the end', () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress, zeroAddress } from 'viem'
-import { LENS_WAYS } from '../../../../src/chain/call/lens.ts'
+import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { BANK, TOKENS } from '../../../devnet/addresses.ts'
@@ -73,7 +73,7 @@ function rowsOf({ rows }: Awaited<ReturnType<typeof read>>) {
 }
 
 describe('askBalances()', () => {
-  test.each(LENS_WAYS)(
+  test.each(LENS_MODES)(
     'gives what is not zero, the native token first, with its facts and price, by %s',
     async (way) => {
       const client = clientWith([dai.address, usdc.address, weth.address, wbtc.address])
@@ -103,7 +103,7 @@ describe('askBalances()', () => {
     })
   })
 
-  test.each(LENS_WAYS)(
+  test.each(LENS_MODES)(
     'reads the others’ rows beside tokens that burn, revert, flood or answer by mood, by %s',
     async (way) => {
       const hostile = Object.values(odd)

@@ -11,7 +11,7 @@ import {
   toHex,
 } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import type { LensWay } from '../../../../src/chain/call/lens.ts'
+import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
@@ -89,7 +89,7 @@ export function read(
     readonly wallet: Address
     readonly others?: readonly Address[]
     readonly block?: PinnedBlock
-    readonly way?: LensWay
+    readonly way?: LensMode
   },
 ): Promise<Balances> {
   const { wallet, others = [], block, way } = asked

@@ -1,4 +1,4 @@
-import { SilentError } from '../../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { EventsPlace } from '../../../../finance/lending/read_events.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
@@ -31,7 +31,7 @@ export function createMarketsKnown(clock: Clock) {
       const { place, asker } = await markets.read(client, deployment, signal)
       return { value: { place, asker }, lifeMs: KNOWN_MS }
     } catch (error) {
-      if (error instanceof UnavailableError && error.cause instanceof SilentError)
+      if (error instanceof UnavailableError && error.cause instanceof ContractUnresponsiveError)
         return { value: undefined, lifeMs: SILENT_MS }
       throw error
     }

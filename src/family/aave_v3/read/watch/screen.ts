@@ -1,6 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { encodeCall, uintIn } from '../../../../chain/call/words.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { lendingValue } from '../../../../finance/lending/watched.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
@@ -38,11 +38,11 @@ export function createScreen(options: {
     if (asked.length === 0) return prices
     const calls = asked.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
     const { results } = await client.read(
-      (endpoint, within) => readCalls(endpoint, { calls, block, isLight: true, clock }, within),
+      (endpoint, within) => readMulticall(endpoint, { calls, block, isLight: true, clock }, within),
       { signal, past: block, priority: 'background', together: true },
     )
     for (const [index, { market, asset }] of asked.entries()) {
-      const price = uintIn(results[index]) ?? 0n
+      const price = tryDecodeUint(results[index]) ?? 0n
       if (price === 0n) continue
       const known = prices.get(market) ?? new Map<Address, bigint>()
       prices.set(market, known.set(asset, price))

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { SilentError } from '../../../../chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
 import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
@@ -55,7 +55,7 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
       return wallets.map((wallet, index) => [keyOf(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
     } catch (error) {
       // A market that does not answer stops no other one.
-      if (!(error instanceof UnavailableError) || !(error.cause instanceof SilentError)) throw error
+      if (!(error instanceof UnavailableError) || !(error.cause instanceof ContractUnresponsiveError)) throw error
       return wallets.map((wallet) => [keyOf(deployment.market, wallet), WATCHED_UNKNOWN])
     }
   }

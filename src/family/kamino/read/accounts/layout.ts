@@ -1,5 +1,10 @@
 import { base58 } from '@scure/base'
-import { type AccountKind, bytesIn, isCutOf, isOfKind } from '../../../../chain/solana/bytes.ts'
+import {
+  type AccountKind,
+  createByteReader,
+  isTruncatedAccount,
+  matchesAccountKind,
+} from '../../../../chain/solana/bytes.ts'
 import { decodePricedReserve, RESERVE_KIND } from '../../../../finance/price/scope/layout.ts'
 import { shownText } from '../../../../finance/token/text.ts'
 
@@ -48,12 +53,12 @@ const KEY_NONE = base58.encode(new Uint8Array(32))
 
 /** True if the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
-  return isOfKind(ACCOUNT_KINDS[kind], data)
+  return matchesAccountKind(ACCOUNT_KINDS[kind], data)
 }
 
 /** True for an account of one of the kinds that has another size. */
 export function isCut(data: Uint8Array): boolean {
-  return isCutOf(Object.values(ACCOUNT_KINDS), data)
+  return isTruncatedAccount(Object.values(ACCOUNT_KINDS), data)
 }
 
 /**
@@ -61,7 +66,7 @@ export function isCut(data: Uint8Array): boolean {
  * entries may precede used ones. Entries with an amount of zero are left out too.
  */
 export function decodeObligation(data: Uint8Array) {
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   return {
     lastUpdateSlot: bytes.u64(16),
     market: bytes.key(32),
@@ -84,7 +89,7 @@ export function decodeObligation(data: Uint8Array) {
 
 /** Reads the bytes of a reserve that passed `isAccount`. */
 export function decodeReserve(data: Uint8Array) {
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   const priced = decodePricedReserve(data)
   return {
     ...priced,
@@ -120,12 +125,12 @@ export function decodeReserve(data: Uint8Array) {
 
 /** Slot at which an obligation or a reserve was last refreshed; its bytes passed `isAccount`. */
 export function lastUpdateSlotOf(data: Uint8Array): bigint {
-  return bytesIn(data).u64(16)
+  return createByteReader(data).u64(16)
 }
 
 /** Reads the bytes of a market that passed `isAccount`. */
 export function decodeMarket(data: Uint8Array) {
-  const bytes = bytesIn(data)
+  const bytes = createByteReader(data)
   return {
     /** Fit to be shown; may be empty. */
     name: nameAt(data, 3248),

@@ -1,4 +1,4 @@
-import { derivedAddress } from '../../../../chain/solana/address/derived.ts'
+import { deriveProgramAddress } from '../../../../chain/solana/address/program_address.ts'
 import { mapCooperatively } from '../../../../lib/async/cooperative.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import type { KnownMarket } from '../accounts/known.ts'
@@ -28,7 +28,7 @@ interface Seeds {
 
 /** Where the program keeps an obligation. Source: klend `handler_init_obligation.rs`. */
 export function obligationAddress(program: string, wallet: string, { market, tag, number, keys }: Seeds): string {
-  return derivedAddress(program, [
+  return deriveProgramAddress(program, [
     Uint8Array.of(tag),
     Uint8Array.of(number),
     decodeBase58Address(wallet),
@@ -39,7 +39,7 @@ export function obligationAddress(program: string, wallet: string, { market, tag
 
 /** Where the program keeps what it knows of a wallet, such as its lookup table. */
 export function userAddress(program: string, wallet: string): string {
-  return derivedAddress(program, ['user_meta', decodeBase58Address(wallet)])
+  return deriveProgramAddress(program, ['user_meta', decodeBase58Address(wallet)])
 }
 
 /**

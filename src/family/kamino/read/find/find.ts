@@ -1,5 +1,5 @@
 import type { SolanaSession } from '../../../../chain/solana/client.ts'
-import { RefusedMethodError } from '../../../../chain/solana/error.ts'
+import { MethodRefusedError } from '../../../../chain/solana/error.ts'
 import { CodedError } from '../../../../lib/error.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
 import { decoded } from '../accounts/known.ts'
@@ -35,7 +35,7 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
       })
       return checked(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
     } catch (error) {
-      if (error instanceof RefusedMethodError) return undefined
+      if (error instanceof MethodRefusedError) return undefined
       throw error
     }
   }

@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
-import { bytesIn } from '../../../../chain/solana/bytes.ts'
+import { createByteReader } from '../../../../chain/solana/bytes.ts'
 
 const TABLE_OWNER = 'AddressLookupTab1e1111111111111111111111111'
 const TABLE_KIND = 1
@@ -13,7 +13,7 @@ const USER_TABLE_AT = 48
 /** The addresses in a lookup table; none if the account is not one. */
 export function keysIn(account: SolanaAccount | null | undefined): string[] {
   if (account?.owner !== TABLE_OWNER || account.data.length < KEYS_AT) return []
-  const bytes = bytesIn(account.data)
+  const bytes = createByteReader(account.data)
   if (bytes.u32(0) !== TABLE_KIND) return []
   const count = Math.min(KEYS_MAX, Math.floor((account.data.length - KEYS_AT) / KEY_BYTES))
   return Array.from({ length: count }, (_, index) => bytes.key(KEYS_AT + index * KEY_BYTES))
@@ -22,5 +22,5 @@ export function keysIn(account: SolanaAccount | null | undefined): string[] {
 /** The lookup table that the program's account of a wallet names; undefined without one. */
 export function userTableIn(account: SolanaAccount | null | undefined, program: string): string | undefined {
   if (account?.owner !== program || account.data.length !== USER_BYTES) return undefined
-  return bytesIn(account.data).key(USER_TABLE_AT)
+  return createByteReader(account.data).key(USER_TABLE_AT)
 }

@@ -1,8 +1,8 @@
 import { type Address, type Hex, isAddressEqual, toEventSelector, toFunctionSelector } from 'viem'
-import { type ContractCall, type ReturnData, readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { addressIn, encodeCall, uintIn, wordOf } from '../../../../chain/call/words.ts'
+import { type ContractCall, type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { decodeWord, encodeCall, tryDecodeAddress, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
-import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { type QuorumResult, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import { tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
 import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
@@ -42,14 +42,14 @@ const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint
 export async function readBirth(
   { client, deployment, first, clock }: BirthQuestion,
   signal: AbortSignal,
-): Promise<Agreed<Birth>> {
+): Promise<QuorumResult<Birth>> {
   return await readByQuorum(
     client,
     async (endpoint: Endpoint, within): Promise<Birth> => {
       const logs = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const ask: Ask = async (calls) => (await readCalls(endpoint, { calls, block, clock }, within)).results
+      const ask: Ask = async (calls) => (await readMulticall(endpoint, { calls, block, clock }, within)).results
       for (const mint of mints) {
         const pool = await readPool(mint.address, { deployment, ask })
         const [, , lower = '0x0', upper = '0x0'] = mint.topics
@@ -69,14 +69,14 @@ async function readPool(
   { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
 ): Promise<Pick<Birth, 'pool' | 'tokens'> | undefined> {
   const words = await ask(POOL_QUESTIONS.map((data) => ({ to: pool, data })))
-  const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), uintIn(words[2])]
+  const [token0, token1, fee] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
   if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
   const [known, decimals0, decimals1] = await ask([
     { to: deployment.factory, data: encodeCall(GET_POOL, token0, token1, fee) },
     { to: token0, data: DECIMALS },
     { to: token1, data: DECIMALS },
   ])
-  const real = addressIn(known)
+  const real = tryDecodeAddress(known)
   if (real === undefined || !isAddressEqual(real, pool)) return undefined
   return { pool: real, tokens: [tokenWith(decimals0, token0), tokenWith(decimals1, token1)] }
 }
@@ -88,7 +88,7 @@ function isMintOf(
 ): boolean {
   if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64 || logIndex > flow.logIndex)
     return false
-  return wordOf(data, 1) === liquidity && wordOf(data, 2) === amount0 && wordOf(data, 3) === amount1
+  return decodeWord(data, 1) === liquidity && decodeWord(data, 2) === amount0 && decodeWord(data, 3) === amount1
 }
 
 function tickOf(topic: Hex): number {

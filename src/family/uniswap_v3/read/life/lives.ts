@@ -1,5 +1,5 @@
-import { lower } from '../../../../chain/call/words.ts'
-import { lifeMsOf } from '../../../../chain/past/quorum.ts'
+import { toLowerHex } from '../../../../chain/call/words.ts'
+import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
 import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
@@ -50,7 +50,7 @@ export function createUniswapV3LifeReader(services: {
     const { client, deployment } = question
     const read = async (shared: AbortSignal) => {
       const { value, endpoints } = await readBirth({ client, deployment, first, clock }, shared)
-      const lifeMs = lifeMsOf(client, endpoints.length)
+      const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
     return births.get({ key: keyOf(question), read }, signal)
@@ -66,7 +66,7 @@ export function createUniswapV3LifeReader(services: {
       if (position === undefined && (await isUnminted({ client, tokenId }, next, signal))) return undefined
       const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
       if (startBlock === undefined) return undefined
-      const place = { chainId, contract: lower(manager), startBlock: firstBlock }
+      const place = { chainId, contract: toLowerHex(manager), startBlock: firstBlock }
       return { place, subject: positionSubject(tokenId), startBlock }
     },
     async flows({ tokenId }, { at: { place }, fromBlock, storedTo, tail, max }) {

@@ -1,6 +1,6 @@
 import { type Address, toFunctionSelector, toHex } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { uintIn } from '../../../../chain/call/words.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { tryDecodeUint } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../../chain/rpc/value.ts'
@@ -24,10 +24,10 @@ export async function readNextId(
   const params = [manager, COUNTERS_SLOT, { blockHash: block.hash }]
   const [counters, { results }] = await Promise.all([
     endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal),
-    readCalls(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
+    readMulticall(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
   ])
   const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
-  const held = uintIn(results[0])
+  const held = tryDecodeUint(results[0])
   const areCounters = nextPoolId > 0n && nextPoolId <= nextId && held !== undefined && held < nextId
   return areCounters ? nextId : undefined
 }

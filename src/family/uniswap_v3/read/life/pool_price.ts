@@ -1,8 +1,8 @@
 import { type Address, toFunctionSelector } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { wordOf } from '../../../../chain/call/words.ts'
-import { DisputeError, lifeMsOf, readByQuorum } from '../../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, LateError } from '../../../../chain/rpc/client.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { decodeWord } from '../../../../chain/call/words.ts'
+import { DisputeError, getCacheTtlMs, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { type ChainClient, type Endpoint, EndpointsTimedOutError } from '../../../../chain/rpc/client.ts'
 import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -13,7 +13,7 @@ const POOL_PRICES_MAX = 50_000
 
 /**
  * Makes a reader of pools' square-root prices in Q96 at the end of a block, of two endpoints, that remembers what it
- * read; undefined if none keeps the state of the block. Throws `DisputeError`, `LateError`.
+ * read; undefined if none keeps the state of the block. Throws `DisputeError`, `EndpointsTimedOutError`.
  */
 export function createPoolPrices(clock: Clock) {
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
@@ -27,22 +27,22 @@ export function createPoolPrices(clock: Clock) {
     const calls = [{ to: pool, data: SLOT0 }]
     const at = { chainId: client.chain.id, ...block }
     const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
-      const { results } = await readCalls(endpoint, { calls, block: at, clock }, within)
+      const { results } = await readMulticall(endpoint, { calls, block: at, clock }, within)
       const [slot0] = results
       if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
-      return wordOf(slot0, 0)
+      return decodeWord(slot0, 0)
     }
     const what = `the price of pool ${pool} at block ${block.number}`
     const read = async (shared: AbortSignal) => {
       const options = { signal: shared, past: block, what, textOf: String }
       const { value, endpoints } = await readByQuorum(client, attempt, options)
-      return { value, lifeMs: lifeMsOf(client, endpoints.length) }
+      return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     try {
       return await poolPrices.get({ key, read }, signal)
     } catch (error) {
       const isMissing =
-        error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof LateError)
+        error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof EndpointsTimedOutError)
       if (isMissing) return undefined
       throw error
     }

@@ -1,6 +1,6 @@
 import { createBlockFinder } from '../../../../chain/past/block_at.ts'
 import { QUORUM } from '../../../../chain/past/quorum.ts'
-import { type ChainClient, DepthError } from '../../../../chain/rpc/client.ts'
+import { type ChainClient, StatePrunedError } from '../../../../chain/rpc/client.ts'
 import type { FoundChange, StoredChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
@@ -90,7 +90,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
     }
     if (!isAlone) return await state
     return await state.catch((error: unknown) => {
-      if (error instanceof DepthError) return undefined
+      if (error instanceof StatePrunedError) return undefined
       throw error
     })
   }
@@ -100,7 +100,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
     try {
       return await stateAt(question, group, group.number - 1, signal)
     } catch (error) {
-      if (!(error instanceof DepthError)) throw error
+      if (!(error instanceof StatePrunedError)) throw error
       const told = await readPriceBefore(poolOf(question, group.first), group.number, signal)
       if (told === undefined) throw error
       return told

@@ -1,6 +1,6 @@
 import { concat, encodePacked, type Hex, keccak256, toFunctionSelector, toHex } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { encodeArray, encodeCall, wordOf } from '../../../../chain/call/words.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { decodeWord, encodeArray, encodeCall } from '../../../../chain/call/words.ts'
 import { readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
@@ -36,7 +36,7 @@ export async function readState(
   const { number, hash } = block
   const at = { chainId: place.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
   const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PoolState> => {
-    const { results } = await readCalls(endpoint, { calls, block: at, isLight: true, clock }, within)
+    const { results } = await readMulticall(endpoint, { calls, block: at, isLight: true, clock }, within)
     return stateIn(results[0])
   }
   const { value, endpoints } = await readByQuorum(client, attempt, {
@@ -64,7 +64,7 @@ function stateIn(answer: Hex | undefined): PoolState {
   if (answer === undefined || answer.length !== 2 + 64 * (2 + WORDS)) {
     throw new UpstreamError('The pool manager does not answer')
   }
-  const [slot0, liquidity, growth0, growth1] = [2, 3, 4, 5].map((index) => wordOf(answer, index))
+  const [slot0, liquidity, growth0, growth1] = [2, 3, 4, 5].map((index) => decodeWord(answer, index))
   return {
     sqrtPriceX96: BigInt.asUintN(160, slot0 ?? 0n),
     liquidity: BigInt.asUintN(128, liquidity ?? 0n),

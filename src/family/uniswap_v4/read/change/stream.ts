@@ -1,5 +1,5 @@
 import { type Hex, padHex } from 'viem'
-import { lower } from '../../../../chain/call/words.ts'
+import { toLowerHex } from '../../../../chain/call/words.ts'
 import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
 import type { Stream, StreamPlace } from '../../../../history/stream.ts'
 import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
@@ -29,5 +29,5 @@ export function changePlaceOf(
   chainId: number,
   { positionManager, poolManager, startBlock }: UniswapV4Deployment,
 ): ChangePlace {
-  return { chainId, contract: lower(positionManager), poolManager: lower(poolManager), startBlock }
+  return { chainId, contract: toLowerHex(positionManager), poolManager: toLowerHex(poolManager), startBlock }
 }

@@ -1,8 +1,8 @@
 import { type Address, encodeAbiParameters, type Hex, keccak256, padHex, toFunctionSelector, zeroAddress } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { addressOf, encodeCall, wordOf } from '../../../../chain/call/words.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { decodeAddress, decodeWord, encodeCall } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
-import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { type QuorumResult, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import { type PnlToken, tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
 import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
@@ -48,7 +48,7 @@ const NATIVE_DECIMALS = 18
  * Pool, range and tokens of a position, from the first change of its liquidity. Two endpoints are asked. Throws as
  * `readByQuorum`, with an `UpstreamError` as its cause if the block does not show it.
  */
-export async function readBirth(question: BirthQuestion, signal: AbortSignal): Promise<Agreed<BornPosition>> {
+export async function readBirth(question: BirthQuestion, signal: AbortSignal): Promise<QuorumResult<BornPosition>> {
   const { client, tokenId } = question
   return await readByQuorum(client, (endpoint, within) => birthBy(endpoint, question, within), {
     signal,
@@ -67,7 +67,7 @@ async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: Abor
   if (first === undefined) throw new UpstreamError(`Block ${block} does not show the pool of position ${tokenId}`)
   const newest = await readLatestBlock(endpoint, client.chain.id, signal)
   const ask = async (calls: readonly { readonly to: Address; readonly data: Hex }[]) =>
-    (await readCalls(endpoint, { calls, block: newest, clock }, signal)).results
+    (await readMulticall(endpoint, { calls, block: newest, clock }, signal)).results
   const shortId = padHex(first.pool.slice(0, 52) as Hex, { dir: 'right', size: 32 })
   const [key] = await ask([{ to: contract, data: encodeCall(POOL_KEYS, shortId) }])
   const { tokens, hooks } = keyIn(key, first)
@@ -83,8 +83,8 @@ async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: Abor
 /** The key of a pool. Throws `UpstreamError` unless the pool's id is its hash. */
 function keyIn(answer: Hex | undefined, { pool, tokenId }: LiquidityChange) {
   if (answer !== undefined && answer.length === 2 + 64 * KEY_WORDS) {
-    const [token0, token1, hooks] = [addressOf(answer, 0), addressOf(answer, 1), addressOf(answer, 4)]
-    const numbers = [Number(wordOf(answer, 2)), Number(BigInt.asIntN(24, wordOf(answer, 3)))] as const
+    const [token0, token1, hooks] = [decodeAddress(answer, 0), decodeAddress(answer, 1), decodeAddress(answer, 4)]
+    const numbers = [Number(decodeWord(answer, 2)), Number(BigInt.asIntN(24, decodeWord(answer, 3)))] as const
     const id = keccak256(encodeAbiParameters(KEY_PARAMETERS, [token0, token1, ...numbers, hooks]))
     if (id === pool) return { tokens: [token0, token1] as const, hooks }
   }

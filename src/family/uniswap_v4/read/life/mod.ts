@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { lifeMsOf } from '../../../../chain/past/quorum.ts'
-import { DepthError, type Endpoint } from '../../../../chain/rpc/client.ts'
+import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
+import { type Endpoint, StatePrunedError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { PnlToken } from '../../../../finance/liquidity/lives/flow_price.ts'
@@ -71,7 +71,7 @@ export function createUniswapV4LifeReader(services: {
     const place = changePlaceOf(client.chain.id, deployment)
     const read = async (shared: AbortSignal) => {
       const { value, endpoints } = await readBirth({ client, place, tokenId, block, clock }, shared)
-      return { value, lifeMs: lifeMsOf(client, endpoints.length) }
+      return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     return births.get({ key: `${keyOf({ client, manager, tokenId })}:${block}`, read }, signal)
   }
@@ -143,7 +143,7 @@ export function createUniswapV4LifeReader(services: {
 export function isUntellable(error: unknown): boolean {
   return (
     error instanceof MovedError ||
-    error instanceof DepthError ||
+    error instanceof StatePrunedError ||
     (error instanceof CodedError && error.code === 'NOT_FOUND')
   )
 }

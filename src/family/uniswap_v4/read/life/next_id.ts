@@ -1,6 +1,6 @@
 import { type Address, toFunctionSelector } from 'viem'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { uintIn } from '../../../../chain/call/words.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { tryDecodeUint } from '../../../../chain/call/words.ts'
 import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 
@@ -13,7 +13,7 @@ export async function readNextId(
   signal: AbortSignal,
 ): Promise<bigint | undefined> {
   const calls = [{ to: manager, data: NEXT_ID }]
-  const { results } = await readCalls(endpoint, { calls, block: { chainId }, clock }, signal)
-  const next = uintIn(results[0])
+  const { results } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, signal)
+  const next = tryDecodeUint(results[0])
   return next === 0n ? undefined : next
 }

@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../../../chain/block.ts'
-import { lower } from '../../../../chain/call/words.ts'
+import { toLowerHex } from '../../../../chain/call/words.ts'
 import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import { positionSubject } from '../../../../finance/liquidity/lives/position_flow.ts'
@@ -62,7 +62,7 @@ export function createOwnedFinder(options: {
 
   /** Ids that the wallet was sent up to the block, of those that are stored. */
   async function stored(asked: WalletPlace, toBlock: number) {
-    const wallet = lower(asked.wallet)
+    const wallet = toLowerHex(asked.wallet)
     const { isWhole, entries } = await readWalletEntries(db, {
       place: placeOf(asked),
       stream: TRANSFER_STREAM.name,
@@ -74,7 +74,7 @@ export function createOwnedFinder(options: {
 
   async function byLogs(asked: WalletPlace, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
     const place = placeOf(asked)
-    const subject = lower(asked.wallet)
+    const subject = toLowerHex(asked.wallet)
     const ensured = await history.ensure({ stream: TRANSFER_STREAM, place, subject, upTo: block.number }, signal)
     const toBlock = Math.min(ensured.storedTo, Number(block.number))
     const { isWhole, ids } = await stored(asked, toBlock)
@@ -136,8 +136,14 @@ export function createOwnedFinder(options: {
       if (owned.every((id) => ids.includes(id))) return
       const state = await step(scanOf(asked, block, known), { priority: 'background' }, limit)
       const at = Number(block.number)
-      const part = { place: placeOf(asked), stream: SCAN_STREAM, subjects: [lower(wallet)], fromBlock: at, toBlock: at }
-      const rows = state.owned.map((id) => ({ wallet: lower(wallet), entry: positionSubject(id), block: at }))
+      const part = {
+        place: placeOf(asked),
+        stream: SCAN_STREAM,
+        subjects: [toLowerHex(wallet)],
+        fromBlock: at,
+        toBlock: at,
+      }
+      const rows = state.owned.map((id) => ({ wallet: toLowerHex(wallet), entry: positionSubject(id), block: at }))
       if (isFound(state)) await WALLET_ENTRIES.store(db, { ...part, rows, witnesses: 1, epoch })
     }
     // What is not stored is scanned again.
@@ -226,5 +232,5 @@ function callsByLogs({ deployment }: WalletPlace, { number }: PinnedBlock): numb
 
 function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deployment'>): StreamPlace {
   const { positionManager, startBlock } = deployment
-  return { chainId: client.chain.id, contract: lower(positionManager), startBlock }
+  return { chainId: client.chain.id, contract: toLowerHex(positionManager), startBlock }
 }

@@ -1,9 +1,9 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import { isAtBlock, type PinnedBlock } from '../../../../chain/block.ts'
-import { openLensPage } from '../../../../chain/call/cursor.ts'
-import { readCalls } from '../../../../chain/call/many/read_calls.ts'
-import { encodeArray, encodeCall, uintIn } from '../../../../chain/call/words.ts'
-import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../../../../chain/rpc/client.ts'
+import { matchesBlock, type PinnedBlock } from '../../../../chain/block.ts'
+import { decodeLensPage } from '../../../../chain/call/cursor.ts'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { encodeArray, encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
+import { type Endpoint, LensUnsupportedError, RevertError, RpcRefusedError } from '../../../../chain/rpc/client.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -66,7 +66,7 @@ export function callsLeft({ rest, perCall }: ScanState): number {
 
 /**
  * Looks at the known ids and at the newest ones, in one round trip. Finds nothing for a wallet with more positions than a
- * list may hold. Throws `UnlikeStorageError`, `IncapableError` if the endpoint does not override code, `UpstreamError` if
+ * list may hold. Throws `UnlikeStorageError`, `LensUnsupportedError` if the endpoint does not override code, `UpstreamError` if
  * it answers from another block.
  */
 export async function beginScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): Promise<ScanState> {
@@ -77,10 +77,10 @@ export async function beginScan(endpoint: Endpoint, scan: Scan, signal: AbortSig
   ]
   const known = descending(scan.known)
   const [{ results }, page] = await Promise.all([
-    readCalls(endpoint, { calls, block: { chainId, number: block.number, hash: block.hash }, clock }, signal),
+    readMulticall(endpoint, { calls, block: { chainId, number: block.number, hash: block.hash }, clock }, signal),
     readPage(endpoint, scan, { from: 0n, count: COUNT_MAX, foundMax: 0n, known }, signal),
   ])
-  const [balance = 0n, nextId = 0n] = results.map(uintIn)
+  const [balance = 0n, nextId = 0n] = results.map(tryDecodeUint)
   const top = nextId > 0n ? nextId - 1n : 0n
   const none = { balance: 0n, nextId, owned: [], rest: 0n, perCall: COUNT_MAX }
   if (balance === 0n || balance > OWNED_MAX) return none
@@ -153,7 +153,7 @@ async function readPage(
       return decodePage(await endpoint.call({ to: manager, code: LENS_RUNTIME, data, block }, signal), block)
     } catch (error) {
       // The manager itself reverts: its code was not replaced.
-      if (error instanceof RevertError) throw new IncapableError(ignored())
+      if (error instanceof RevertError) throw new LensUnsupportedError(ignored())
       const isTooMuch = error instanceof RpcRefusedError && error.reason === 'size'
       if (!isTooMuch || count / FEWER < COUNT_MIN) throw error
     }
@@ -162,9 +162,9 @@ async function readPage(
 
 /** Throws `UpstreamError` if the answer is not of that block. */
 function decodePage(answer: Hex, at: PinnedBlock): ScanPage {
-  if (answer === '0x') throw new IncapableError(ignored())
-  const { from, block, taken } = openLensPage(answer)
-  if (!isAtBlock(block, at)) throw new UpstreamError('The endpoint answers from another block than it was asked')
+  if (answer === '0x') throw new LensUnsupportedError(ignored())
+  const { from, block, taken } = decodeLensPage(answer)
+  if (!matchesBlock(block, at)) throw new UpstreamError('The endpoint answers from another block than it was asked')
   const [balance, nextId, rest] = [from.uint(32), from.uint(32), from.uint(32)]
   return { balance, nextId, rest, owned: Array.from({ length: taken }, () => from.uint(32)) }
 }

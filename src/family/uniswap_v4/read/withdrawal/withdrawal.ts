@@ -1,10 +1,10 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { type Block, isSameBlock } from '../../../../chain/block.ts'
-import { openLensPage } from '../../../../chain/call/cursor.ts'
+import { decodeLensPage } from '../../../../chain/call/cursor.ts'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
 import type { LensPage } from '../../../../chain/call/pages.ts'
 import { encodeArray, encodeCall } from '../../../../chain/call/words.ts'
-import { type BlockAt, RpcRefusedError } from '../../../../chain/rpc/client.ts'
+import { type CallBlock, RpcRefusedError } from '../../../../chain/rpc/client.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { Withdrawal } from '../../math/figures.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
@@ -76,12 +76,12 @@ export async function readWithdrawals(
   return { block: at, byId }
 }
 
-function tagOf({ hash, number }: Block): BlockAt {
+function tagOf({ hash, number }: Block): CallBlock {
   return hash === undefined ? number : { hash }
 }
 
 function decodePage(answer: Hex): LensPage & { readonly outcomes: readonly (Withdrawal | undefined)[] } {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const outcomes = Array.from({ length: taken }, (): Withdrawal | undefined => {
     const outcome = from.number(1)
     if (outcome === 0) return undefined

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import { lower } from '../../../../chain/call/words.ts'
-import { DisputeError, isLasting } from '../../../../chain/past/quorum.ts'
+import { toLowerHex } from '../../../../chain/call/words.ts'
+import { DisputeError, isCacheableForever } from '../../../../chain/past/quorum.ts'
 import type { ChainClient } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from './mint_search.ts'
@@ -36,7 +36,7 @@ export function createMintFinder(): FindMint {
   const memory = new Map<string, Mint[]>()
 
   function look({ client, deployment }: MintQuestion, range: Range, signal: AbortSignal) {
-    const filter = mintFilter(lower(deployment.manager))
+    const filter = mintFilter(toLowerHex(deployment.manager))
     const what = `the mints from block ${range.fromBlock} to ${range.toBlock}`
     return lookAtLogs({ client, filter, range, what, rowsOf: mintsOf, textOf: textOfMint }, signal)
   }
@@ -76,7 +76,7 @@ export function createMintFinder(): FindMint {
       }
       const { rows: mints, witnesses } = seen
       // What one endpoint alone says must not lead the searches to come.
-      if (isLasting(client, witnesses)) remember(known, mints)
+      if (isCacheableForever(client, witnesses)) remember(known, mints)
       else isAgreed = false
       const next = narrowed(bracket, window, mints)
       if (next === undefined) break

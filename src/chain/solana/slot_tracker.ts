@@ -12,18 +12,18 @@ const CLOCKS_APART_MS = 60_000
 
 type Head = Pick<SolanaClock, 'slot' | 'timestampSec'>
 
-interface Seen extends Head {
+interface ObservedSlot extends Head {
   readonly atMs: number
 }
 
 /**
  * Slots and times that the endpoints of a cluster have shown lately. Its slots usually last `slotMs` milliseconds.
  */
-export function createSolanaHeads({ clock, slotMs }: { readonly clock: Clock; readonly slotMs: number }) {
-  const seen = new Map<number, Seen>()
+export function createSlotTracker({ clock, slotMs }: { readonly clock: Clock; readonly slotMs: number }) {
+  const seen = new Map<number, ObservedSlot>()
 
   /** True if `other` was far ahead of `mine`, both counted on to the same moment. */
-  function isFarAhead(other: Seen, mine: Seen): boolean {
+  function isFarAhead(other: ObservedSlot, mine: ObservedSlot): boolean {
     const aheadMs = Number(other.slot - mine.slot) * slotMs - Math.max(0, other.atMs - mine.atMs)
     const clocksMs = Number(other.timestampSec - mine.timestampSec) * 1000
     return aheadMs > LAG_MS_MAX && aheadMs <= (clocksMs + CLOCKS_APART_MS) * PACE_MAX

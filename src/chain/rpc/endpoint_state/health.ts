@@ -91,7 +91,7 @@ const GOLDEN_RATIO = 0.618_033_988_749_895
  * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from any `seed`: they keep the pauses
  * of several endpoints and processes apart. The same seed gives the same numbers.
  */
-export function createSpread(seed: number): () => number {
+export function createJitterSequence(seed: number): () => number {
   let value = (Math.abs(seed) * GOLDEN_RATIO) % 1
   return () => {
     value = (value + GOLDEN_RATIO) % 1

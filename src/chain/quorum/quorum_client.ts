@@ -1,13 +1,13 @@
 import type { Hex } from 'viem'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
-import { isAtBlock, type PinnedBlock } from '../block.ts'
+import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride, LENS_ADDRESS } from '../call/bundle/bundle.ts'
-import { openLensPage } from '../call/cursor.ts'
-import { callDeployless, sealDeployless } from '../call/deployless.ts'
+import { decodeLensPage } from '../call/cursor.ts'
+import { callDeployless, encodeDeploylessRevert } from '../call/deployless.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../evm/read_block.ts'
-import { mostAlike } from '../past/quorum.ts'
-import { answerOf, questionOf } from '../receipt/record.ts'
+import { findMajority } from '../past/quorum.ts'
+import { readLensAnswer, toLensQuestion } from '../receipt/record.ts'
 import {
   type ChainClient,
   type Endpoint,
@@ -16,17 +16,17 @@ import {
   RevertError,
   RpcRefusedError,
 } from '../rpc/client.ts'
-import { MissingBlockError, ShallowError } from '../rpc/error.ts'
-import type { DissentRecorder } from './dissents.ts'
+import { EndpointPrunedError, MissingBlockError } from '../rpc/error.ts'
+import type { DissentRecorder } from './dissent_tracker.ts'
 
 /** No other endpoint gave bytes to compare, perhaps because the block is this endpoint's own. */
-class AloneError extends ShallowError {}
+class AloneError extends EndpointPrunedError {}
 
 /** Too few endpoints gave the same bytes. */
 class QuorumError extends UnavailableError {}
 
 /** What an endpoint gave. */
-interface Said {
+interface EndpointAnswer {
   readonly endpoint: number
   readonly bytes: Hex
 }
@@ -37,7 +37,7 @@ interface Said {
  * if some are away, lag or differ. An endpoint that so many others contradict is not believed, and the next one is read.
  * Work in the background and headers are read as before. Throws `UnavailableError` that names positions, never URLs.
  */
-export function createAgreeingClient<Row extends Chain, Client extends ChainClient<Row>>(
+export function createQuorumClient<Row extends Chain, Client extends ChainClient<Row>>(
   client: Client,
   { quorum, dissent }: { readonly quorum: number; readonly dissent: DissentRecorder },
 ): Client {
@@ -65,11 +65,11 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
      * What one that nobody has asked says, if it has the block: others may have it sooner than it comes there. Without
      * `reader` what one of those says that lagged, when the block has come.
      */
-    function witness(reader?: number): Promise<Said | undefined> {
-      const attempt = async (other: Endpoint, within: AbortSignal): Promise<Said> => {
+    function witness(reader?: number): Promise<EndpointAnswer | undefined> {
+      const attempt = async (other: Endpoint, within: AbortSignal): Promise<EndpointAnswer> => {
         const { index } = other
         const isMine = reader === undefined ? lagging.delete(index) : (takenBy.get(index) ?? reader) === reader
-        if (!isMine) throw new ShallowError('The endpoint was asked already')
+        if (!isMine) throw new EndpointPrunedError('The endpoint was asked already')
         if (reader !== undefined) takenBy.set(index, reader)
         try {
           return {
@@ -80,7 +80,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
           if (!(error instanceof MissingBlockError)) throw error
           if (reader !== undefined) lagging.add(index)
           // It may lag by a block, which is not a failure.
-          throw new ShallowError('The endpoint lags', { cause: error })
+          throw new EndpointPrunedError('The endpoint lags', { cause: error })
         }
       }
       return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
@@ -91,22 +91,22 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
       const bytes = await ownAnswer(endpoint, request, signal)
       // The endpoint does not override: it has said nothing yet.
       if (bytes === '0x' && request.code !== undefined) return bytes
-      const own: Said = { endpoint: endpoint.index, bytes }
+      const own: EndpointAnswer = { endpoint: endpoint.index, bytes }
       const said = [own]
-      const add = (more: readonly (Said | undefined)[]) => {
+      const add = (more: readonly (EndpointAnswer | undefined)[]) => {
         for (const each of more) if (each !== undefined && !isOfOtherGas(each, own)) said.push(each)
       }
       add(await Promise.all(others))
       for (
         let reader = quorum;
-        mostAlike(said, isSame).length < quorum && takenBy.size < chain.rpcUrls.length;
+        findMajority(said, isSame).length < quorum && takenBy.size < chain.rpcUrls.length;
         reader++
       ) {
         const before = takenBy.size
         add([await witness(reader)])
         if (takenBy.size === before) break
       }
-      if (mostAlike(said, isSame).length < quorum) add(await Promise.all(Array.from(lagging, () => witness())))
+      if (findMajority(said, isSame).length < quorum) add(await Promise.all(Array.from(lagging, () => witness())))
       signal.throwIfAborted()
       decide(said, own, [...takenBy.keys()])
       return bytes
@@ -116,8 +116,8 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
   }
 
   /** Throws unless enough endpoints, the first among them, said the same. */
-  function decide(said: readonly Said[], own: Said, asked: readonly number[]): void {
-    const most = mostAlike(said, isSame)
+  function decide(said: readonly EndpointAnswer[], own: EndpointAnswer, asked: readonly number[]): void {
+    const most = findMajority(said, isSame)
     const isEnough = most.length >= quorum
     const wrong = isEnough
       ? said.filter((each) => !isSame(each, most[0] ?? own))
@@ -146,7 +146,7 @@ export function createAgreeingClient<Row extends Chain, Client extends ChainClie
         const block = request.block === 'latest' && head !== undefined ? { hash: (await head).hash } : request.block
         const pinned = { ...request, block }
         const bytes = await agreed({ endpoint, request: pinned, reading }, signal)
-        if (questionOf(request)?.way === 'deployless') throw new RevertError(sealDeployless(bytes))
+        if (toLensQuestion(request)?.way === 'deployless') throw new RevertError(encodeDeploylessRevert(bytes))
         return bytes
       },
     }
@@ -188,7 +188,7 @@ function hasty(endpoint: Endpoint): Endpoint {
  * differ in what they can do, and a lens answers the same in both. Throws as `Endpoint.call`.
  */
 async function answerAgain(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
-  const question = questionOf(request)
+  const question = toLensQuestion(request)
   const isAnywhere = request.to === undefined || request.to === LENS_ADDRESS
   if (question === undefined || !isAnywhere) return await endpoint.call(request, signal)
   const { runtime, data, way } = question
@@ -206,19 +206,19 @@ async function answerAgain(endpoint: Endpoint, request: EthCall, signal: AbortSi
 
 /** What a call answers, or a deployless lens reverts with. Throws as the call does otherwise. */
 function ownAnswer(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
-  return answerOf(questionOf(request)?.way ?? 'override', () => endpoint.call(request, signal))
+  return readLensAnswer(toLensQuestion(request)?.way ?? 'override', () => endpoint.call(request, signal))
 }
 
-function isSame(a: Said, b: Said): boolean {
+function isSame(a: EndpointAnswer, b: EndpointAnswer): boolean {
   return a.bytes.toLowerCase() === b.bytes.toLowerCase()
 }
 
 /** True if two pages of one block end at different entries, as they do if the endpoints grant different gas. */
-function isOfOtherGas(a: Said, b: Said): boolean {
+function isOfOtherGas(a: EndpointAnswer, b: EndpointAnswer): boolean {
   if (isSame(a, b)) return false
   try {
-    const [one, other] = [openLensPage(a.bytes), openLensPage(b.bytes)]
-    return isAtBlock(one.block, other.block) && one.taken !== other.taken
+    const [one, other] = [decodeLensPage(a.bytes), decodeLensPage(b.bytes)]
+    return matchesBlock(one.block, other.block) && one.taken !== other.taken
   } catch {
     return false
   }

@@ -1,23 +1,29 @@
 import { UpstreamError } from '../../../lib/error.ts'
-import { RpcRefusedError, SilentError } from '../client.ts'
-import { SlowQuestionError } from '../connection.ts'
-import { BlamelessError, BusyError } from '../error.ts'
-import { HeadError } from '../memory/heads.ts'
-import type { HealthState } from '../memory/health.ts'
-import { CrowdedError } from '../slots/slots.ts'
-import { LateAnswerError } from '../transport.ts'
-import type { RotatingEndpoint, RotationOptions, SilentEndpoint } from './rotation.ts'
+import { ContractUnresponsiveError, RpcRefusedError } from '../client.ts'
+import { SlowRequestError } from '../connection.ts'
+import { HeadMismatchError } from '../endpoint_state/heads.ts'
+import type { HealthState } from '../endpoint_state/health.ts'
+import { HealthNeutralError, RateLimitedError } from '../error.ts'
+import { QueueFullError } from '../limiter/limiter.ts'
+import { ResponseTimeoutError } from '../transport.ts'
+import type { RotatingEndpoint, RotationOptions, UnresponsiveEndpoint } from './rotation.ts'
 
 /** The shortest time between two routine probes of endpoints other than the one that serves. */
 const LOOK_MS = 10_000
 /** Errors that say nothing about an endpoint's health. */
-const BLAMELESS = [BlamelessError, CrowdedError, HeadError, SilentError, SlowQuestionError] as const
+const BLAMELESS = [
+  HealthNeutralError,
+  QueueFullError,
+  HeadMismatchError,
+  ContractUnresponsiveError,
+  SlowRequestError,
+] as const
 
 /** Errors of an endpoint that is there. */
-const ANSWERS = [BusyError, CrowdedError] as const
+const ANSWERS = [RateLimitedError, QueueFullError] as const
 
 /** Notes what the answers of one chain's endpoints say about their health, and probes them. */
-export function createWatch<E extends RotatingEndpoint>(options: RotationOptions<E>) {
+export function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOptions<E>) {
   const { endpoints, chainId, policy, look, clock, log } = options
   const background = new AbortController()
   /** Probes under way. */
@@ -45,8 +51,8 @@ export function createWatch<E extends RotatingEndpoint>(options: RotationOptions
   }
 
   function failed({ health, index }: E, error: unknown): void {
-    if (error instanceof BusyError) health.limited(error.retryAfterMs)
-    if (error instanceof BusyError || !isFailure(error) || counted.has(error)) return
+    if (error instanceof RateLimitedError) health.limited(error.retryAfterMs)
+    if (error instanceof RateLimitedError || !isFailure(error) || counted.has(error)) return
     counted.add(error)
     const wasLost = isLost(health.state())
     health.failed()
@@ -60,7 +66,7 @@ export function createWatch<E extends RotatingEndpoint>(options: RotationOptions
         await look(endpoint, background.signal)
       } catch (error) {
         // One that is far behind answers all the same; how far it may be used is another question.
-        if (!(error instanceof HeadError)) {
+        if (!(error instanceof HeadMismatchError)) {
           if (!background.signal.aborted) failed(endpoint, error)
           return error
         }
@@ -89,7 +95,7 @@ export function createWatch<E extends RotatingEndpoint>(options: RotationOptions
         return answer
       } catch (error) {
         if (!blames || signal.aborted) throw error
-        const isUnsure = error instanceof LateAnswerError && isFailure(error)
+        const isUnsure = error instanceof ResponseTimeoutError && isFailure(error)
         // A question that takes too long can make an endpoint doubtful, but no more: a header tells which of them it is.
         if (!isUnsure || endpoint.health.state() === 'ready') failed(endpoint, error)
         if (isUnsure) void lookAt(endpoint)
@@ -109,7 +115,7 @@ export function createWatch<E extends RotatingEndpoint>(options: RotationOptions
       lookedMs = clock.monotonicMs()
       void lookAt(other)
     },
-    async silent(): Promise<readonly SilentEndpoint[]> {
+    async silent(): Promise<readonly UnresponsiveEndpoint[]> {
       const found = await Promise.all(
         endpoints.map(async (endpoint) => {
           const error = (await lookAt(endpoint)) && (await lookAt(endpoint))

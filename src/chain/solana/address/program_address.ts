@@ -13,7 +13,7 @@ export type Seed = string | Uint8Array
  * until nobody can hold the key, the program and a fixed text. Up to 0.1 ms each at first, so lists of them need turns.
  * Throws `RangeError` if there is none, which has a chance of 2^-256.
  */
-export function derivedAddress(program: string, seeds: readonly Seed[]): string {
+export function deriveProgramAddress(program: string, seeds: readonly Seed[]): string {
   const prefix = createHash('sha256')
   for (const seed of seeds) prefix.update(seed)
   const owner = decodeBase58Address(program)

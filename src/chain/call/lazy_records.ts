@@ -5,7 +5,7 @@ import { createLensCursor, type LensCursor } from './cursor.ts'
  * Records of an answer that are decoded when they are asked for. Keeps the answer if most of it is records, else a copy
  * of these, so that few do not keep much in memory.
  */
-export function keepRecords(answer: Hex) {
+export function createLazyRecords(answer: Hex) {
   let records: { place: number; readonly length: number }[] = []
   let length = 0
   // Functions keep what they name: after `join` that is the records alone.

@@ -4,10 +4,10 @@ import type { Clock } from '../../../lib/clock.ts'
 const MEMORY_MS = 10 * 60_000
 
 /** What endpoints of one chain have shown of past state, by their place in the configuration. */
-export type Depths = ReturnType<typeof createDepths>
+export type EndpointDepths = ReturnType<typeof createEndpointDepths>
 
 /** Makes an empty memory. Nodes drop old state first, so what holds for a block holds for all beyond it. */
-export function createDepths(clock: Clock) {
+export function createEndpointDepths(clock: Clock) {
   const floors = new Map<number, bigint>()
   const refusals = new Map<number, { readonly block: bigint; readonly untilMs: number }>()
 

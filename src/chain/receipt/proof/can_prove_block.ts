@@ -1,22 +1,22 @@
 import { type Hex, keccak256, zeroHash } from 'viem'
 import { LENS_ADDRESS } from '../../call/bundle/bundle.ts'
 import type { Endpoint } from '../../rpc/client.ts'
-import { openHeader } from '../header.ts'
-import { noteNodes, readHeaderBytes } from './collect.ts'
-import { createNodes, lookUp, MissingNodeError } from './lookup.ts'
+import { decodeHeader } from '../header.ts'
+import { addProofNodes, readHeaderBytes } from './collect.ts'
+import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
 
 /**
  * Whether an endpoint proves the state of a block, by the example of an account that nobody has. Throws `UnprovenError`
  * if headers of the chain do not hash to their hash, else as `Endpoint.request`.
  */
-export async function provesBlock(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<boolean> {
+export async function canProveBlock(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<boolean> {
   const header = await readHeaderBytes(endpoint, blockHash, signal)
   const nodes = new Set<Hex>()
-  const parse = (result: unknown) => noteNodes(nodes, result)
+  const parse = (result: unknown) => addProofNodes(nodes, result)
   const params = [LENS_ADDRESS, [zeroHash], { blockHash }]
   await endpoint.request({ method: 'eth_getProof', params, parse }, signal)
   try {
-    lookUp(createNodes([...nodes]), openHeader(header).stateRoot, keccak256(LENS_ADDRESS))
+    findTrieValue(createNodeSet([...nodes]), decodeHeader(header).stateRoot, keccak256(LENS_ADDRESS))
     return true
   } catch (error) {
     if (error instanceof MissingNodeError) return false

@@ -7,7 +7,7 @@ const MEMORY_MS = 10 * 60_000
 const LATE_MEMORY_MS = 60_000
 
 /** What endpoints have shown of methods that not all of them offer, by their place in the configuration. */
-export function createMethods(clock: Clock) {
+export function createMethodSupport(clock: Clock) {
   /** Until when a refusal counts; 0 for what has worked. */
   const known = new Map<string, number>()
   const lateUntilMs = new Map<string, number>()

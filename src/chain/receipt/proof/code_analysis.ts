@@ -15,7 +15,7 @@ const UNUSED = 0x0c
  * call the same few contracts for each position, and most of a proof's time went there. What it finds depends on the
  * hardfork too, which is the same for all proofs. Throws if the library does not analyze codes there any more.
  */
-export async function analyzeOnce(): Promise<void> {
+export async function cacheCodeAnalysis(): Promise<void> {
   const interpreter = await findInterpreter()
   const analyze = interpreter._getValidJumpDestinations
   if (typeof analyze !== 'function') throw new TypeError('Expected an interpreter that analyzes codes')

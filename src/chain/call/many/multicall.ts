@@ -2,8 +2,8 @@ import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
-import { type BlockAt, type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
-import { openLensPage } from '../cursor.ts'
+import { type CallBlock, type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
+import { decodeLensPage } from '../cursor.ts'
 import { type LensReading, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
@@ -34,7 +34,7 @@ const PAGE_SIZES = { override: 150, deployless: 40 } as const
  * as `readByLens`, `UpstreamError` if an answer is of another block or the newest cannot be right, `RpcRefusedError` if
  * the endpoint has not gas enough for one question.
  */
-export async function readCalls(
+export async function readMulticall(
   endpoint: Endpoint,
   question: {
     readonly calls: readonly ContractCall[]
@@ -53,7 +53,7 @@ export async function readCalls(
     chainId,
     clock,
     async read({ way, call, pin, observeBlock }) {
-      const readPage = async (asked: readonly ContractCall[], at: BlockAt) => {
+      const readPage = async (asked: readonly ContractCall[], at: CallBlock) => {
         const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
         const data = encodeFunctionData({ abi: ABI, functionName: 'read', args })
         return decodePage(await call({ data, block: at, isLight }))
@@ -86,7 +86,7 @@ export async function readCalls(
 }
 
 function decodePage(answer: Hex): CallResults {
-  const { from, block, taken } = openLensPage(answer)
+  const { from, block, taken } = decodeLensPage(answer)
   const results = Array.from({ length: taken }, (): ReturnData => {
     const ok = from.number(1) === 1
     const bytes = from.hex(from.number(2))

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { keepRecords } from '../../../src/chain/call/kept_records.ts'
+import { createLazyRecords } from '../../../src/chain/call/lazy_records.ts'
 
 test('records that are kept read as they stood in the answer, whether they are most of it or little', () => {
   const gap = fc.nat(12)
@@ -9,7 +9,7 @@ test('records that are kept read as they stood in the answer, whether they are m
     fc.property(gapsAndLengths, gap, (pairs, rest) => {
       const bytes = pairs.reduce((sum, [gap, length]) => sum + gap + length, 0) + rest
       const answer = `0x${Buffer.from(Array.from({ length: bytes }, (_, index) => index)).toString('hex')}` as const
-      const records = keepRecords(answer)
+      const records = createLazyRecords(answer)
       let at = 0
       const kept = pairs.map(([gap, length]) => {
         const start = at + gap

@@ -9,13 +9,13 @@ type Dissent = 'contradicted' | 'absent'
 export type DissentRecorder = (endpoint: number, dissent: Dissent) => void
 
 /** What endpoints did lately where several must give the same bytes. */
-export type Dissents = ReturnType<typeof createDissents>
+export type DissentTracker = ReturnType<typeof createDissentTracker>
 
 /** How long it is told. */
 const TOLD_MS = 10 * 60_000
 
 /** Makes an empty memory, and registers its metric. The log is told of each endpoint once in that time. */
-export function createDissents(options: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }) {
+export function createDissentTracker(options: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }) {
   const { metrics, clock, log } = options
   const counter = metrics.counter({
     name: 'walletscope_rpc_quorum_dissents_total',

@@ -1,11 +1,11 @@
 import type { PinnedBlock } from '../block.ts'
-import { countBy } from './block_search.ts'
+import { countBlocksUntil } from './block_search.ts'
 
 /** Blocks of one chain that searches may start from. */
 const BLOCKS_MAX = 2_000
 
 /** Final blocks by chain, to start searches from. */
-export function createKnownBlocks() {
+export function createFinalBlockCache() {
   const byChain = new Map<number, PinnedBlock[]>()
   let forgotten = 0
   return {
@@ -14,7 +14,7 @@ export function createKnownBlocks() {
       byChain.set(block.chainId, known)
       // Several blocks may share a second.
       const placeIn = () => {
-        let place = countBy(known, block.timestampSec)
+        let place = countBlocksUntil(known, block.timestampSec)
         while ((known[place - 1]?.number ?? -1n) > block.number) place--
         return place
       }
@@ -26,7 +26,7 @@ export function createKnownBlocks() {
     /** Those of a chain from the last one at or before all moments to the first one after all of them, ascending. */
     around(chainId: number, timesSec: readonly bigint[]): readonly PinnedBlock[] {
       const known = byChain.get(chainId) ?? []
-      const counts = timesSec.map((timeSec) => countBy(known, timeSec))
+      const counts = timesSec.map((timeSec) => countBlocksUntil(known, timeSec))
       return known.slice(Math.max(0, Math.min(...counts) - 1), Math.max(...counts) + 1)
     },
   }

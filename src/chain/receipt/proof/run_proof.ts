@@ -3,9 +3,9 @@ import { createEVM, type EVMOpts, type PrecompileInput } from '@ethereumjs/evm'
 import { Account, Address } from '@ethereumjs/util'
 import { bytesToHex, type Hex, hexToBytes, keccak256, numberToBytes, slice } from 'viem'
 import { LENS_ADDRESS } from '../../call/bundle/bundle.ts'
-import { type BlockHeader, openHeader } from '../header.ts'
+import { type BlockHeader, decodeHeader } from '../header.ts'
 import type { ProofJob, ProofRun, ProvenCall } from './job.ts'
-import { CallState, openState, type ProvenBase } from './state.ts'
+import { CallState, createProvenState, type ProvenState } from './state.ts'
 
 /** A call reads what no proof of a block's state holds; the message is the end of a sentence. */
 export class UnprovableError extends Error {
@@ -22,8 +22,8 @@ const HEIGHT_SEEN = [8, 16] as const
 
 /** Runs calls over nothing but a proof. Throws `UnprovableError`, `MissingNodeError`, or if the proof is none. */
 export async function runProof({ chainId, proof, calls, explores }: ProofJob): Promise<ProofRun> {
-  const header = openHeader(proof.header)
-  const base = openState(proof, header.stateRoot, explores)
+  const header = decodeHeader(proof.header)
+  const base = createProvenState(proof, header.stateRoot, explores)
   const answers: (Hex | undefined)[] = []
   for (const call of calls) answers.push(await runCall(call, { chainId, header, base }))
   return { answers, lacking: base.lacking(), ...base.used() }
@@ -32,7 +32,7 @@ export async function runProof({ chainId, proof, calls, explores }: ProofJob): P
 interface Place {
   readonly chainId: number
   readonly header: BlockHeader
-  readonly base: ProvenBase
+  readonly base: ProvenState
 }
 
 async function runCall({ runtime, data, gas }: ProvenCall, { chainId, header, base }: Place): Promise<Hex | undefined> {

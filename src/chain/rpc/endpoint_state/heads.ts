@@ -21,12 +21,12 @@ type Head = Pick<Block, 'number' | 'timestampSec'>
 type HeadVerdict = 'believed' | 'behind' | 'ahead'
 
 /** An endpoint's newest block is far off what others have shown; says nothing about its health. */
-export class HeadError extends UpstreamError {}
+export class HeadMismatchError extends UpstreamError {}
 
 /** Heads that a chain's endpoints have shown lately. */
-export type Heads = ReturnType<typeof createHeads>
+export type HeadTracker = ReturnType<typeof createHeadTracker>
 
-interface Shown {
+interface ObservedHead {
   readonly head: Head
   readonly atMs: number
   readonly verdict: HeadVerdict
@@ -38,7 +38,7 @@ interface Shown {
  * ignored in comparisons if it is higher than the time between the blocks explains and no other endpoint comes near it:
  * it is a mistake or a lie. A single endpoint is not compared and may go back and forth.
  */
-export function createHeads({
+export function createHeadTracker({
   clock,
   blockTimeMs = 0,
 }: {
@@ -47,9 +47,9 @@ export function createHeads({
 }) {
   const lagMax = BigInt(Math.max(LAG_BLOCKS_MIN, blockTimeMs > 0 ? Math.ceil(LAG_MS_MAX / blockTimeMs) : 0))
   const blockMs = BigInt(Math.max(BLOCK_MS_MIN, blockTimeMs))
-  const shown = new Map<number, Shown>()
+  const shown = new Map<number, ObservedHead>()
 
-  function isRecent({ atMs }: Shown): boolean {
+  function isRecent({ atMs }: ObservedHead): boolean {
     return clock.monotonicMs() - atMs < MEMORY_MS
   }
 

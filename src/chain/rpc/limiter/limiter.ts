@@ -3,29 +3,32 @@ import { getRequesters, type Requesters } from '../../../lib/async/requesters.ts
 import { UpstreamError } from '../../../lib/error.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */
-export class CrowdedError extends UpstreamError {}
+export class QueueFullError extends UpstreamError {}
 
 /** Who waits for a call: a caller, or work in the background. */
 export type Priority = 'caller' | 'background'
 
 /** Upper and lower bound of callers' calls that run at a time, and how many calls may wait. */
-interface SlotLimits {
+interface ConcurrencyLimits {
   readonly runningMax: number
   readonly runningMin: number
   readonly waitingMax: number
 }
 
 /** Enough for a hundred callers of one organization to share one round trip; an endpoint that limits its rate gets fewer. */
-export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 192, runningMin: 4, waitingMax: 768 }
+export const ENDPOINT_LIMITS: ConcurrencyLimits = { runningMax: 192, runningMin: 4, waitingMax: 768 }
 
 /**
  * Of all endpoints together: Bun sends at most 256 requests at a time, and a further one waits where its time limit
  * already runs and nobody looks who asks.
  */
-export const PROCESS_LIMITS: SlotLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
+export const PROCESS_LIMITS: ConcurrencyLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
 
 /** What each of several processes may take, so that all of them together keep the limits. */
-export function shareOf({ runningMax, runningMin, waitingMax }: SlotLimits, processes: number): SlotLimits {
+export function divideLimits(
+  { runningMax, runningMin, waitingMax }: ConcurrencyLimits,
+  processes: number,
+): ConcurrencyLimits {
   return {
     runningMax: Math.max(1, Math.floor(runningMax / processes)),
     runningMin: Math.max(1, Math.floor(runningMin / processes)),
@@ -45,20 +48,20 @@ const PLACES_PER_FREE = 2
 const OURS = ''
 
 /** Runs a limited number of tasks at a time; the others wait for their turn. */
-export type Slots = ReturnType<typeof createSlots>
+export type RequestLimiter = ReturnType<typeof createRequestLimiter>
 
 /** A task that waits for a slot. */
-interface Waiting {
+interface QueuedTask {
   readonly askers: Requesters
   /** Hands it what gives the slot back. */
   readonly grant: (leave: () => void) => void
 }
 
 /** Makes slots with a bounded queue before them. */
-export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) {
+export function createRequestLimiter({ runningMax, runningMin, waitingMax }: ConcurrencyLimits) {
   const running = createTally()
   let runningInBackground = 0
-  const waiting: Readonly<Record<Priority, Set<Waiting>>> = { caller: new Set(), background: new Set() }
+  const waiting: Readonly<Record<Priority, Set<QueuedTask>>> = { caller: new Set(), background: new Set() }
   const queued = { caller: createTally(), background: createTally() } as const
   let limit = runningMax
   let succeeded = 0
@@ -91,11 +94,11 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
     if (free !== undefined) return free
     const asker = queued[priority].leastOf(askers)
     if (!queued[priority].mayAdd(asker, waitingMax)) {
-      throw new CrowdedError('Too many calls are waiting for the endpoint')
+      throw new QueueFullError('Too many calls are waiting for the endpoint')
     }
     queued[priority].add(asker)
     let granted: (() => void) | undefined
-    let entry: Waiting | undefined
+    let entry: QueuedTask | undefined
     const turn = new Promise<() => void>((resolve) => {
       const grant = (leave: () => void) => {
         granted = leave
@@ -125,7 +128,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
     for (const next of waiting.background) if (!grantTo(next, 'background')) break
   }
 
-  function grantTo(entry: Waiting, priority: Priority): boolean {
+  function grantTo(entry: QueuedTask, priority: Priority): boolean {
     const leave = take(priority, entry.askers)
     if (leave === undefined) return false
     waiting[priority].delete(entry)
@@ -134,8 +137,8 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
   }
 
   /** The first that waits of the asker who has the fewest running. */
-  function nextCaller(): Waiting | undefined {
-    let next: Waiting | undefined
+  function nextCaller(): QueuedTask | undefined {
+    let next: QueuedTask | undefined
     let fewest = Number.POSITIVE_INFINITY
     for (const entry of waiting.caller) {
       const asker = running.leastOf(entry.askers)
@@ -152,7 +155,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits) 
     /**
      * Runs a task in its turn: of those that wait, the first one of the asker who has the fewest running. `signal` says
      * for whom it is; a task for several counts for the one of them who has the fewest. Background work runs only in
-     * slots that callers leave free. Throws `CrowdedError` if too many of the asker's tasks wait already, `AbortedError`
+     * slots that callers leave free. Throws `QueueFullError` if too many of the asker's tasks wait already, `AbortedError`
      * if `signal` fires while waiting.
      */
     async run<T>(task: () => Promise<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
