@@ -132,7 +132,7 @@ test('what families share asks a chain only where prices, tokens, events, lives 
   expect(
     asking.filter(
       (file) =>
-        !/^src\/finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_|liquidity\/lives\/)/.test(
+        !/^src\/finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|(lending\/)?series\/|lending\/read_|liquidity\/position_history\/)/.test(
           file,
         ),
     ),

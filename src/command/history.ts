@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { FollowedHistory } from '../family/family.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
-import { HistoryStoppedError } from '../history/final/finality.ts'
+import { HistoryStoppedError } from '../history/finality/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
 import { delay } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'

@@ -10,7 +10,7 @@ import { type ToldLife, timedOutcomes } from '../finance/liquidity/lives/told_li
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import { ifDirect } from '../finance/price/price.ts'
-import type { BegunTip } from '../history/tip.ts'
+import type { PendingTip } from '../history/tip.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 import type { ReadPlaces } from './managed_places.ts'
@@ -62,7 +62,7 @@ type Reading<Deployment> = Omit<ReadPlaces<Deployment>, 'signal'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
-  readonly begun?: BegunTip | undefined
+  readonly begun?: PendingTip | undefined
 }
 
 /** The position of an id, on these places. */

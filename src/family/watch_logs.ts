@@ -1,5 +1,5 @@
 import type { FinanceClient } from '../finance/chain.ts'
-import { type LogRange, merged } from '../history/logs/check_logs.ts'
+import { type LogRange, mergeLogs } from '../history/logs/check_logs.ts'
 import { createLogSource } from '../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../history/stream.ts'
 import { mapChunks } from '../lib/async/chunk.ts'
@@ -30,7 +30,7 @@ export async function readWatchedLogs(
     client.read(
       async (endpoint, within) => {
         const source = createLogSource(endpoint, client.chain.id)
-        return merged(await Promise.all(asked.map((filter) => source.logs(filter, one, within))))
+        return mergeLogs(await Promise.all(asked.map((filter) => source.logs(filter, one, within))))
       },
       { signal: shared, budgetMs: BUDGET_MS, priority: 'background' },
     )

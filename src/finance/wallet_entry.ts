@@ -2,8 +2,15 @@ import type { Hex } from 'viem'
 import { walletEntryStore } from '../../sql/functions.ts'
 import { walletEntryList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { fromBytes, nameParams, partParams, STORE_DEADLINE_MS, storeInPieces, toDigits } from '../history/part.ts'
-import type { StreamPlace, StreamTable } from '../history/stream.ts'
+import {
+  hexFromBytes,
+  nameParams,
+  partParams,
+  STORE_DEADLINE_MS,
+  storeInChunks,
+  toHexDigits,
+} from '../history/stored_part.ts'
+import type { StreamTable, StreamTarget } from '../history/stream.ts'
 import { coalesce } from '../lib/async/coalesce.ts'
 import { groupBy } from '../lib/group_by.ts'
 import { memoize } from '../lib/memoize.ts'
@@ -21,11 +28,11 @@ export interface WalletEntry {
 /** Entries as a stream stores them: of each wallet and entry the first. */
 export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
   subjectOf: ({ wallet }) => wallet,
-  store: storeInPieces((db, part) => {
+  store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
-      wallets: rows.map(({ wallet }) => toDigits(wallet)),
-      entries: rows.map(({ entry }) => toDigits(entry)),
+      wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
+      entries: rows.map(({ entry }) => toHexDigits(entry)),
       blocks: rows.map(({ block }) => block),
     }
     return walletEntryStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
@@ -44,7 +51,7 @@ export function firstEntries(all: readonly WalletEntry[]): WalletEntry[] {
 
 /** Which entries are wanted. */
 interface EntriesQuestion {
-  readonly place: StreamPlace
+  readonly place: StreamTarget
   readonly stream: string
   readonly wallet: Hex
   readonly toBlock: number
@@ -79,7 +86,7 @@ async function readAll(db: Database, questions: readonly EntriesQuestion[]): Pro
   const [first] = questions
   if (first === undefined) return []
   const { startBlock } = first.place
-  const wallets = questions.map(({ wallet }) => toDigits(wallet))
+  const wallets = questions.map(({ wallet }) => toHexDigits(wallet))
   const toBlocks = questions.map(({ toBlock }) => Math.max(startBlock, toBlock))
   const rows = await walletEntryList(db, { ...nameParams(first), wallets, fromBlock: startBlock, toBlocks })
   const byQuestion = groupBy(rows, ({ no }) => no)
@@ -88,7 +95,7 @@ async function readAll(db: Database, questions: readonly EntriesQuestion[]): Pro
     return {
       isWhole: its[0]?.covered === true,
       isBegun: its[0]?.begun === true,
-      entries: its.flatMap(({ entry }) => (entry === null ? [] : fromBytes(entry))),
+      entries: its.flatMap(({ entry }) => (entry === null ? [] : hexFromBytes(entry))),
     }
   })
 }

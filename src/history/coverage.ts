@@ -13,11 +13,11 @@ import {
 } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { coalesce } from '../lib/async/coalesce.ts'
-import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 import type { Range } from './range.ts'
+import { type HistoryName, nameParams, subjectParam, toHexDigits } from './stored_part.ts'
 
 /** What is stored of one subject. */
-export interface Covered {
+export interface SubjectCoverage {
   /** Ranges of blocks, ascending, apart. */
   readonly ranges: readonly Range[]
   /** Those of them that two different endpoints agreed on; of the others there is one's word. */
@@ -43,7 +43,7 @@ export interface FinalMark {
 }
 
 /** What a chain's history stands on. */
-export interface Ground {
+export interface AnchorState {
   /** Undefined if nothing was built yet. */
   readonly anchor: Anchor | undefined
   /** Counts how often the history was taken back. */
@@ -77,14 +77,14 @@ const LEASE_SEC = 30
 /** Questions that are answered by one statement. */
 const SOUGHT_MAX = 200
 
-interface Sought {
+interface CoverageQuery {
   readonly name: HistoryName
   readonly subjects: readonly (Hex | null)[]
 }
 
 /** What is stored in a database; `holder` names this process in leases. */
 export function createCoverage(db: Database, holder: string) {
-  const findGathered = coalesce<Sought, ReadonlyMap<Hex | null, Covered>>({
+  const findGathered = coalesce<CoverageQuery, ReadonlyMap<Hex | null, SubjectCoverage>>({
     nameOf: ({ name: { place, stream } }) => `${place.chainId}:${place.contract}:${stream}`,
     itemsMax: SOUGHT_MAX,
     async answer(sought) {
@@ -104,7 +104,7 @@ export function createCoverage(db: Database, holder: string) {
   })
 
   async function findAll(name: HistoryName, subjects: Iterable<Hex | null>) {
-    const names = [...subjects].map((subject) => (subject === null ? '' : toDigits(subject)))
+    const names = [...subjects].map((subject) => (subject === null ? '' : toHexDigits(subject)))
     const rows = await historyCoverageList(db, { ...nameParams(name), subjects: names, holder })
     return new Map(
       rows.map((row) => [
@@ -136,9 +136,9 @@ export function createCoverage(db: Database, holder: string) {
       await historyCoverageRelease(db, { ...nameParams(name), subjects: subjectParam(subjects), holder })
     },
     async checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void> {
-      await historyCoverageUpdateChecked(db, { ...nameParams(name), subject: toDigits(subject), checkedTo: toBlock })
+      await historyCoverageUpdateChecked(db, { ...nameParams(name), subject: toHexDigits(subject), checkedTo: toBlock })
     },
-    async ground(chainId: number): Promise<Ground> {
+    async ground(chainId: number): Promise<AnchorState> {
       const [row] = await historyChainFind(db, { chainId })
       if (row === undefined) return { anchor: undefined, epoch: 0 }
       const anchor = markOf(row.anchor_number, row.anchor_hash)
@@ -150,11 +150,11 @@ export function createCoverage(db: Database, holder: string) {
     },
     /** Moves the anchor forward, and keeps it as the previous one. */
     async moveAnchor(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<void> {
-      await historyChainMove(db, { chainId, number, hash: toDigits(hash), witnesses, epoch })
+      await historyChainMove(db, { chainId, number, hash: toHexDigits(hash), witnesses, epoch })
     },
     /** Takes the anchor back to an older block and forgets what was stored after it; false if that was done meanwhile. */
     async fallBack(chainId: number, { number, hash, witnesses }: WitnessedMark, epoch: number): Promise<boolean> {
-      const to = { number, hash: toDigits(hash), witnesses }
+      const to = { number, hash: toHexDigits(hash), witnesses }
       return await historyFallBack(db, { chainId, epoch, ...to }, { deadlineMs: FORGET_DEADLINE_MS })
     },
     /** Ends the stop. */
@@ -163,7 +163,7 @@ export function createCoverage(db: Database, holder: string) {
     },
     /** Stops a chain's history, if its anchor is still this one. */
     async stop(chainId: number, { number, hash }: FinalMark): Promise<void> {
-      await historyChainStop(db, { chainId, number, hash: toDigits(hash) })
+      await historyChainStop(db, { chainId, number, hash: toHexDigits(hash) })
     },
     async progress(): Promise<readonly StoredProgress[]> {
       const rows = await historyProgressList(db, {})
@@ -181,7 +181,7 @@ export function createCoverage(db: Database, holder: string) {
 }
 
 /** True if something is stored. */
-export function isBegun(covered: ReadonlyMap<Hex | null, Covered>): boolean {
+export function hasCoverage(covered: ReadonlyMap<Hex | null, SubjectCoverage>): boolean {
   return [...covered.values()].some(({ ranges }) => ranges.length > 0)
 }
 

@@ -7,17 +7,31 @@ import { registerTimeoutError } from '../lib/async/timeout_error.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage, isBegun, type StoredProgress } from './coverage.ts'
-import { createFinality } from './final/finality.ts'
+import { createCoverage, hasCoverage, type StoredProgress } from './coverage.ts'
+import { createFinalityTracker } from './finality/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
-import { createSwitch } from './follow/switch.ts'
-import { createTroubles } from './follow/troubles.ts'
-import { checkEnd, endMissing, notBegun, notYet, switchedOff } from './follow/unready.ts'
-import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
+import { createHistoryIssues } from './follow/issues.ts'
+import {
+  checkHistoryAge,
+  historyPendingError,
+  historySwitchedOffError,
+  tailPendingError,
+  tipPendingError,
+} from './follow/pending_errors.ts'
+import { createHistorySwitch } from './follow/switch.ts'
+import { type AdaptiveLogSource, createAdaptiveLogSource, type FinalBlock } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
-import { createTails, type Tail } from './proof/tail.ts'
-import type { Ensured, EnsureRequest, History, HistoryReader, PlacedRequest, Stream, StreamPlace } from './stream.ts'
+import { createTailReader, type Tail } from './proof/tail.ts'
+import type {
+  CompleteHistory,
+  EnsureRequest,
+  History,
+  HistoryReader,
+  Stream,
+  StreamTarget,
+  TargetedRequest,
+} from './stream.ts'
 import { type ExpectedTip, isSameTip, type Tip } from './tip.ts'
 
 export interface HistoryService extends History, HistoryReader {
@@ -50,26 +64,26 @@ export function createHistory(options: {
 }): HistoryService {
   const { clients, db, clock, log, holder, recorder, isOff = false } = options
   const coverage = createCoverage(db, holder)
-  const isSwitchedOff = createSwitch(db)
-  const finality = createFinality({ coverage, clock, log })
-  const tails = createTails(clock)
-  const troubles = createTroubles(clock)
-  const sources = new Map<number, readonly LearnedSource[]>()
+  const isSwitchedOff = createHistorySwitch(db)
+  const finality = createFinalityTracker({ coverage, clock, log })
+  const tails = createTailReader(clock)
+  const troubles = createHistoryIssues(clock)
+  const sources = new Map<number, readonly AdaptiveLogSource[]>()
   const followers = new Map<string, Follower<never>>()
   const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
 
-  function clientOf({ chainId }: Pick<StreamPlace, 'chainId'>): ChainClient {
+  function clientOf({ chainId }: Pick<StreamTarget, 'chainId'>): ChainClient {
     const client = clients.get(chainId)
     if (client === undefined) throw new Error(`Cannot follow chain ${chainId}: it is not served`)
     return client
   }
 
-  function sourcesOf(client: ChainClient): readonly LearnedSource[] {
+  function sourcesOf(client: ChainClient): readonly AdaptiveLogSource[] {
     const { id } = client.chain
     const known = sources.get(id)
     if (known !== undefined) return known
     const made = client.background.map((endpoint) =>
-      createLearnedSource({
+      createAdaptiveLogSource({
         source: createLogSource(endpoint, id),
         clock,
         sleep: delay,
@@ -80,7 +94,7 @@ export function createHistory(options: {
     return made
   }
 
-  function followerOf<Row, Place extends StreamPlace>(
+  function followerOf<Row, Place extends StreamTarget>(
     client: ChainClient,
     stream: Stream<Row, Place>,
     place: Place,
@@ -108,8 +122,8 @@ export function createHistory(options: {
   }
 
   /** Asked only while nothing is stored of the subject or everybody: its logs may then take thousands of requests. */
-  async function untouched<Row, Place extends StreamPlace>(
-    { stream, place, subject }: PlacedRequest<Row, Place>,
+  async function untouched<Row, Place extends StreamTarget>(
+    { stream, place, subject }: TargetedRequest<Row, Place>,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -124,8 +138,8 @@ export function createHistory(options: {
   }
 
   /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if `waitMs` pass before. */
-  async function complete<Row, Place extends StreamPlace>(
-    { stream, place, subject, startBlock }: PlacedRequest<Row, Place>,
+  async function complete<Row, Place extends StreamTarget>(
+    { stream, place, subject, startBlock }: TargetedRequest<Row, Place>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -138,14 +152,14 @@ export function createHistory(options: {
       return await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
-      throw follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
+      throw follower.failureOf(subject) ?? historyPendingError(client, follower.paceOf(subject))
     }
   }
 
   /** What is stored is completed while the end is read: neither needs the other. */
-  async function readBoth<Row, Place extends StreamPlace>(
-    request: PlacedRequest<Row, Place>,
-    within: AtTip<Row> & { readonly waitMs: number; readonly isBegun: boolean },
+  async function readBoth<Row, Place extends StreamTarget>(
+    request: TargetedRequest<Row, Place>,
+    within: TipContext<Row> & { readonly waitMs: number; readonly isBegun: boolean },
     signal: AbortSignal,
   ) {
     const { client, tip, isBegun, foreseen } = within
@@ -158,7 +172,7 @@ export function createHistory(options: {
     begun?.catch(() => {})
     try {
       const isAgreed = await complete(request, { ...within, final: finalOf(tip) }, signal)
-      registerTimeoutError(signal, () => endMissing(client, tip))
+      registerTimeoutError(signal, () => tailPendingError(client, tip))
       const { block = tip.finalized, rows } = await (begun ?? readEnd())
       return { isAgreed, block, rows }
     } finally {
@@ -170,14 +184,14 @@ export function createHistory(options: {
    * Begins, while the endpoints still agree on the tip, what will be asked for if it is the expected one: whoever asks
    * then finds it under way.
    */
-  async function foresee<Row, Place extends StreamPlace>(
-    request: PlacedRequest<Row, Place>,
-    { client, tip, foreseen }: Omit<AtTip<Row>, 'tip'> & { readonly tip: ExpectedTip },
+  async function foresee<Row, Place extends StreamTarget>(
+    request: TargetedRequest<Row, Place>,
+    { client, tip, foreseen }: Omit<TipContext<Row>, 'tip'> & { readonly tip: ExpectedTip },
     signal: AbortSignal,
   ): Promise<void> {
     const { stream, place, subject } = request
     const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
-    if (!isBegun(covered) || foreseen.isOver || signal.aborted) return
+    if (!hasCoverage(covered) || foreseen.isOver || signal.aborted) return
     const tail = tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, signal)
     tail.catch(() => {})
     foreseen.end = { tip, tail }
@@ -185,20 +199,20 @@ export function createHistory(options: {
     followerOf(client, stream, place).foresee({ ...request, finalized, covered }, place, signal)
   }
 
-  async function ensure<Row, Place extends StreamPlace>(
+  async function ensure<Row, Place extends StreamTarget>(
     unplaced: EnsureRequest<Row, Place>,
     client: ChainClient,
     signal: AbortSignal,
-  ): Promise<Ensured<Row>> {
+  ): Promise<CompleteHistory<Row>> {
     const over = new AbortController()
     const shared = withRequesters(getRequesters(signal), AbortSignal.any([signal, over.signal]))
-    const foreseen: Foreseen<Row> = { end: undefined, isOver: false }
+    const foreseen: PrefetchContext<Row> = { end: undefined, isOver: false }
     const startedMs = clock.monotonicMs()
-    registerTimeoutError(signal, () => notBegun(client))
+    registerTimeoutError(signal, () => tipPendingError(client))
     const begun = unplaced.begun ?? finality.beginTip(client, signal)
     const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
     const switching = isSwitchedOff().then((isOffNow) => {
-      if (isOff || isOffNow) throw switchedOff(client)
+      if (isOff || isOffNow) throw historySwitchedOffError(client)
     })
     const expect = (tip: ExpectedTip) => {
       Promise.all([placing, switching])
@@ -214,19 +228,22 @@ export function createHistory(options: {
     }
   }
 
-  async function ensureAt<Row, Place extends StreamPlace>(
-    request: PlacedRequest<Row, Place>,
-    within: AtTip<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
+  async function ensureAt<Row, Place extends StreamTarget>(
+    request: TargetedRequest<Row, Place>,
+    within: TipContext<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
     signal: AbortSignal,
-  ): Promise<Ensured<Row>> {
+  ): Promise<CompleteHistory<Row>> {
     const { client, tip, startedMs, foreseen, shared } = within
     const { stream, subject, place } = request
     const follower = followerOf(client, stream, place)
-    registerTimeoutError(signal, () => follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject)))
+    registerTimeoutError(
+      signal,
+      () => follower.failureOf(subject) ?? historyPendingError(client, follower.paceOf(subject)),
+    )
     for (const each of sourcesOf(client)) if (tip.holders.includes(each.source.index)) each.gave(tip.finalized)
     const storedTo = Number(tip.finalized.number)
     const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
-    const hasBegun = isBegun(covered)
+    const hasBegun = hasCoverage(covered)
     const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
     // The state that its rows are checked against is read beside its logs.
@@ -234,7 +251,7 @@ export function createHistory(options: {
     if (hasBegun && foreseen.end === undefined) follower.foreseeCheck({ ...request, finalized, covered }, place, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
     const { isAgreed, block, rows } = await readBoth(request, { ...within, waitMs, isBegun: hasBegun }, signal)
-    if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
+    if (request.upTo === undefined || request.upTo > block.number) checkHistoryAge(client, block, clock)
     const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
     return {
       storedTo,
@@ -274,14 +291,14 @@ export function createHistory(options: {
   }
 }
 
-interface AtTip<Row> {
+interface TipContext<Row> {
   readonly client: ChainClient
   readonly tip: Tip
-  readonly foreseen: Foreseen<Row>
+  readonly foreseen: PrefetchContext<Row>
 }
 
 /** What was begun while the endpoints agreed on the tip. */
-interface Foreseen<Row> {
+interface PrefetchContext<Row> {
   /** The end of the history if that tip is the right one. */
   end: { readonly tip: ExpectedTip; readonly tail: Promise<Tail<Row>> } | undefined
   /** True if the tip is known. */

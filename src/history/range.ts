@@ -8,7 +8,7 @@ export interface Range {
  * Divides a range into pieces of at most `blocks`, the newest first. With `shift` the edges lie half a piece lower, so
  * that a mistake at the edge of one division falls into the middle of the other.
  */
-export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
+export function splitRange({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
   const pieces: Range[] = []
   let size = shift ? Math.ceil(blocks / 2) : blocks
   for (let last = toBlock; last >= fromBlock; last -= size, size = blocks) {
@@ -18,12 +18,12 @@ export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: b
 }
 
 /** Number of blocks of a range. */
-export function lengthOf({ fromBlock, toBlock }: Range): number {
+export function countBlocks({ fromBlock, toBlock }: Range): number {
   return toBlock - fromBlock + 1
 }
 
 /** A range in two: its newest `blocks` blocks, and what is older, which may be nothing. */
-export function cutNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
+export function splitNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
   const from = toBlock - blocks + 1
   return [
     { fromBlock, toBlock: from - 1 },
@@ -32,7 +32,7 @@ export function cutNewest({ fromBlock, toBlock }: Range, blocks: number): readon
 }
 
 /** The parts of `range` that lie in none of the others, the newest first. The others come in any order. */
-export function missingOf(range: Range, others: readonly Range[]): readonly Range[] {
+export function subtractRanges(range: Range, others: readonly Range[]): readonly Range[] {
   const missing: Range[] = []
   let toBlock = range.toBlock
   for (const other of [...others].sort((a, b) => b.toBlock - a.toBlock)) {
@@ -46,6 +46,6 @@ export function missingOf(range: Range, others: readonly Range[]): readonly Rang
 }
 
 /** Number of blocks in ranges that lie apart. */
-export function blocksIn(ranges: readonly Range[]): number {
+export function countBlocksIn(ranges: readonly Range[]): number {
   return ranges.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1, 0)
 }

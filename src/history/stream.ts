@@ -4,7 +4,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Range } from './range.ts'
-import type { BegunTip } from './tip.ts'
+import type { PendingTip } from './tip.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
 export interface HistoryLog {
@@ -22,7 +22,7 @@ export interface HistoryLog {
 }
 
 /** The block of a log, as a range. */
-export function blockOf({ blockNumber }: HistoryLog): Range {
+export function toBlockRange({ blockNumber }: HistoryLog): Range {
   return { fromBlock: blockNumber, toBlock: blockNumber }
 }
 
@@ -39,7 +39,7 @@ export interface LogFilter {
  * What is followed on a chain: one contract, many, or none in particular; the stream's filters say which logs those are.
  * A stream may want a wider type that says what decoding needs.
  */
-export interface StreamPlace {
+export interface StreamTarget {
   readonly chainId: number
   /**
    * What the place is called by in the database, lower case: its contract, such as a manager of positions. Without one
@@ -50,7 +50,7 @@ export interface StreamPlace {
   readonly startBlock: number
 }
 
-export interface Decoded<Row> {
+export interface DecodedRows<Row> {
   /** Ordered by block, log index and whatever tells rows of one log apart. */
   readonly rows: readonly Row[]
   /** Transactions of which all logs are needed before their rows can be known. They have no rows here. */
@@ -59,7 +59,7 @@ export interface Decoded<Row> {
 
 /** Rows that were made of blocks `fromBlock` to `toBlock`, both included. */
 export interface StoredPart<Row> {
-  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
   /** Whose history the blocks are complete for; null: everybody's. */
   readonly subjects: readonly Hex[] | null
@@ -81,7 +81,7 @@ export interface StreamTable<Row> {
 }
 
 /** What a family tells history to follow; history knows no protocol. All functions are pure unless they say so. */
-export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
+export interface Stream<Row, Place extends StreamTarget = StreamTarget> {
   /** Name in the database, never changed: that of the family and of what it follows. */
   readonly name: string
   readonly table: StreamTable<Row>
@@ -107,7 +107,7 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
       readonly subjects: readonly Hex[] | null
       readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]>
     },
-  ): Decoded<Row>
+  ): DecodedRows<Row>
   /**
    * Checks that everybody's logs of neighbouring ranges leave no gap in a chain of values that the contract itself
    * keeps, such as an index that follows from the previous rate. Ranges come newest first. `later` is what the
@@ -130,7 +130,7 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
    */
   readonly foresee?: (
     place: Place,
-    of: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ForeseenBlock },
+    of: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ExpectedFinalBlock },
     signal: AbortSignal,
   ) => void
   /**
@@ -152,10 +152,10 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
 }
 
 /** A block that will probably be final. Its own time may be earlier than `timestampSec`. */
-export type ForeseenBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
+export type ExpectedFinalBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
 /** The check that disputed logs be decided: it fails if endpoints differ and nobody can say who is right. */
-export const UNSETTLED = 'second witness'
+export const SECOND_WITNESS_CHECK = 'second witness'
 
 /** That check cannot be made now, because no endpoint can be its witness. */
 export class NoWitnessError extends UpstreamError {
@@ -200,7 +200,7 @@ export class FaultyCheckError extends IncompleteError {
 }
 
 /** What a failed check says: that logs are missing, or, if it failed before over logs that are agreed, that it is wrong. */
-export function verdictOf(
+export function classifyFailedCheck(
   error: IncompleteError,
   { before, witnesses }: { readonly before: IncompleteError | undefined; readonly witnesses: number },
 ): IncompleteError {
@@ -210,15 +210,15 @@ export function verdictOf(
 }
 
 /** A place that must be read first: beside the newest block, not before it. */
-interface UnreadPlace<Place extends StreamPlace> {
+interface UnreadTarget<Place extends StreamTarget> {
   readonly chainId: number
   /** Throws as `ChainClient.read`. */
   read(): Promise<Place>
 }
 
-export interface EnsureRequest<Row, Place extends StreamPlace> {
+export interface EnsureRequest<Row, Place extends StreamTarget> {
   readonly stream: Stream<Row, Place>
-  readonly place: Place | UnreadPlace<Place>
+  readonly place: Place | UnreadTarget<Place>
   /** A wallet (20 bytes) or a token id (32 bytes), lower case. */
   readonly subject: Hex
   /** No log of the subject is older, if that is known to be later than the place's own start. */
@@ -226,14 +226,14 @@ export interface EnsureRequest<Row, Place extends StreamPlace> {
   /** The block that the answer is about, if it may be any of the past; absent: the newest. */
   readonly upTo?: bigint | undefined
   /** What was begun before it was known whose history is wanted. */
-  readonly begun?: BegunTip | undefined
+  readonly begun?: PendingTip | undefined
 }
 
 /** A request whose place is known. */
-export type PlacedRequest<Row, Place extends StreamPlace> = EnsureRequest<Row, Place> & { readonly place: Place }
+export type TargetedRequest<Row, Place extends StreamTarget> = EnsureRequest<Row, Place> & { readonly place: Place }
 
 /** A history that is complete: rows in the database up to a finalized block, and the rows after it. */
-export interface Ensured<Row> {
+export interface CompleteHistory<Row> {
   /** The subject's rows up to this block are in the database. */
   readonly storedTo: number
   /** The subject's rows after `storedTo`, up to `block`; never stored. */
@@ -252,13 +252,16 @@ export interface Ensured<Row> {
 /** The history of every stream. */
 export interface History {
   /** Begins to read what every history of a chain needs, beside other reads of whoever will ask for one. */
-  readonly prepare?: (chainId: number, signal: AbortSignal) => BegunTip
+  readonly prepare?: (chainId: number, signal: AbortSignal) => PendingTip
   /**
    * Makes a subject's history complete. Work that takes longer than the caller can wait goes on in the background.
    * Throws `UnavailableError` with the progress, when to come back or what to configure; or naming the check that found
    * logs to be missing.
    */
-  ensure<Row, Place extends StreamPlace>(request: EnsureRequest<Row, Place>, signal: AbortSignal): Promise<Ensured<Row>>
+  ensure<Row, Place extends StreamTarget>(
+    request: EnsureRequest<Row, Place>,
+    signal: AbortSignal,
+  ): Promise<CompleteHistory<Row>>
 }
 
 /** Reads histories of everybody ahead. */
@@ -267,7 +270,7 @@ export interface HistoryReader {
    * Reads everybody's history of a place ahead, however long it takes. Throws `UnavailableError` if it cannot go on,
    * and `AbortedError` if `signal` fires.
    */
-  complete<Row, Place extends StreamPlace>(
+  complete<Row, Place extends StreamTarget>(
     of: { readonly stream: Stream<Row, Place>; readonly place: Place },
     signal: AbortSignal,
   ): Promise<void>

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 
 /** The newest block, and which one will be final if the others have it too. */
-export interface TipInSight {
+export interface CandidateTip {
   readonly block: PinnedBlock
   readonly finalNumber: bigint
   readonly grandparent: Grandparent | undefined
@@ -15,7 +15,7 @@ export interface Grandparent {
 }
 
 /** The newest block of a chain, and the newest that history will be built on if the endpoints agree. */
-export interface ExpectedTip extends Pick<TipInSight, 'block' | 'grandparent'> {
+export interface ExpectedTip extends Pick<CandidateTip, 'block' | 'grandparent'> {
   readonly finalized: Pick<PinnedBlock, 'number'>
 }
 
@@ -29,16 +29,16 @@ export interface Tip extends ExpectedTip {
 }
 
 /** Told what the tip will probably be, maybe more than once. */
-export type Expect = (tip: ExpectedTip) => void
+export type OnExpectedTip = (tip: ExpectedTip) => void
 
 /** The tip of a chain while it is read, for whoever will need it. */
-export interface BegunTip {
+export interface PendingTip {
   /**
    * Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks, or if the chain's
    * history is stopped because a block was replaced that had been final. `expect` is told the tip that the endpoints will
    * probably agree on: reads for it may be begun, and must be dropped if the tip is another.
    */
-  tip(expect?: Expect): Promise<Tip>
+  tip(expect?: OnExpectedTip): Promise<Tip>
 }
 
 /** True if both have the same newest block, and final blocks of one number. */

@@ -7,7 +7,7 @@ import { createLendingStream } from '../../src/family/aave_v3/read/stream.ts'
 import { parseLogs } from '../../src/history/logs/parse_logs.ts'
 import type { LogsOutcome } from '../../src/history/metrics.ts'
 import { createHistory } from '../../src/history/mod.ts'
-import { piecesOf } from '../../src/history/range.ts'
+import { splitRange } from '../../src/history/range.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
@@ -141,7 +141,7 @@ async function runOurs(db: Database, { rpcUrl }: { readonly rpcUrl: string }): P
 /** Every block's logs fetched twice and parsed, in windows of a length that a scan settles on, and nothing else. */
 async function fetchAlone(rpc: Rpc, blocks: number): Promise<number> {
   const range = { fromBlock: 1, toBlock: blocks }
-  const windows = [false, true].flatMap((shift) => piecesOf(range, WINDOW_BLOCKS, shift))
+  const windows = [false, true].flatMap((shift) => splitRange(range, WINDOW_BLOCKS, shift))
   const [filter] = createLendingStream({ clock: systemClock }).filters(marketOf(CHAIN_ID), null)
   const startedMs = performance.now()
   const fetchOn = async () => {

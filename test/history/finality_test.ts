@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Hex, toHex } from 'viem'
 import type { Chain } from '../../src/chain/chain.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
-import { createFinality } from '../../src/history/final/finality.ts'
+import { createFinalityTracker } from '../../src/history/finality/finality.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -22,7 +22,7 @@ async function tipOf(finality: Chain['finality'], endpoints = 1, first = 0) {
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
   stage.closers.push(() => client.close())
   const coverage = createCoverage(stage.database.db, 'test')
-  const { block, finalized } = await createFinality({ coverage, clock: systemClock, log: silentLog })
+  const { block, finalized } = await createFinalityTracker({ coverage, clock: systemClock, log: silentLog })
     .beginTip(client, never)
     .tip()
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }

@@ -14,7 +14,7 @@ import {
   readPositionFlows,
 } from '../../src/finance/liquidity/lives/position_flow.ts'
 import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
-import { storeInPieces } from '../../src/history/part.ts'
+import { storeInChunks } from '../../src/history/stored_part.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 const POOL = `0x${'aa'.repeat(20)}` as Hex
@@ -235,7 +235,7 @@ describe('storeInPieces()', () => {
     const rows = blocks.map((block, index) => ({ block, index }))
     const part = { place, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
     const stored: unknown[] = []
-    const store = storeInPieces<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
+    const store = storeInChunks<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
       pieces.push([fromBlock, toBlock, some.length])
       stored.unshift(...some)
       expect(some.every(({ block }) => fromBlock <= block && block <= toBlock)).toBe(true)

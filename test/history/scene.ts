@@ -2,7 +2,7 @@ import { type Hex, numberToHex, toEventSelector } from 'viem'
 import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../src/finance/chain.ts'
 import { LENDING_EVENTS, type LendingEvent } from '../../src/finance/lending/lending_event.ts'
-import type { HistoryLog, Stream, StreamPlace } from '../../src/history/stream.ts'
+import type { HistoryLog, Stream, StreamTarget } from '../../src/history/stream.ts'
 import { IncompleteError } from '../../src/history/stream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
@@ -111,7 +111,7 @@ function rowOf(log: HistoryLog): LendingEvent {
 }
 
 /** Where the emitter is followed. */
-export function placeOf(chainId: number, startBlock = 1): StreamPlace {
+export function placeOf(chainId: number, startBlock = 1): StreamTarget {
   return { chainId, contract: EMITTER, startBlock }
 }
 

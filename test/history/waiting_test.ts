@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../src/history/mod.ts'
-import { blocksIn } from '../../src/history/range.ts'
+import { countBlocksIn } from '../../src/history/range.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -73,7 +73,7 @@ async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
 async function storedBlocks(): Promise<number> {
   const name = { place: PLACE, stream: EMITTED.name }
   const covered = await createCoverage(stage.database.db, 'nobody').find(name, [WALLET])
-  return blocksIn(covered.get(WALLET)?.ranges ?? [])
+  return countBlocksIn(covered.get(WALLET)?.ranges ?? [])
 }
 
 function logRequests(): number {

@@ -2,8 +2,15 @@ import type { Hex } from 'viem'
 import { lendingEventStore } from '../../../sql/functions.ts'
 import { lendingEventList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { fromBytes, nameParams, partParams, STORE_DEADLINE_MS, storeInPieces, toDigits } from '../../history/part.ts'
-import type { StreamPlace, StreamTable } from '../../history/stream.ts'
+import {
+  hexFromBytes,
+  nameParams,
+  partParams,
+  STORE_DEADLINE_MS,
+  storeInChunks,
+  toHexDigits,
+} from '../../history/stored_part.ts'
+import type { StreamTable, StreamTarget } from '../../history/stream.ts'
 
 /** Rows that are read from the database at once, and at most in all: more than any wallet has. */
 const PAGE_ROWS = 5_000
@@ -51,19 +58,19 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  store: storeInPieces((db, part) => {
+  store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
-      wallets: rows.map(({ wallet }) => toDigits(wallet)),
+      wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
       markets: rows.map(({ market }) => digitsOf(market)),
       blocks: rows.map(({ block }) => block),
       logIndexes: rows.map(({ logIndex }) => logIndex),
       legs: rows.map(({ leg }) => leg),
       kinds: rows.map(({ kind }) => kind),
-      assets: rows.map(({ asset }) => toDigits(asset)),
+      assets: rows.map(({ asset }) => toHexDigits(asset)),
       amounts: rows.map(({ amount }) => String(amount)),
       counterparties: rows.map(({ counterparty }) => digitsOf(counterparty)),
-      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
       indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
     }
@@ -72,7 +79,7 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
 }
 
 function digitsOf(bytes: Hex | null): string {
-  return bytes === null ? '' : toDigits(bytes)
+  return bytes === null ? '' : toHexDigits(bytes)
 }
 
 /**
@@ -83,7 +90,7 @@ function digitsOf(bytes: Hex | null): string {
 export async function readLendingEvents(
   db: Database,
   options: {
-    readonly place: StreamPlace
+    readonly place: StreamTarget
     readonly stream: string
     readonly wallet: Hex
     readonly toBlock: number
@@ -97,11 +104,11 @@ export async function readLendingEvents(
   const { place, stream, wallet, toBlock, kinds, market, skip, max } = options
   const rows = await lendingEventList(db, {
     ...nameParams({ place, stream }),
-    wallet: toDigits(wallet),
+    wallet: toHexDigits(wallet),
     fromBlock: place.startBlock,
     toBlock: Math.max(place.startBlock, toBlock),
     kinds,
-    market: market === undefined ? null : toDigits(market),
+    market: market === undefined ? null : toHexDigits(market),
     max,
     skip,
   })
@@ -118,10 +125,10 @@ export async function readLendingEvents(
             logIndex: log_index,
             leg: leg === 1 ? (1 as const) : (0 as const),
             kind: kind as LendingEventKind,
-            asset: fromBytes(asset),
+            asset: hexFromBytes(asset),
             amount: BigInt(amount),
             counterparty: fromNullable(counterparty),
-            transactionHash: fromBytes(tx_hash),
+            transactionHash: hexFromBytes(tx_hash),
             timestampSec: time === null ? null : Number(time),
             indexRay: index_ray === null ? null : BigInt(index_ray),
           },
@@ -145,5 +152,5 @@ export async function readAllLendingEvents(
 }
 
 function fromNullable(bytes: Uint8Array | null): Hex | null {
-  return bytes === null ? null : fromBytes(bytes)
+  return bytes === null ? null : hexFromBytes(bytes)
 }

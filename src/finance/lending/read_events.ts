@@ -3,7 +3,7 @@ import type { Block } from '../../chain/block.ts'
 import { readBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
-import type { Ensured, History, Stream, StreamPlace } from '../../history/stream.ts'
+import type { CompleteHistory, History, Stream, StreamTarget } from '../../history/stream.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { registerTimeoutError } from '../../lib/async/timeout_error.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -25,13 +25,13 @@ import type { PricedEvent } from './present.ts'
 const PRICE_RETRY_SEC = 60
 
 /** Where events are followed, and who prices their assets. */
-export interface EventsPlace<Place extends StreamPlace> {
+export interface EventsPlace<Place extends StreamTarget> {
   readonly place: Place
   readonly asker: PriceAsker
 }
 
 /** Which events of which wallet. */
-interface EventsQuestion<Place extends StreamPlace> {
+interface EventsQuestion<Place extends StreamTarget> {
   readonly client: FinanceClient
   /** Is read beside the newest block. */
   readonly from: Promise<EventsPlace<Place>>
@@ -52,10 +52,10 @@ interface EventsPage {
 }
 
 /** Reads events of wallets in the markets of a family. */
-export type EventReader<Place extends StreamPlace> = ReturnType<typeof createEventReader<Place>>
+export type EventReader<Place extends StreamTarget> = ReturnType<typeof createEventReader<Place>>
 
 /** Makes a reader over the history of the process. */
-export function createEventReader<Place extends StreamPlace>(options: {
+export function createEventReader<Place extends StreamTarget>(options: {
   readonly stream: Stream<LendingEvent, Place>
   readonly history: History
   readonly db: Database
@@ -69,7 +69,7 @@ export function createEventReader<Place extends StreamPlace>(options: {
   async function pageOf(
     { client, wallet, market, type, page, limit }: EventsQuestion<Place>,
     place: Place,
-    ensured: Ensured<LendingEvent>,
+    ensured: CompleteHistory<LendingEvent>,
   ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
     const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
     const tail = ensured.tail

@@ -3,8 +3,8 @@ import { portfolioSnapshotStore } from '../../../sql/functions.ts'
 import { portfolioSnapshotList } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import { createMidnights } from '../../history/midnight.ts'
-import { toDigits } from '../../history/part.ts'
 import { createRecheck } from '../../history/recheck.ts'
+import { toHexDigits } from '../../history/stored_part.ts'
 import { delay } from '../../lib/async/abort.ts'
 import { createRateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -78,7 +78,12 @@ export function createPortfolioSnapshots(services: {
 function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await portfolioSnapshotList(db, { chainId, name: toDigits(name), wallet: toDigits(wallet), max })
+      const rows = await portfolioSnapshotList(db, {
+        chainId,
+        name: toHexDigits(name),
+        wallet: toHexDigits(wallet),
+        max,
+      })
       return rows.map(({ day, witnesses, unpriced, row_count, ...usd }) => ({
         day,
         witnesses,
@@ -99,11 +104,11 @@ function portfolioSnapshots(db: Database): SnapshotTable<PortfolioFigures> {
       const kept = rows.flatMap(({ wallet, figures }) => (figures === undefined ? [] : { wallet, ...figures }))
       return await portfolioSnapshotStore(db, {
         chainId,
-        name: toDigits(name),
+        name: toHexDigits(name),
         day,
-        hash: toDigits(block.hash),
+        hash: toHexDigits(block.hash),
         witnesses,
-        wallets: kept.map(({ wallet }) => toDigits(wallet)),
+        wallets: kept.map(({ wallet }) => toHexDigits(wallet)),
         netWorths: kept.map((each) => each.netWorthUsd),
         assets: kept.map((each) => each.assetsUsd),
         debts: kept.map((each) => each.debtUsd),

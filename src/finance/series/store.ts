@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import { snapshotSeriesStore } from '../../../sql/functions.ts'
 import { snapshotSeriesClaim, snapshotSeriesDone, snapshotSeriesFind } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import { toDigits } from '../../history/part.ts'
+import { toHexDigits } from '../../history/stored_part.ts'
 import type { Midnight, SeriesName } from './place.ts'
 
 /** Figures of a day; undefined if they could not be told for that midnight. */
@@ -40,12 +40,12 @@ export function createSnapshotStore<Figures>(
   db: Database,
   { holder, table }: { readonly holder: string; readonly table: SnapshotTable<Figures> },
 ) {
-  const seriesParams = ({ chainId, name }: SeriesName) => ({ chainId, name: toDigits(name) })
+  const seriesParams = ({ chainId, name }: SeriesName) => ({ chainId, name: toHexDigits(name) })
   return {
     ...table,
     /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
     async series(named: SeriesName, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined> {
-      const [row] = await snapshotSeriesFind(db, { ...seriesParams(named), wallet: toDigits(wallet) })
+      const [row] = await snapshotSeriesFind(db, { ...seriesParams(named), wallet: toHexDigits(wallet) })
       if (row === undefined) return undefined
       const { first_day: day, witnesses } = row
       return { first: day === null ? undefined : { day, witnesses } }
@@ -53,7 +53,7 @@ export function createSnapshotStore<Figures>(
     /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
     async follow(named: SeriesName, wallet: Address, first: FirstDay | undefined): Promise<void> {
       const { day: firstDay = null, witnesses = 1 } = first ?? {}
-      await snapshotSeriesStore(db, { ...seriesParams(named), wallet: toDigits(wallet), firstDay, witnesses })
+      await snapshotSeriesStore(db, { ...seriesParams(named), wallet: toHexDigits(wallet), firstDay, witnesses })
     },
     /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
     async claim(
@@ -64,7 +64,7 @@ export function createSnapshotStore<Figures>(
       return rows.map(({ wallet }): Hex => `0x${wallet}`)
     },
     async done(named: SeriesName, day: number, wallets: readonly Address[]): Promise<void> {
-      await snapshotSeriesDone(db, { ...seriesParams(named), wallets: wallets.map(toDigits), holder, day })
+      await snapshotSeriesDone(db, { ...seriesParams(named), wallets: wallets.map(toHexDigits), holder, day })
     },
   }
 }

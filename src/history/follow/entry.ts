@@ -2,9 +2,9 @@ import type { Hex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { UnavailableError } from '../../lib/error.ts'
-import { blocksIn, type Range } from '../range.ts'
+import { countBlocksIn, type Range } from '../range.ts'
 import type { IncompleteError } from '../stream.ts'
-import { createPace } from './pace.ts'
+import { createProgressEstimate } from './progress.ts'
 
 /** A history that was asked for, and who waits for it. */
 export type FollowEntry = ReturnType<typeof createFollowEntry>
@@ -18,7 +18,7 @@ export function createFollowEntry(subject: Hex | null, range: Range, clock: Cloc
     subject,
     /** What was asked for, at most; it ends at a final block. */
     range,
-    pace: createPace(clock, blocksIn([range])),
+    pace: createProgressEstimate(clock, countBlocksIn([range])),
     askedMs: clock.monotonicMs(),
     /** Everybody who asked for it. */
     askers: new Set<string>(),
@@ -59,7 +59,7 @@ export function createFollowEntry(subject: Hex | null, range: Range, clock: Cloc
 }
 
 /** Has entries that were read together read apart, since nobody knows whose logs met a wrong check; false for only one. */
-export function readApart(entries: readonly FollowEntry[]): boolean {
+export function isolateEntries(entries: readonly FollowEntry[]): boolean {
   for (const entry of entries) entry.isApart = true
   return entries.length > 1
 }

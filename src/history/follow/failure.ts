@@ -4,8 +4,14 @@ import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { createLru } from '../../lib/lru.ts'
-import { NotStoredError } from '../part.ts'
-import { FaultyCheckError, IncompleteError, NoWitnessError, type StreamPlace, UNSETTLED } from '../stream.ts'
+import { NotStoredError } from '../stored_part.ts'
+import {
+  FaultyCheckError,
+  IncompleteError,
+  NoWitnessError,
+  SECOND_WITNESS_CHECK,
+  type StreamTarget,
+} from '../stream.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** A history that reading again does not complete: the fault is this program's. */
@@ -19,10 +25,10 @@ const FAULT_MS = 600_000
 const FAULTS_MAX = 1_000
 
 /** What failed lately in the histories of one follower. */
-export function createFailures(options: {
+export function createRecentFailures(options: {
   readonly chain: Chain
   readonly stream: string
-  readonly place: StreamPlace
+  readonly place: StreamTarget
   readonly log: Log
   readonly clock: Clock
 }) {
@@ -92,7 +98,7 @@ function callersError(error: unknown, { id, name }: Chain): unknown {
   }
   if (error instanceof NoWitnessError) {
     return new UnavailableError(
-      `Cannot read the history of chain ${id} (${name}) now. ${error.message} (check "${UNSETTLED}")`,
+      `Cannot read the history of chain ${id} (${name}) now. ${error.message} (check "${SECOND_WITNESS_CHECK}")`,
       { cause: error },
     )
   }
@@ -102,7 +108,7 @@ function callersError(error: unknown, { id, name }: Chain): unknown {
 }
 
 /** What a caller is told if no endpoint takes ranges long enough; the longest is `blocks`. */
-export function tooNarrow(
+export function rangeTooNarrowError(
   { id, name }: Chain,
   { needed, widest }: { readonly needed: number; readonly widest: number },
 ): UnavailableError {

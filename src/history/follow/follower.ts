@@ -1,28 +1,35 @@
 import type { Hex } from 'viem'
 import type { UnavailableError } from '../../lib/error.ts'
-import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
-import { cover } from '../proof/cover.ts'
-import { followersOf, rankedSources } from '../proof/proof.ts'
-import { blocksIn, missingOf, type Range } from '../range.ts'
-import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
-import { countedOf, isAgreed, isChecked } from './counted.ts'
-import { createFollowEntry, type FollowEntry, readApart } from './entry.ts'
-import { createFailures, tooNarrow } from './failure.ts'
-import { createForesight, type Foresight } from './foresight.ts'
-import type { FollowerOptions, Wanted } from './options.ts'
-import type { Pace } from './pace.ts'
-import { groupsOf, type Lacking, planOf, shortfallOf, type Task, widestOf } from './plan.ts'
-import { createTurns } from './turns.ts'
+import { FilterTooWideError, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
+import { storeProvenRange } from '../proof/cover.ts'
+import { findSourcesWithBlock, rankSources } from '../proof/proof.ts'
+import { countBlocksIn, type Range, subtractRanges } from '../range.ts'
+import { classifyFailedCheck, FaultyCheckError, IncompleteError, type StreamTarget } from '../stream.ts'
+import { createFollowEntry, type FollowEntry, isolateEntries } from './entry.ts'
+import { createRecentFailures, rangeTooNarrowError } from './failure.ts'
+import type { FollowerOptions, HistoryRequest } from './options.ts'
+import {
+  choosePlan,
+  computeShortfall,
+  getWidestRange,
+  groupByMissing,
+  type IncompleteEntry,
+  type ReadTask,
+} from './plan.ts'
+import { createHistoryPrefetch, type HistoryPrefetch } from './prefetch.ts'
+import type { ProgressEstimate } from './progress.ts'
+import { createFairScheduler } from './scheduler.ts'
+import { getUsableRanges, isAgreed, isVerified } from './usable_ranges.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
-export interface Follower<Place extends StreamPlace> extends Pick<Foresight<Place>, 'foresee' | 'foreseeCheck'> {
+export interface Follower<Place extends StreamTarget> extends Pick<HistoryPrefetch<Place>, 'foresee' | 'foreseeCheck'> {
   /**
    * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all. Throws if they cannot
    * be (`UnavailableError`) or `signal` fires (`AbortedError`); the work then goes on for half a minute.
    */
-  complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<boolean>
+  complete(wanted: HistoryRequest, place: Place, signal: AbortSignal): Promise<boolean>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */
-  paceOf(subject: Hex | null): Pace | undefined
+  paceOf(subject: Hex | null): ProgressEstimate | undefined
   /** The check that keeps a subject's history from being complete; undefined if none failed lately. */
   failureOf(subject: Hex | null): UnavailableError | undefined
   /** Blocks that are left of the scan for everybody; undefined while none is under way. */
@@ -46,15 +53,15 @@ const OTHERS_MS = 250
 const UNNAMED = ['']
 
 /** Makes a follower; it does nothing until somebody asks. */
-export function createFollower<Row, Place extends StreamPlace>(options: FollowerOptions<Row, Place>): Follower<Place> {
+export function createFollower<Row, Place extends StreamTarget>(options: FollowerOptions<Row, Place>): Follower<Place> {
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
   const entries = new Map<Hex | null, FollowEntry>()
-  const foresight = createForesight(options, (subject) =>
+  const foresight = createHistoryPrefetch(options, (subject) =>
     subject === null ? isScanning : entries.get(subject)?.isBusy === true,
   )
   const tasks = new Set<Promise<void>>()
-  const turns = createTurns()
-  const failures = createFailures({ chain: client.chain, stream: stream.name, place: options.place, log, clock })
+  const turns = createFairScheduler()
+  const failures = createRecentFailures({ chain: client.chain, stream: stream.name, place: options.place, log, clock })
   const closing = new AbortController()
   let place = options.place
   /** The final block that was asked for last. */
@@ -101,17 +108,17 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
   async function startTasks(idle: readonly FollowEntry[]): Promise<void> {
     const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
-    const everybody = countedOf(covered.get(null), sources)
-    const alone: Lacking[] = []
+    const everybody = getUsableRanges(covered.get(null), sources)
+    const alone: IncompleteEntry[] = []
     const scanned: FollowEntry[] = []
     for (const entry of idle) {
       const asker = turns.nextFor(entry)
       const own = entry.subject === null ? undefined : covered.get(entry.subject)
-      const missing = missingOf(entry.range, [...countedOf(own, sources), ...everybody])
-      entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
+      const missing = subtractRanges(entry.range, [...getUsableRanges(own, sources), ...everybody])
+      entry.pace.left(countBlocksIn(missing), countBlocksIn([entry.range]))
       if (missing.length === 0) {
         entry.isAgreed = isAgreed(entry.range, [own, covered.get(null)])
-        if (stream.verify === undefined || isChecked(entry, own)) {
+        if (stream.verify === undefined || isVerified(entry, own)) {
           entries.delete(entry.subject)
           entry.settle()
         } else if (!failures.tell(entry, 'subject') && asker !== undefined)
@@ -119,25 +126,26 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
-      if (plan === 'impossible') entry.settle(tooNarrow(client.chain, shortfallOf(missing, { stream, sources })))
+      if (plan === 'impossible')
+        entry.settle(rangeTooNarrowError(client.chain, computeShortfall(missing, { stream, sources })))
       else if (failures.tell(entry, plan)) continue
       else if (plan === 'everybody') scanned.push(entry)
       else if (asker !== undefined) alone.push({ entry, missing, asker })
     }
-    for (const group of groupsOf(alone, foresight.has)) startGroup(group)
+    for (const group of groupByMissing(alone, foresight.has)) startGroup(group)
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
   const planFor = (entry: FollowEntry, missing: readonly Range[], everybody: readonly Range[]) =>
-    planOf({
+    choosePlan({
       missing,
-      everybody: missingOf({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
+      everybody: subtractRanges({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
       isFollowed: everybody.length > 0,
       mayScan: stream.subjectsOnly !== true,
-      widest: widestOf(sources),
+      widest: getWidestRange(sources),
     })
 
-  function startGroup(group: readonly Lacking[]): void {
+  function startGroup(group: readonly IncompleteEntry[]): void {
     const { missing: [range] = [], asker = '' } = group[0] ?? {}
     if (range === undefined) return
     if (clock.monotonicMs() - subjectsMs >= SUBJECTS_DOUBT_MS) subjectsMax = SUBJECTS_MAX
@@ -155,10 +163,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       fromBlock: Math.min(...scanned.map(({ range }) => range.fromBlock)),
       toBlock: Math.max(...scanned.map(({ range }) => range.toBlock)),
     }
-    const [range] = missingOf(wanted, everybody)
+    const [range] = subtractRanges(wanted, everybody)
     if (range === undefined) return
     isScanning = true
-    scanLeft = blocksIn(missingOf(wanted, everybody))
+    scanLeft = countBlocksIn(subtractRanges(wanted, everybody))
     startTask({ of: scanned }, async () => {
       try {
         await coverTurn(null, { range, wanted }, { of: scanned })
@@ -168,7 +176,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     })
   }
 
-  function startTask({ of, asker }: Task, run: () => Promise<void>): void {
+  function startTask({ of, asker }: ReadTask, run: () => Promise<void>): void {
     for (const entry of of) entry.isBusy = true
     if (asker !== undefined) turns.start(asker)
     const task = runTask({ of, ...(asker !== undefined && { asker }) }, run).finally(() => {
@@ -180,22 +188,22 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     tasks.add(task)
   }
 
-  async function runTask({ of, asker }: Task, run: () => Promise<void>): Promise<void> {
+  async function runTask({ of, asker }: ReadTask, run: () => Promise<void>): Promise<void> {
     const isScan = asker === undefined
     try {
       await run()
       failures.forget(of, isScan)
     } catch (error) {
       if (closing.signal.aborted) return
-      if (error instanceof FilterError && !isScan && of.length > 1) {
+      if (error instanceof FilterTooWideError && !isScan && of.length > 1) {
         // Groups that are refused at the same time count once.
         subjectsMax = Math.min(subjectsMax, Math.ceil(of.length / 2))
         subjectsMs = clock.monotonicMs()
         return
       }
       // Now that it is known how short ranges must be, another plan is made.
-      if (error instanceof NarrowError) return
-      if (error instanceof FaultyCheckError && !isScan && readApart(of)) return
+      if (error instanceof RangeTooNarrowError) return
+      if (error instanceof FaultyCheckError && !isScan && isolateEntries(of)) return
       await sleep(failures.note(error, of, isScan), closing.signal).catch(() => {})
     }
   }
@@ -204,7 +212,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   async function coverTurn(
     subjects: readonly Hex[] | null,
     { range, wanted }: { readonly range: Range; readonly wanted: Range },
-    { of, asker }: Task,
+    { of, asker }: ReadTask,
   ): Promise<void> {
     const granted = await coverage.lease(name(), subjects, wanted)
     if (granted.length === 0) return sleep(OTHERS_MS, closing.signal)
@@ -212,9 +220,9 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     const startedMs = clock.monotonicMs()
     let isFirst = true
     try {
-      const following = final === undefined ? [] : await followersOf(sources, final, closing.signal)
+      const following = final === undefined ? [] : await findSourcesWithBlock(sources, final, closing.signal)
       const epoch = final?.epoch ?? 0
-      const value = await cover(
+      const value = await storeProvenRange(
         {
           stream,
           place,
@@ -260,7 +268,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     } catch (error) {
       if (!(error instanceof IncompleteError)) throw error
       const before = entry.reread
-      if (before !== undefined) throw verdictOf(error, { before, witnesses: rankedSources(sources, error).length })
+      if (before !== undefined)
+        throw classifyFailedCheck(error, { before, witnesses: rankSources(sources, error).length })
       entry.reread = error
       const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
       await coverTurn([subject], { range: again, wanted: range }, { of: [], asker })

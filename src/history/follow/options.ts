@@ -5,11 +5,11 @@ import type { Requesters } from '../../lib/async/requesters.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Coverage } from '../coverage.ts'
-import type { FinalBlock, LearnedSource } from '../logs/reader.ts'
-import type { Stream, StreamPlace } from '../stream.ts'
+import type { AdaptiveLogSource, FinalBlock } from '../logs/reader.ts'
+import type { Stream, StreamTarget } from '../stream.ts'
 
 /** Whose history is to be completed, and which blocks. */
-export interface Wanted {
+export interface HistoryRequest {
   /** Null: everybody. */
   readonly subject: Hex | null
   readonly fromBlock: number
@@ -19,11 +19,11 @@ export interface Wanted {
   readonly askers: Requesters
 }
 
-export interface FollowerOptions<Row, Place extends StreamPlace> {
+export interface FollowerOptions<Row, Place extends StreamTarget> {
   readonly stream: Stream<Row, Place>
   readonly place: Place
   readonly client: ChainClient
-  readonly sources: readonly LearnedSource[]
+  readonly sources: readonly AdaptiveLogSource[]
   readonly coverage: Coverage
   readonly db: Database
   readonly clock: Clock

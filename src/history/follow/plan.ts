@@ -1,20 +1,20 @@
 import type { Hex } from 'viem'
 import { groupBy } from '../../lib/group_by.ts'
-import type { LearnedSource } from '../logs/reader.ts'
-import { blocksIn, type Range } from '../range.ts'
+import type { AdaptiveLogSource } from '../logs/reader.ts'
+import { countBlocksIn, type Range } from '../range.ts'
 import type { FollowEntry } from './entry.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
 type Plan = 'subject' | 'everybody' | 'impossible'
 
 /** What one task works on, and in whose turn; a scan is everybody's. */
-export interface Task {
+export interface ReadTask {
   readonly of: readonly FollowEntry[]
   readonly asker?: string
 }
 
 /** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
-export interface Lacking {
+export interface IncompleteEntry {
   readonly entry: FollowEntry
   readonly missing: readonly Range[]
   readonly asker: string
@@ -31,7 +31,7 @@ const SCAN_BLOCKS_MIN = 1_000
  * Decides how to complete a subject's history. `widest` is the longest range that any endpoint takes; undefined if none
  * ever refused one.
  */
-export function planOf({
+export function choosePlan({
   missing,
   everybody,
   isFollowed,
@@ -59,33 +59,33 @@ export function planOf({
  * Those who lack the same blocks, and are read in the same turn, go together. A subject stays alone if `isForeseen`:
  * blocks that it lacks are being read for it alone.
  */
-export function groupsOf(
-  lacking: readonly Lacking[],
+export function groupByMissing(
+  lacking: readonly IncompleteEntry[],
   isForeseen: (subject: Hex | null, ranges: readonly Range[]) => boolean,
-): Iterable<readonly Lacking[]> {
+): Iterable<readonly IncompleteEntry[]> {
   return groupBy(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
     JSON.stringify([missing, asker, isApart || isForeseen(subject, missing) ? subject : null]),
   ).values()
 }
 
 /** How long the widest endpoint's ranges must be if no plan is possible, and how long they are. */
-export function shortfallOf(
+export function computeShortfall(
   missing: readonly Range[],
-  options: { readonly stream: { readonly subjectsOnly?: boolean }; readonly sources: readonly LearnedSource[] },
+  options: { readonly stream: { readonly subjectsOnly?: boolean }; readonly sources: readonly AdaptiveLogSource[] },
 ): { readonly needed: number; readonly widest: number } {
-  const alone = Math.ceil(blocksIn(missing) / WINDOWS_MAX)
-  return { needed: options.stream.subjectsOnly ? alone : SCAN_BLOCKS_MIN, widest: widestOf(options.sources) ?? 0 }
+  const alone = Math.ceil(countBlocksIn(missing) / WINDOWS_MAX)
+  return { needed: options.stream.subjectsOnly ? alone : SCAN_BLOCKS_MIN, widest: getWidestRange(options.sources) ?? 0 }
 }
 
 function windowsOf(ranges: readonly Range[], blocks: number): number {
-  return Math.ceil(blocksIn(ranges) / blocks) + ranges.length - 1
+  return Math.ceil(countBlocksIn(ranges) / blocks) + ranges.length - 1
 }
 
 /**
  * The longest range that any endpoint takes; undefined if one of them never refused one or did so long ago, or none is
  * usable.
  */
-export function widestOf(sources: readonly LearnedSource[]): number | undefined {
+export function getWidestRange(sources: readonly AdaptiveLogSource[]): number | undefined {
   const caps = sources
     .filter(({ source }) => source.usable)
     .map(({ cap, isCapInDoubt }) => (isCapInDoubt ? undefined : cap) ?? Number.POSITIVE_INFINITY)

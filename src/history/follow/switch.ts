@@ -6,7 +6,7 @@ import { coalesce } from '../../lib/async/coalesce.ts'
  * Whether the operator has switched histories off; one statement for all who ask at the same time. Throws as
  * `Database.run`.
  */
-export function createSwitch(db: Database): () => Promise<boolean> {
+export function createHistorySwitch(db: Database): () => Promise<boolean> {
   const isOff = coalesce<undefined, boolean>({
     nameOf: () => '',
     itemsMax: Number.POSITIVE_INFINITY,

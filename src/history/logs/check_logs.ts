@@ -8,12 +8,12 @@ import { compareLogs, isSameLog } from './witness.ts'
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
 
 /** An endpoint gave logs that cannot be an answer to the question. */
-export class FalseLogsError extends UpstreamError {}
+export class InvalidLogsError extends UpstreamError {}
 
 /**
  * Checks that an endpoint's logs answer the question and contradict each other nowhere: each within the range and the
  * filter; in order; positions without repeats; one hash for each block, and one block for each transaction. Throws
- * `FalseLogsError`. That logs are missing cannot be seen here.
+ * `InvalidLogsError`. That logs are missing cannot be seen here.
  */
 export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range: LogRange): void {
   const wanted = wantedOf(filter)
@@ -68,20 +68,20 @@ function isWanted(log: HistoryLog, { addresses, topics }: ReturnType<typeof want
   })
 }
 
-function wrong(what: string, { blockNumber, logIndex }: HistoryLog): FalseLogsError {
-  return new FalseLogsError(`The endpoint gave ${what} (block ${blockNumber}, log ${logIndex})`)
+function wrong(what: string, { blockNumber, logIndex }: HistoryLog): InvalidLogsError {
+  return new InvalidLogsError(`The endpoint gave ${what} (block ${blockNumber}, log ${logIndex})`)
 }
 
 /**
- * Lists of different filters as one; a log that several filters found comes once. Throws `FalseLogsError` if they differ
+ * Lists of different filters as one; a log that several filters found comes once. Throws `InvalidLogsError` if they differ
  * about one position.
  */
-export function merged(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
+export function mergeLogs(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
   const all = lists.flat().sort(compareLogs)
   return all.filter((log, index) => {
     const before = all[index - 1]
     if (before === undefined || compareLogs(before, log) !== 0) return true
-    if (!isSameLog(before, log)) throw new FalseLogsError('The endpoint gave two logs at one position')
+    if (!isSameLog(before, log)) throw new InvalidLogsError('The endpoint gave two logs at one position')
     return false
   })
 }

@@ -1,14 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Range } from '../range.ts'
 import type { LogsRequest } from './reader.ts'
-import type { Reaction } from './refusal.ts'
-import { answered, longer, refused, startWindow, type Window, withCap } from './window.ts'
+import type { RefusalReaction } from './refusal.ts'
+import { growWindow, nextLength, shrinkWindow, startWindow, type Window, withCap } from './window.ts'
 
 /** After this time a limit is tried anew, by one request. */
 const DOUBT_MS = 600_000
 
 /** What one endpoint allows, as its refusals taught. What limits is doubted after some time: providers change. */
-export function createLimits(clock: Clock) {
+export function createRangeLimits(clock: Clock) {
   const windows = new Map<string, Window>()
   let cap: number | undefined
   let capMs = 0
@@ -30,7 +30,7 @@ export function createLimits(clock: Clock) {
     },
     /** The length to try in one request, if the cap is in doubt. */
     get trial(): number | undefined {
-      return cap !== undefined && isInDoubt(capMs) ? longer(cap) : undefined
+      return cap !== undefined && isInDoubt(capMs) ? nextLength(cap) : undefined
     },
     /** True if logs of such old blocks were not refused, or that was long ago. */
     keeps: ({ fromBlock }: Range) => fromBlock >= floor || isInDoubt(floorMs),
@@ -39,11 +39,11 @@ export function createLimits(clock: Clock) {
     windowOf,
     answered(request: LogsRequest, answer: { readonly blocks: number; readonly logs: number }): void {
       if (cap !== undefined && answer.blocks > cap) cap = answer.blocks
-      windows.set(request.key, answered(windowOf(request), answer))
+      windows.set(request.key, growWindow(windowOf(request), answer))
     },
     /** A range of `blocks` blocks was refused for its length, its results or its time. */
-    refused(request: LogsRequest, reaction: Reaction, blocks: number): void {
-      const window = refused(windowOf(request), reaction, blocks)
+    refused(request: LogsRequest, reaction: RefusalReaction, blocks: number): void {
+      const window = shrinkWindow(windowOf(request), reaction, blocks)
       windows.set(request.key, window)
       if (reaction.kind === 'range') capMs = clock.monotonicMs()
       cap = window.cap

@@ -10,7 +10,7 @@ import type { LogRange } from './check_logs.ts'
 export const HASHED_BLOCKS = 3
 
 /** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
-export async function hashesOf(
+export async function readNewestHashes(
   endpoint: Endpoint,
   of: {
     readonly client: ChainClient

@@ -5,14 +5,14 @@ import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
-import { cutNewest, lengthOf, piecesOf, type Range } from '../range.ts'
+import { countBlocks, type Range, splitNewest, splitRange } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import { FalseLogsError, merged } from './check_logs.ts'
-import { createLimits } from './limits.ts'
-import { LogsRefusedError, type Reaction } from './refusal.ts'
-import { createRests } from './rests.ts'
+import { createBackoff } from './backoff.ts'
+import { InvalidLogsError, mergeLogs } from './check_logs.ts'
+import { createRangeLimits } from './limits.ts'
+import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
-import { createSmallAsk, createThrottle } from './throttle.ts'
+import { createSmallRequestQueue, createThrottle } from './throttle.ts'
 
 /** What is read, and how it is divided. */
 export interface LogsRequest {
@@ -29,7 +29,7 @@ export interface LogsRequest {
 }
 
 /** One endpoint with what was learned about its ranges. In memory only: what endpoints allow changes. */
-export type LearnedSource = ReturnType<typeof createLearnedSource>
+export type AdaptiveLogSource = ReturnType<typeof createAdaptiveLogSource>
 
 /** A block that is final, so that every endpoint must have it. */
 export interface FinalBlock {
@@ -40,11 +40,11 @@ export interface FinalBlock {
 }
 
 /** The filter names too many topics or addresses for an endpoint. */
-export class FilterError extends UpstreamError {}
+export class FilterTooWideError extends UpstreamError {}
 
 /** The range was chosen before it was known how short ranges must be: it would take far more requests than planned. */
-export class NarrowError extends Error {
-  override readonly name = 'NarrowError'
+export class RangeTooNarrowError extends Error {
+  override readonly name = 'RangeTooNarrowError'
 }
 
 const RETRIES = 4
@@ -57,7 +57,7 @@ const RATE_WAITS = 6
 const PIECES_MAX = 256
 
 /** Starts to learn about an endpoint. */
-export function createLearnedSource(options: {
+export function createAdaptiveLogSource(options: {
   readonly source: LogSource
   readonly clock: Clock
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -65,15 +65,15 @@ export function createLearnedSource(options: {
 }) {
   const { source, clock, sleep, record = () => {} } = options
   const throttle = createThrottle({ clock, sleep })
-  const ask = createSmallAsk({ source, throttle, clock })
-  const limits = createLimits(clock)
+  const ask = createSmallRequestQueue({ source, throttle, clock })
+  const limits = createRangeLimits(clock)
   const probes = new Map<string, Promise<unknown>>()
   /** The length that one request tries at the moment, above the cap. */
   let trying = 0
   /** The request that tries whether older blocks are kept again. */
   let digging: Promise<unknown> | undefined
   // After it was unable, a single request finds out whether it is able again.
-  const rests = createRests(clock, () => probes.clear())
+  const rests = createBackoff(clock, () => probes.clear())
   let lateInARow = 0
   /** The final block that it was asked for last, and whether it has it. */
   let followed: { readonly hash: Hex; readonly verdict: boolean } | undefined
@@ -84,8 +84,8 @@ export function createLearnedSource(options: {
   }
 
   /** Learns from a refusal of a whole range; throws if no shorter range would be taken either. */
-  function learn(request: LogsRequest, range: Range, reaction: Reaction): void {
-    const blocks = lengthOf(range)
+  function learn(request: LogsRequest, range: Range, reaction: RefusalReaction): void {
+    const blocks = countBlocks(range)
     if (reaction.kind === 'range' || reaction.kind === 'results' || reaction.kind === 'late') {
       limits.refused(request, reaction, blocks)
       const isSilent = reaction.kind === 'late' && ++lateInARow > LATE_MAX
@@ -93,7 +93,7 @@ export function createLearnedSource(options: {
       lateInARow = 0
       rests.start(reaction.kind === 'late' ? 'silent' : 'unable')
     }
-    if (reaction.kind === 'filter') throw new FilterError('The endpoint takes fewer topics')
+    if (reaction.kind === 'filter') throw new FilterTooWideError('The endpoint takes fewer topics')
     if (reaction.kind === 'pruned') limits.pruned(range)
     if (reaction.kind === 'behind' || reaction.kind === 'unable') rests.start(reaction.kind)
     throw new UpstreamError(`The endpoint gives no logs of these blocks (${reaction.kind})`)
@@ -105,8 +105,8 @@ export function createLearnedSource(options: {
       request.filters.map((filter) => (within: AbortSignal) => askFilter(request, { filter, range }, within)),
       signal,
     )
-    limits.answered(request, { blocks: lengthOf(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
-    return lists.length === 1 ? (lists[0] ?? []) : merged(lists)
+    limits.answered(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
+    return lists.length === 1 ? (lists[0] ?? []) : mergeLogs(lists)
   }
 
   async function askFilter(
@@ -122,7 +122,7 @@ export function createLearnedSource(options: {
         const ask = () => {
           const { cap } = limits
           // While this waited for its turn, others may have learned that it is too long.
-          if (cap !== undefined && lengthOf(range) > Math.max(cap, trying)) {
+          if (cap !== undefined && countBlocks(range) > Math.max(cap, trying)) {
             throw new LogsRefusedError(0, { kind: 'range', blocks: cap })
           }
           isAsked = true
@@ -138,12 +138,12 @@ export function createLearnedSource(options: {
         const isRefused = error instanceof LogsRefusedError || error instanceof RateLimitedError
         if (isAsked) record(isRefused ? 'refused' : 'failed')
         if (error instanceof LogsRefusedError) throw error
-        if (error instanceof FalseLogsError) rests.start('false')
+        if (error instanceof InvalidLogsError) rests.start('false')
         if (error instanceof RateLimitedError) {
           throttle.limited(error.retryAfterMs)
           if (++waits <= RATE_WAITS) continue
         }
-        if (error instanceof RateLimitedError || error instanceof FalseLogsError || ++failures > RETRIES) {
+        if (error instanceof RateLimitedError || error instanceof InvalidLogsError || ++failures > RETRIES) {
           rests.start('failed')
           throw error
         }
@@ -159,8 +159,13 @@ export function createLearnedSource(options: {
       if (!(error instanceof LogsRefusedError)) throw error
       learn(request, range, error.reaction)
       const { blocks } = limits.windowOf(request)
-      if (lengthOf(request.range) > PIECES_MAX * blocks) throw new NarrowError('The endpoint takes far shorter ranges')
-      return await readPieces(request, piecesOf(range, Math.min(Math.ceil(lengthOf(range) / 2), blocks), false), signal)
+      if (countBlocks(request.range) > PIECES_MAX * blocks)
+        throw new RangeTooNarrowError('The endpoint takes far shorter ranges')
+      return await readPieces(
+        request,
+        splitRange(range, Math.min(Math.ceil(countBlocks(range) / 2), blocks), false),
+        signal,
+      )
     }
   }
 
@@ -178,8 +183,8 @@ export function createLearnedSource(options: {
 
   /** Until an endpoint has answered one request of a kind, no others are sent: all might be refused alike. */
   async function probed(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-    const blocks = Math.min(lengthOf(request.range), limits.windowOf(request).blocks)
-    const [older, first] = cutNewest(request.range, blocks)
+    const blocks = Math.min(countBlocks(request.range), limits.windowOf(request).blocks)
+    const [older, first] = splitNewest(request.range, blocks)
     const probe = readPiece(request, first, signal)
     probes.set(
       request.key,
@@ -190,7 +195,7 @@ export function createLearnedSource(options: {
 
   /** One request longer than the cap, which was learned long ago: what it takes now, all others may be. */
   async function tried(request: LogsRequest, blocks: number, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-    const [older, first] = cutNewest(request.range, blocks)
+    const [older, first] = splitNewest(request.range, blocks)
     trying = blocks
     const newest = await readPiece(request, first, signal).finally(() => {
       trying = 0
@@ -221,7 +226,7 @@ export function createLearnedSource(options: {
 
   function divided(request: LogsRequest): readonly Range[] {
     const blocks = Math.ceil(limits.windowOf(request).blocks / (1 + Math.floor(request.turn / 2)))
-    return piecesOf(request.range, blocks, request.turn % 2 === 1)
+    return splitRange(request.range, blocks, request.turn % 2 === 1)
   }
 
   return {
@@ -239,7 +244,7 @@ export function createLearnedSource(options: {
     mayServe,
     /** Length of the next piece of this kind. */
     blocksOf: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.windowOf(request).blocks,
-    /** All logs of a range, in order. Throws `UpstreamError` if it fails or cannot, `FilterError`, `NarrowError`. */
+    /** All logs of a range, in order. Throws `UpstreamError` if it fails or cannot, `FilterTooWideError`, `RangeTooNarrowError`. */
     async read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
       if (limits.mayKeepAgain(request.range)) await dug(request, signal)
       for (;;) {
@@ -250,7 +255,7 @@ export function createLearnedSource(options: {
         if (!mayServe(request.range)) throw new UpstreamError('The endpoint gave no logs to another who asked')
       }
       const { cap, trial = 0 } = limits
-      const most = Math.min(trial, lengthOf(request.range))
+      const most = Math.min(trial, countBlocks(request.range))
       if (trying === 0 && most > (cap ?? most)) return await tried(request, most, signal)
       return await readPieces(request, divided(request), signal)
     },

@@ -9,7 +9,7 @@ interface LogsRequest extends Range {
 }
 
 /** What to do about a refused request for logs. None of it says anything about the endpoint's health. */
-export type Reaction =
+export type RefusalReaction =
   /** It takes no range longer than `blocks`; without a number it takes none as long as this one. */
   | { readonly kind: 'range'; readonly blocks: number | undefined }
   /** The answer would hold too much or take too long; `blocks` is a length that it proposes for this range. */
@@ -29,9 +29,9 @@ export type Reaction =
 
 /** An endpoint refused a request for logs. */
 export class LogsRefusedError extends RpcRefusedError {
-  readonly reaction: Reaction
+  readonly reaction: RefusalReaction
 
-  constructor(code: number, reaction: Reaction) {
+  constructor(code: number, reaction: RefusalReaction) {
     super(
       code,
       `The endpoint refused a request for logs (${reaction.kind})`,
@@ -71,10 +71,10 @@ const PROPOSED = /\[ ?(0x[\da-f]{1,14}) ?, ?(0x[\da-f]{1,14}) ?\]|range:? (\d{1,
  * like any other. The words differ by provider, and the codes say little: the same one stands for a range too long, an
  * answer too long and a rate.
  */
-export function reactionTo(
+export function classifyRefusal(
   { status, code, words: said, retryAfterMs }: Refusal,
   asked: LogsRequest,
-): Reaction | undefined {
+): RefusalReaction | undefined {
   // The method's own name must not read as a word about logs.
   const words = said.replace(/\beth_\w+/g, 'it')
   const isAboutSize = RESULTS.test(words) || RANGE.test(words)
@@ -92,7 +92,7 @@ export function reactionTo(
   return undefined
 }
 
-function rate(pauseMs: number | undefined): Reaction {
+function rate(pauseMs: number | undefined): RefusalReaction {
   return { kind: 'rate', pauseMs }
 }
 

@@ -9,7 +9,7 @@ import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange } from './check_logs.ts'
 import { parseLogs, parseReceipt } from './parse_logs.ts'
-import { LogsRefusedError, reactionTo } from './refusal.ts'
+import { classifyRefusal, LogsRefusedError } from './refusal.ts'
 
 /** One endpoint, as history asks it. Every answer is checked; every request has a time limit. */
 export type LogSource = ReturnType<typeof createLogSource>
@@ -69,7 +69,7 @@ async function readLogs(
         parse: parseLogs,
         timeoutMs: LOGS_MS,
         refusal(refusal) {
-          const reaction = reactionTo(refusal, asked)
+          const reaction = classifyRefusal(refusal, asked)
           if (reaction?.kind === 'rate') return new RateLimitedError('The endpoint limits its rate', reaction.pauseMs)
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },

@@ -96,7 +96,7 @@ const TRIES_MS = 1_500
 const AGAIN_MAX = 3
 
 /** Runs small requests of one endpoint in their turn, each a few times if it fails. */
-export function createSmallAsk(options: {
+export function createSmallRequestQueue(options: {
   readonly source: LogSource
   readonly throttle: Pick<ReturnType<typeof createThrottle>, 'run'>
   readonly clock: Clock

@@ -1,4 +1,4 @@
-import type { Reaction } from './refusal.ts'
+import type { RefusalReaction } from './refusal.ts'
 
 /** How long ranges of one endpoint may be, for one kind of filter. Pure: every change gives a new one. */
 export interface Window {
@@ -22,7 +22,10 @@ export function startWindow(blocks: number, cap: number | undefined): Window {
 }
 
 /** After an answer to a range of `blocks` blocks. */
-export function answered(window: Window, { blocks, logs }: { readonly blocks: number; readonly logs: number }): Window {
+export function growWindow(
+  window: Window,
+  { blocks, logs }: { readonly blocks: number; readonly logs: number },
+): Window {
   // What a shorter range held says too little about a longer one, unless it held too much already.
   if (blocks < window.blocks && logs < LOGS_AIM) return window
   const dense = logs === 0 ? Number.POSITIVE_INFINITY : (blocks * LOGS_AIM) / logs
@@ -31,7 +34,7 @@ export function answered(window: Window, { blocks, logs }: { readonly blocks: nu
 }
 
 /** After a refusal of a range of `blocks` blocks, or an answer that was too long or too late for us. */
-export function refused(window: Window, reaction: Reaction, blocks: number): Window {
+export function shrinkWindow(window: Window, reaction: RefusalReaction, blocks: number): Window {
   if (reaction.kind === 'range') {
     const cap = reaction.blocks ?? USUAL_CAPS.find((usual) => usual < blocks) ?? 1
     return within({ ...window, blocks: Math.min(window.blocks, cap), cap: Math.min(window.cap ?? cap, cap) })
@@ -45,7 +48,7 @@ export function refused(window: Window, reaction: Reaction, blocks: number): Win
 }
 
 /** The usual length next to `cap`, to try whether a cap is still there. */
-export function longer(cap: number): number {
+export function nextLength(cap: number): number {
   return USUAL_CAPS.findLast((usual) => usual > cap) ?? 2 * cap
 }
 

@@ -1,7 +1,7 @@
 import type { HistoryLog } from '../stream.ts'
 
 /** What several reads of one range of blocks say together. */
-export interface Comparison {
+export interface LogComparison {
   /** Every log that any of them gave, in order. Of two that differ at one position, both. */
   readonly union: readonly HistoryLog[]
   /** Logs that not all of them gave, each with the positions of the reads that did. */
@@ -9,7 +9,7 @@ export interface Comparison {
 }
 
 /** Compares reads of one range, each in order. A log is the same only if all of it is, its time apart. */
-export function compareReads(reads: readonly (readonly HistoryLog[])[]): Comparison {
+export function compareReads(reads: readonly (readonly HistoryLog[])[]): LogComparison {
   const [first = [], ...others] = reads
   // Nearly always all of them are the same.
   if (others.every((other) => isSameList(first, other))) return { union: first, disputed: [] }
@@ -51,7 +51,7 @@ export function isSameLog(a: HistoryLog, b: HistoryLog): boolean {
 }
 
 /** True if the log is among those of a receipt. */
-export function isHeld(log: HistoryLog, logs: readonly HistoryLog[]): boolean {
+export function isInReceipt(log: HistoryLog, logs: readonly HistoryLog[]): boolean {
   return logs.some((each) => isSameLog(each, log))
 }
 

@@ -2,26 +2,26 @@ import type { Hex } from 'viem'
 import type { Database } from '../../db/database.ts'
 import { untilAborted } from '../../lib/async/abort.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
-import type { LearnedSource } from '../logs/reader.ts'
+import type { AdaptiveLogSource } from '../logs/reader.ts'
 import type { Range } from '../range.ts'
 import {
-  type Decoded,
+  classifyFailedCheck,
+  type DecodedRows,
   type HistoryLog,
   IncompleteError,
+  SECOND_WITNESS_CHECK,
   type Stream,
-  type StreamPlace,
-  UNSETTLED,
-  verdictOf,
+  type StreamTarget,
 } from '../stream.ts'
-import { createProof, type Proof, type ProvenLogs, rankedSources } from './proof.ts'
+import { createProof, type Proof, type ProvenLogs, rankSources } from './proof.ts'
 
-interface CoverRequest<Row, Place extends StreamPlace> {
+interface CoverRequest<Row, Place extends StreamTarget> {
   readonly stream: Stream<Row, Place>
   readonly place: Place
   /** Null: everybody. */
   readonly subjects: readonly Hex[] | null
   readonly range: Range
-  readonly sources: readonly LearnedSource[]
+  readonly sources: readonly AdaptiveLogSource[]
   /** Of the chain's history; nothing is stored if it was taken back meanwhile. */
   readonly epoch: number
   /** In whose turn; absent: it serves everybody. */
@@ -36,15 +36,15 @@ interface CoverRequest<Row, Place extends StreamPlace> {
   /** What `Stream.continuity` gave for the range above this one. */
   readonly later: unknown
   /** What was begun of a part; undefined if nothing was. */
-  readonly begun?: (range: Range) => Promise<BegunPart | undefined>
+  readonly begun?: (range: Range) => Promise<PrefetchedPart | undefined>
 }
 
 /** A part that was read before it was known whether its last block is final, and which endpoints have that block. */
-export interface BegunPart {
+export interface PrefetchedPart {
   readonly proof: Proof
   readonly proven: ProvenLogs
   /** The endpoints that may have given it. */
-  readonly sources: readonly LearnedSource[]
+  readonly sources: readonly AdaptiveLogSource[]
 }
 
 /** Parts that are read at the same time; they are stored in order. */
@@ -57,7 +57,7 @@ const WINDOWS_A_PART = 4
  */
 const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
 /** Checks of what endpoints have, which do not concern the stream. */
-const OF_READING: readonly string[] = [UNSETTLED, 'receipt']
+const OF_READING: readonly string[] = [SECOND_WITNESS_CHECK, 'receipt']
 /** Times that transactions may need further receipts. */
 const RECEIPT_ROUNDS = 2
 
@@ -66,7 +66,7 @@ const RECEIPT_ROUNDS = 2
  * the newest first. Gives what `Stream.continuity` gave last. Throws `IncompleteError` naming the check that failed for
  * every endpoint, `UpstreamError` if none can be read, and as `Database.run`; what was stored until then stays.
  */
-export async function cover<Row, Place extends StreamPlace>(
+export async function storeProvenRange<Row, Place extends StreamTarget>(
   request: CoverRequest<Row, Place>,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -74,12 +74,12 @@ export async function cover<Row, Place extends StreamPlace>(
   const within = AbortSignal.any([signal, failing.signal])
   const { fromBlock } = request.range
   let toBlock = request.range.toBlock
-  let decoded: Promise<Meaning<Row>> = Promise.resolve({ rows: [], witnesses: 0, next: request.later })
+  let decoded: Promise<DecodedPart<Row>> = Promise.resolve({ rows: [], witnesses: 0, next: request.later })
   let stored: Promise<unknown> = Promise.resolve()
   const underWay = new Set<Promise<unknown>>()
   try {
     while (toBlock >= fromBlock && request.mayGoOn()) {
-      const blocks = WINDOWS_A_PART * blocksAtOnce(request, toBlock)
+      const blocks = WINDOWS_A_PART * getBlocksPerRequest(request, toBlock)
       const range = { fromBlock: Math.max(fromBlock, toBlock - blocks + 1), toBlock }
       decoded = decodeAfter(decoded, request, range, within)
       // It is awaited later, and may have failed by then.
@@ -99,10 +99,10 @@ export async function cover<Row, Place extends StreamPlace>(
 }
 
 /** Reads and proves the logs of a part. */
-export async function beginPart<Row, Place extends StreamPlace>(
+export async function prefetchPart<Row, Place extends StreamTarget>(
   request: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects' | 'range' | 'sources' | 'asker' | 'onHealed'>,
   signal: AbortSignal,
-): Promise<BegunPart> {
+): Promise<PrefetchedPart> {
   const { stream, place, subjects, range, sources, asker, onHealed } = request
   const filters = stream.filters(place, subjects)
   const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
@@ -110,7 +110,7 @@ export async function beginPart<Row, Place extends StreamPlace>(
 }
 
 /** What the logs of a range mean. */
-interface Meaning<Row> {
+interface DecodedPart<Row> {
   readonly rows: readonly Row[]
   readonly witnesses: number
   /** What `Stream.continuity` gave. */
@@ -121,31 +121,31 @@ interface Meaning<Row> {
  * Reads and proves a part at once; decodes and checks it when the part before it, which is newer, is decoded. What a
  * check finds missing is read again, elsewhere and otherwise divided.
  */
-async function decodeAfter<Row, Place extends StreamPlace>(
-  before: Promise<Meaning<Row>>,
+async function decodeAfter<Row, Place extends StreamTarget>(
+  before: Promise<DecodedPart<Row>>,
   request: CoverRequest<Row, Place>,
   range: Range,
   signal: AbortSignal,
-): Promise<Meaning<Row>> {
+): Promise<DecodedPart<Row>> {
   const { stream, place, subjects, sources } = request
   const begun = request.begun && (await untilAborted(request.begun(range), signal))
   // One that has another final block may have given logs of another chain.
   const isUsable = begun?.sources.every((source) => sources.includes(source)) === true
-  const part = isUsable ? begun : await beginPart({ ...request, range }, signal)
+  const part = isUsable ? begun : await prefetchPart({ ...request, range }, signal)
   const { proof } = part
   let { proven } = part
   const later = (await before).next
   let failed: IncompleteError | undefined
   for (;;) {
     try {
-      const { rows } = await decodeSettled({ stream, place, subjects, logs: proven.logs, proof }, signal)
+      const { rows } = await decodeWithReceipts({ stream, place, subjects, logs: proven.logs, proof }, signal)
       const next = subjects === null ? stream.continuity?.(place, proven.logs, later) : undefined
       return { rows, witnesses: Math.min(proven.witnesses, proof.receiptWitnesses), next }
     } catch (error) {
       if (!(error instanceof IncompleteError)) throw error
       const { witnesses } = proven
       if (!proof.doubt())
-        throw OF_READING.includes(error.check) ? error : verdictOf(error, { before: failed, witnesses })
+        throw OF_READING.includes(error.check) ? error : classifyFailedCheck(error, { before: failed, witnesses })
       failed = error
       proven = await proof.logs(signal)
     }
@@ -153,11 +153,11 @@ async function decodeAfter<Row, Place extends StreamPlace>(
 }
 
 /** Stores a part when the part before it is stored. */
-async function storeAfter<Row, Place extends StreamPlace>(
+async function storeAfter<Row, Place extends StreamTarget>(
   before: Promise<unknown>,
   request: CoverRequest<Row, Place>,
   range: Range,
-  decoded: Promise<Meaning<Row>>,
+  decoded: Promise<DecodedPart<Row>>,
 ): Promise<void> {
   await before
   const { stream, place, subjects, epoch, db } = request
@@ -170,13 +170,13 @@ async function storeAfter<Row, Place extends StreamPlace>(
 }
 
 /** Decodes logs, and gets the receipts of transactions that cannot be understood without. */
-export async function decodeSettled<Row, Place extends StreamPlace>(
+export async function decodeWithReceipts<Row, Place extends StreamTarget>(
   what: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects'> & {
     readonly logs: readonly HistoryLog[]
     readonly proof: Pick<Proof, 'receipts'>
   },
   signal: AbortSignal,
-): Promise<Decoded<Row>> {
+): Promise<DecodedRows<Row>> {
   const { stream, place, subjects, logs, proof } = what
   let receipts: ReadonlyMap<Hex, readonly HistoryLog[]> = new Map()
   for (let round = 0; ; round++) {
@@ -196,7 +196,7 @@ export async function decodeSettled<Row, Place extends StreamPlace>(
 }
 
 /** What was learned about lengths is kept by stream, and apart for subjects and for everybody. */
-function kindOf<Row, Place extends StreamPlace>({
+function kindOf<Row, Place extends StreamTarget>({
   stream,
   subjects,
 }: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects'>) {
@@ -205,10 +205,10 @@ function kindOf<Row, Place extends StreamPlace>({
 }
 
 /** Blocks up to this one that one request may be for. */
-export function blocksAtOnce<Row, Place extends StreamPlace>(
+export function getBlocksPerRequest<Row, Place extends StreamTarget>(
   request: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects' | 'sources'>,
   toBlock: number,
 ): number {
-  const [first] = rankedSources(request.sources, { fromBlock: toBlock, toBlock })
+  const [first] = rankSources(request.sources, { fromBlock: toBlock, toBlock })
   return first?.blocksOf(kindOf(request)) ?? 1
 }

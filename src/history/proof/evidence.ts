@@ -3,19 +3,19 @@ import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { BlockLogs } from '../logs/block_logs.ts'
-import type { LearnedSource } from '../logs/reader.ts'
+import type { AdaptiveLogSource } from '../logs/reader.ts'
 import type { LogSource } from '../logs/source.ts'
-import { isHeld, isSameList } from '../logs/witness.ts'
-import { blockOf, type HistoryLog, IncompleteError } from '../stream.ts'
+import { isInReceipt, isSameList } from '../logs/witness.ts'
+import { type HistoryLog, IncompleteError, toBlockRange } from '../stream.ts'
 
 /** One endpoint, asked about single transactions and blocks. */
-export interface Witness extends Pick<LearnedSource, 'ask'> {
+export interface Witness extends Pick<AdaptiveLogSource, 'ask'> {
   readonly source: Pick<LogSource, 'index'>
 }
 
 type Logs = readonly HistoryLog[]
 
-interface Testimony<T> {
+interface EvidenceAnswer<T> {
   readonly witness: Witness
   readonly value: T | undefined
   /** Why it did not answer, if it may another time. */
@@ -24,11 +24,15 @@ interface Testimony<T> {
 
 /** What the endpoints that may be asked at the moment say about single logs that their answers differ in. */
 export function createEvidence(witnesses: () => readonly Witness[]) {
-  const receipts = new Map<string, Promise<Testimony<Logs>>>()
+  const receipts = new Map<string, Promise<EvidenceAnswer<Logs>>>()
   const blocks = new Map<number, Promise<Logs | undefined>>()
 
   /** The transaction's receipt from each of these; what was found is not asked for again. */
-  function receiptsOf(asked: readonly Witness[], hash: Hex, signal: AbortSignal): Promise<readonly Testimony<Logs>[]> {
+  function receiptsOf(
+    asked: readonly Witness[],
+    hash: Hex,
+    signal: AbortSignal,
+  ): Promise<readonly EvidenceAnswer<Logs>[]> {
     return Promise.all(
       asked.map((witness) => {
         const key = `${witness.source.index}:${hash}`
@@ -55,10 +59,10 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
    */
   async function logsOf(log: HistoryLog, signal: AbortSignal) {
     const all = witnesses()
-    const answers: Testimony<Logs>[] = []
+    const answers: EvidenceAnswer<Logs>[] = []
     for (const asked of [all.slice(0, 2), all.slice(2)]) {
       answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
-      const holding = answers.flatMap(({ value }) => (value !== undefined && isHeld(log, value) ? [value] : []))
+      const holding = answers.flatMap(({ value }) => (value !== undefined && isInReceipt(log, value) ? [value] : []))
       const agreed = holding.find((each, index) => holding.some((other, at) => at > index && isSameList(each, other)))
       if (agreed !== undefined) return { logs: timed(agreed, log), witnesses: 2 }
       const [only] = holding
@@ -67,7 +71,8 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
     const logs = (await provenLogs(log.blockNumber, signal))?.filter(
       ({ transactionHash }) => transactionHash === log.transactionHash,
     )
-    if (logs !== undefined && isHeld(log, logs)) return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
+    if (logs !== undefined && isInReceipt(log, logs))
+      return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
     for (const { failure } of answers) if (failure !== undefined) throw failure
     return undefined
   }
@@ -81,7 +86,7 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
       const all = witnesses()
       const asked = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
       const answers = await receiptsOf(asked, log.transactionHash, signal)
-      return answers.some(({ value }) => value !== undefined && isHeld(log, value))
+      return answers.some(({ value }) => value !== undefined && isInReceipt(log, value))
     },
     /**
      * Whether the receipts of its block hold the log: all of them together have the root that the block's header has, or
@@ -89,7 +94,7 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
      */
     async isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined> {
       const logs = await provenLogs(log.blockNumber, signal)
-      return logs === undefined ? undefined : isHeld(log, logs)
+      return logs === undefined ? undefined : isInReceipt(log, logs)
     },
     /**
      * All logs of the transactions of some logs, by transaction, and the fewest witnesses of any of them. Throws
@@ -100,7 +105,7 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
       const entries = await Promise.all(
         [...transactions].map(async ([hash, log]) => {
           const found = await logsOf(log, signal)
-          if (found === undefined) throw new IncompleteError('receipt', blockOf(log))
+          if (found === undefined) throw new IncompleteError('receipt', toBlockRange(log))
           witnesses = Math.min(witnesses, found.witnesses)
           return [hash, found.logs] as const
         }),
@@ -120,7 +125,7 @@ async function answerOf<T>(
   witness: Witness,
   task: (source: LogSource) => Promise<T | undefined>,
   signal: AbortSignal,
-): Promise<Testimony<T>> {
+): Promise<EvidenceAnswer<T>> {
   try {
     return { witness, value: await witness.ask(task, signal), failure: undefined }
   } catch (error) {

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
-import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
-import { type Comparison, compareReads, withAgreedTimes } from '../logs/witness.ts'
+import type { AdaptiveLogSource, FinalBlock, LogsRequest } from '../logs/reader.ts'
+import { compareReads, type LogComparison, withAgreedTimes } from '../logs/witness.ts'
 import type { Range } from '../range.ts'
-import { blockOf, type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
+import { type HistoryLog, IncompleteError, NoWitnessError, SECOND_WITNESS_CHECK, toBlockRange } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
@@ -27,22 +27,22 @@ const PROOFS_MAX = 8
 const NARROW = 16
 
 interface Read {
-  readonly source: LearnedSource
+  readonly source: AdaptiveLogSource
   readonly logs: readonly HistoryLog[]
 }
 
 /** What became of logs that one endpoint alone gave. */
-type Ruling =
+type LogRuling =
   | { readonly kind: 'settled' }
   /** Nobody can say whether this log is true. */
   | { readonly kind: 'open'; readonly log: HistoryLog }
   /** These endpoints gave what is not so, or lack so much that they are no witnesses. */
-  | { readonly kind: 'wrong'; readonly sources: ReadonlySet<LearnedSource> }
+  | { readonly kind: 'wrong'; readonly sources: ReadonlySet<AdaptiveLogSource> }
 
 /** Prepares the reads of a range. `healed` is told of logs that one of the reads lacked. */
 export function createProof(
   request: Omit<LogsRequest, 'turn'>,
-  { sources, healed }: { readonly sources: readonly LearnedSource[]; readonly healed: (logs: number) => void },
+  { sources, healed }: { readonly sources: readonly AdaptiveLogSource[]; readonly healed: (logs: number) => void },
 ) {
   const { range } = request
   const evidence = createEvidence(() => sources.filter((source) => source.mayServe(range)))
@@ -54,7 +54,7 @@ export function createProof(
 
   async function readNext(signal: AbortSignal): Promise<Read> {
     const turn = turns++
-    const ranked = rankedSources(sources, range)
+    const ranked = rankSources(sources, range)
     let failure: unknown = new UpstreamError('No endpoint can be asked for logs of these blocks')
     const first = turn % Math.max(1, ranked.length)
     for (const source of [...ranked.slice(first), ...ranked.slice(0, first)]) {
@@ -74,7 +74,7 @@ export function createProof(
   }
 
   /** Settles logs that one endpoint alone gave: by another's receipt, and if that is not there by proof. */
-  async function judge(disputed: Comparison['disputed'], signal: AbortSignal): Promise<Ruling> {
+  async function judge(disputed: LogComparison['disputed'], signal: AbortSignal): Promise<LogRuling> {
     const alone = disputed.flatMap(({ log, givers }) => {
       const by = new Set(givers.flatMap((index) => reads[index]?.source ?? []))
       return by.size < 2 ? { log, by } : []
@@ -99,12 +99,12 @@ export function createProof(
   /** True if a second endpoint was asked, or there is none: one that only pauses is waited for. */
   function isWitnessed(): boolean {
     const asked = new Set(reads.map(({ source }) => source))
-    return asked.size >= 2 || rankedSources(sources, range, 'mayServe').every((source) => asked.has(source))
+    return asked.size >= 2 || rankSources(sources, range, 'mayServe').every((source) => asked.has(source))
   }
 
   /** Reads of a shorter range lose less: if all of them differ, each half is proven alone. */
   async function provenByHalves(signal: AbortSignal): Promise<ProvenLogs> {
-    if (range.fromBlock === range.toBlock) throw new IncompleteError(UNSETTLED, range)
+    if (range.fromBlock === range.toBlock) throw new IncompleteError(SECOND_WITNESS_CHECK, range)
     const middle = Math.floor((range.fromBlock + range.toBlock) / 2)
     const proven = (half: Range) => createProof({ ...request, range: half }, { sources, healed }).logs(signal)
     const [older, newer] = await Promise.all([
@@ -140,7 +140,7 @@ export function createProof(
           return { logs: withAgreedTimes(union, [...bySource.values()]), witnesses }
         }
         if (reads.length >= readsMax) {
-          if (!isSettled) throw new IncompleteError(UNSETTLED, blockOf(ruling.log))
+          if (!isSettled) throw new IncompleteError(SECOND_WITNESS_CHECK, toBlockRange(ruling.log))
           if (whole.length >= READS_MIN) throw new NoWitnessError()
           return await provenByHalves(signal)
         }
@@ -171,13 +171,13 @@ export function createProof(
 }
 
 /** Endpoints that can be read, the widest first; without those that are so narrow that they would take for ever. */
-export function rankedSources(
-  sources: readonly LearnedSource[],
+export function rankSources(
+  sources: readonly AdaptiveLogSource[],
   range: Range,
   when: 'serves' | 'mayServe' = 'serves',
-): readonly LearnedSource[] {
+): readonly AdaptiveLogSource[] {
   const able = sources.filter((source) => source[when](range))
-  const width = ({ cap }: LearnedSource) => cap ?? Number.POSITIVE_INFINITY
+  const width = ({ cap }: AdaptiveLogSource) => cap ?? Number.POSITIVE_INFINITY
   const widest = Math.max(0, ...able.map(width))
   const blocks = range.toBlock - range.fromBlock + 1
   return able
@@ -189,11 +189,11 @@ export function rankedSources(
  * The endpoints that have a final block: one that is behind or on a fork must not be believed about blocks below it.
  * Throws `NoWitnessError` if as many have another block there, since nobody can say which of them is right.
  */
-export async function followersOf(
-  sources: readonly LearnedSource[],
+export async function findSourcesWithBlock(
+  sources: readonly AdaptiveLogSource[],
   final: FinalBlock,
   signal: AbortSignal,
-): Promise<readonly LearnedSource[]> {
+): Promise<readonly AdaptiveLogSource[]> {
   const able = sources.filter((source) => source.mayServe({ fromBlock: final.number, toBlock: final.number }))
   const verdicts = await Promise.all(able.map((source) => source.follows(final, signal)))
   const following = able.filter((_, index) => verdicts[index] === true)

@@ -5,23 +5,23 @@ import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { LogRange } from '../logs/check_logs.ts'
-import { HASHED_BLOCKS, hashesOf } from '../logs/newest_blocks.ts'
-import type { LearnedSource } from '../logs/reader.ts'
+import { HASHED_BLOCKS, readNewestHashes } from '../logs/newest_blocks.ts'
+import type { AdaptiveLogSource } from '../logs/reader.ts'
 import { LogsRefusedError } from '../logs/refusal.ts'
 import { createLogSource } from '../logs/source.ts'
 import { compareReads, withAgreedTimes } from '../logs/witness.ts'
-import { piecesOf, type Range } from '../range.ts'
+import { type Range, splitRange } from '../range.ts'
 import {
-  blockOf,
   type HistoryLog,
   IncompleteError,
   type LogFilter,
+  SECOND_WITNESS_CHECK,
   type Stream,
-  type StreamPlace,
-  UNSETTLED,
+  type StreamTarget,
+  toBlockRange,
 } from '../stream.ts'
 import type { ExpectedTip } from '../tip.ts'
-import { decodeSettled } from './cover.ts'
+import { decodeWithReceipts } from './cover.ts'
 import { createEvidence, type Witness } from './evidence.ts'
 import type { Proof } from './proof.ts'
 
@@ -32,7 +32,7 @@ export interface Tail<Row> {
 }
 
 /** Which end is read. */
-interface TailRequest<Row, Place extends StreamPlace> {
+interface TailRequest<Row, Place extends StreamTarget> {
   readonly client: ChainClient
   readonly stream: Stream<Row, Place>
   readonly place: Place
@@ -40,7 +40,7 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly subject: Hex
   readonly tip: ExpectedTip
   /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
-  readonly witnesses: readonly LearnedSource[]
+  readonly witnesses: readonly AdaptiveLogSource[]
 }
 
 /** Requests for the logs of an end: so many in all, but by each filter at least what an end takes that no cap divides. */
@@ -56,7 +56,7 @@ const LOGS_KEPT_MAX = 100_000
 const KEPT_MS = 30_000
 
 /** The unfinalized ends of histories, each read once per newest block while somebody asks, and never stored. */
-export function createTails(clock: Clock) {
+export function createTailReader(clock: Clock) {
   const cache = createCache<Tail<never>>({
     clock,
     entriesMax: TAILS_MAX,
@@ -69,7 +69,7 @@ export function createTails(clock: Clock) {
      * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
      * `UnavailableError`, naming the check if logs are missing wherever they are asked for.
      */
-    async read<Row, Place extends StreamPlace>(
+    async read<Row, Place extends StreamTarget>(
       request: TailRequest<Row, Place>,
       signal: AbortSignal,
     ): Promise<Tail<Row>> {
@@ -89,14 +89,14 @@ export function createTails(clock: Clock) {
 }
 
 /** Whose logs the end is made of; null: everybody's. */
-function subjectsOf<Row, Place extends StreamPlace>({
+function subjectsOf<Row, Place extends StreamTarget>({
   stream,
   subject,
 }: TailRequest<Row, Place>): readonly Hex[] | null {
   return stream.subjectsOnly === true ? [subject] : null
 }
 
-async function readTail<Row, Place extends StreamPlace>(
+async function readTail<Row, Place extends StreamTarget>(
   request: TailRequest<Row, Place>,
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
@@ -135,7 +135,7 @@ async function readTail<Row, Place extends StreamPlace>(
 const TOO_LONG: ReadonlySet<string> = new Set(['range', 'results', 'late'])
 const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 
-async function readTailFrom<Row, Place extends StreamPlace>(
+async function readTailFrom<Row, Place extends StreamTarget>(
   endpoint: Endpoint,
   request: TailRequest<Row, Place> & { readonly grandparent: Hex | undefined },
   signal: AbortSignal,
@@ -153,10 +153,10 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const others = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(asked))
   const requests = Math.max(REQUESTS_LEAST, Math.floor(REQUESTS_MAX / filters.length))
   const alone = piecesFor(asked, { requests, caps: [cap, cap] })
-  const hashes = await hashesOf(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
+  const hashes = await readNewestHashes(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
 
   /** The second read, by the first endpoint of the others that can; else by the same one, with other edges. */
-  async function second(): Promise<{ readonly other?: LearnedSource; readonly logs: readonly HistoryLog[] }> {
+  async function second(): Promise<{ readonly other?: AdaptiveLogSource; readonly logs: readonly HistoryLog[] }> {
     for (const other of others) {
       const ranges = [...piecesFor(asked, { requests, caps: [cap, other.cap] })[1], ...hashes]
       try {
@@ -165,7 +165,8 @@ async function readTailFrom<Row, Place extends StreamPlace>(
         // It may be behind, or fail; or have other blocks, and nobody can say whose are right.
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
         const number = await differing(other, hashes, signal)
-        if (number !== undefined) throw new IncompleteError(UNSETTLED, { fromBlock: number, toBlock: number })
+        if (number !== undefined)
+          throw new IncompleteError(SECOND_WITNESS_CHECK, { fromBlock: number, toBlock: number })
       }
     }
     return { logs: await readAll(first, { filters, ranges: alone[1] }, signal) }
@@ -186,7 +187,7 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const proof: Pick<Proof, 'receipts'> = {
     receipts: async (wanted) => (await evidenceOf(end).receipts(wanted, signal)).logs,
   }
-  const { rows } = await decodeSettled({ stream, place, subjects, logs, proof }, signal)
+  const { rows } = await decodeWithReceipts({ stream, place, subjects, logs, proof }, signal)
   return { block: tip.block, rows }
 }
 
@@ -201,14 +202,14 @@ function piecesFor(
   const blocks = range.toBlock - range.fromBlock + 1
   if (blocks <= 0) return [[], []]
   const [first, second] = caps.map((cap) => Math.min(cap ?? blocks, blocks))
-  const reads = [piecesOf(range, first ?? blocks, false), piecesOf(range, second ?? blocks, true)] as const
+  const reads = [splitRange(range, first ?? blocks, false), splitRange(range, second ?? blocks, true)] as const
   if (reads.flat().length + range.hashedBlocks > requests) throw new LogsRefusedError(0, TOO_LONG_FOR_US)
   return reads
 }
 
 /** The number of one of these blocks that the endpoint has with another hash. */
 async function differing(
-  other: LearnedSource,
+  other: AdaptiveLogSource,
   blocks: readonly LogRange[],
   signal: AbortSignal,
 ): Promise<number | undefined> {
@@ -240,7 +241,7 @@ async function readAll(
 /** Two reads of the end, by two endpoints or by one that nobody else can bear witness for. */
 interface End {
   readonly first: Witness
-  readonly other: LearnedSource | undefined
+  readonly other: AdaptiveLogSource | undefined
   readonly reads: readonly [readonly HistoryLog[], readonly HistoryLog[]]
 }
 
@@ -261,7 +262,7 @@ async function agreed(end: End, signal: AbortSignal): Promise<readonly HistoryLo
     const giver = givers[0] === 0 || other === undefined ? first : other
     if (await evidence.isVouched(log, new Set([giver.source.index]), signal)) continue
     const verdict = await evidence.isProven(log, signal)
-    if (verdict === undefined) throw new IncompleteError(UNSETTLED, blockOf(log))
+    if (verdict === undefined) throw new IncompleteError(SECOND_WITNESS_CHECK, toBlockRange(log))
     if (verdict) proven.add(log.blockNumber)
     if (verdict && proven.size < PROOFS_MAX) continue
     // One that gave what is not so, or lacks too much, is not a witness.

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
 import { createFollowEntry } from '../../../src/history/follow/entry.ts'
-import { createFailures, HistoryFaultError } from '../../../src/history/follow/failure.ts'
+import { createRecentFailures, HistoryFaultError } from '../../../src/history/follow/failure.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
@@ -36,7 +36,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { log } = recorded()
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
-  const failures = createFailures({ chain, stream: 'emitted', place: placeOf(1), log, clock })
+  const failures = createRecentFailures({ chain, stream: 'emitted', place: placeOf(1), log, clock })
   const [one, other] = [0, 1].map((number) => createFollowEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.note(new UpstreamError('No answer'), [one, other], false)

@@ -3,9 +3,9 @@ import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/cli
 import type { Database } from '../../../src/db/database.ts'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
 import { createFollower, type Follower } from '../../../src/history/follow/follower.ts'
-import { createLearnedSource } from '../../../src/history/logs/reader.ts'
+import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
-import type { Stream, StreamPlace } from '../../../src/history/stream.ts'
+import type { Stream, StreamTarget } from '../../../src/history/stream.ts'
 import { delay } from '../../../src/lib/async/abort.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
@@ -78,7 +78,7 @@ export function follow(
     checks = {},
     store = simulateStore(() => 0),
   }: Circumstances = {},
-): Follower<StreamPlace> {
+): Follower<StreamTarget> {
   const time = { clock, sleep }
   const { coverage, stream } = store.open('test', () => false)
   return createFollower({
@@ -88,7 +88,9 @@ export function follow(
     ...time,
     log,
     client: { chain: { id: CHAIN_ID, name: 'Quiet' } } as unknown as ChainClient,
-    sources: endpoints.map((endpoint) => createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), ...time })),
+    sources: endpoints.map((endpoint) =>
+      createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), ...time }),
+    ),
     db: {} as Database,
     onStored: () => {},
     onHealed: () => {},
@@ -97,7 +99,7 @@ export function follow(
 
 /** Asks for a wallet's history of so many blocks. */
 export function complete(
-  follower: Follower<StreamPlace>,
+  follower: Follower<StreamTarget>,
   blocks: number,
   subject: Hex,
   signal = never,

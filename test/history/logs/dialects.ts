@@ -1,4 +1,4 @@
-import type { Reaction } from '../../../src/history/logs/refusal.ts'
+import type { RefusalReaction } from '../../../src/history/logs/refusal.ts'
 
 /** One provider's refusal of a request for logs of blocks 1,000,000 to 1,999,999, and what it asks for. */
 export interface Dialect {
@@ -6,17 +6,17 @@ export interface Dialect {
   readonly status: number
   readonly code: number
   readonly words: string
-  readonly reaction: Reaction
+  readonly reaction: RefusalReaction
 }
 
-const range = (blocks: number | undefined): Reaction => ({ kind: 'range', blocks })
-const results = (blocks?: number): Reaction => ({ kind: 'results', blocks })
-const rate = (pauseMs?: number): Reaction => ({ kind: 'rate', pauseMs })
+const range = (blocks: number | undefined): RefusalReaction => ({ kind: 'range', blocks })
+const results = (blocks?: number): RefusalReaction => ({ kind: 'results', blocks })
+const rate = (pauseMs?: number): RefusalReaction => ({ kind: 'rate', pauseMs })
 
 function says(
   provider: string,
   words: string,
-  reaction: Reaction,
+  reaction: RefusalReaction,
   { code = -32000, status = 200 }: { readonly code?: number; readonly status?: number } = {},
 ): Dialect {
   return { provider, status, code, words, reaction }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { numberToHex } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
-import { hashesOf } from '../../../src/history/logs/newest_blocks.ts'
+import { readNewestHashes } from '../../../src/history/logs/newest_blocks.ts'
 import { hashOf } from '../simulation/chain.ts'
 
 const LAST = 100
@@ -33,7 +33,7 @@ async function newest(fromBlock: number, isGrandparentKnown: boolean) {
   const tip = { block, grandparent: undefined, finalized: { number: BigInt(fromBlock - 1) } }
   const grandparent = isGrandparentKnown ? hashOf(LAST - 2) : undefined
   const never = new AbortController().signal
-  const hashes = await hashesOf(endpoint as Endpoint, { client: CLIENT, tip, grandparent, fromBlock }, never)
+  const hashes = await readNewestHashes(endpoint as Endpoint, { client: CLIENT, tip, grandparent, fromBlock }, never)
   return { hashes, asked }
 }
 

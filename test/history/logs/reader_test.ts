@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { RateLimitedError } from '../../../src/chain/rpc/error.ts'
-import { createLearnedSource, NarrowError } from '../../../src/history/logs/reader.ts'
-import { LogsRefusedError, type Reaction } from '../../../src/history/logs/refusal.ts'
+import { createAdaptiveLogSource, RangeTooNarrowError } from '../../../src/history/logs/reader.ts'
+import { LogsRefusedError, type RefusalReaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
 import type { LogsOutcome } from '../../../src/history/metrics.ts'
-import { lengthOf, type Range } from '../../../src/history/range.ts'
+import { countBlocks, type Range } from '../../../src/history/range.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
@@ -12,7 +12,7 @@ const PATIENT = new AbortController().signal
 const MINUTE_MS = 60_000
 
 /** An endpoint that refuses what it is told to refuse, on a clock of its own. */
-function open(reactionTo: (range: Range) => Reaction | undefined) {
+function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
   const time = { nowMs: 0 }
   const asked: Range[] = []
   const source: LogSource = {
@@ -31,7 +31,7 @@ function open(reactionTo: (range: Range) => Reaction | undefined) {
       return []
     },
   }
-  const learned = createLearnedSource({
+  const learned = createAdaptiveLogSource({
     source,
     clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
     sleep: async (ms) => {
@@ -43,13 +43,13 @@ function open(reactionTo: (range: Range) => Reaction | undefined) {
     const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0, range }
     await learned.read(request, PATIENT)
   }
-  return { time, asked, learned, read, longest: () => Math.max(...asked.map(lengthOf)) }
+  return { time, asked, learned, read, longest: () => Math.max(...asked.map(countBlocks)) }
 }
 
 test('a cap is doubted after ten minutes, by one request for the next usual length', async () => {
   let cap = 10
   const { time, asked, learned, read, longest } = open((range) =>
-    lengthOf(range) > cap ? { kind: 'range', blocks: cap } : undefined,
+    countBlocks(range) > cap ? { kind: 'range', blocks: cap } : undefined,
   )
   const range = { fromBlock: 1, toBlock: 2_000 }
   await read(range)
@@ -63,7 +63,7 @@ test('a cap is doubted after ten minutes, by one request for the next usual leng
   time.nowMs += MINUTE_MS
   expect(learned.isCapInDoubt).toBe(true)
   await Promise.all([read(range), read(range), read(range)])
-  expect(asked.map(lengthOf).filter((blocks) => blocks > 10)).toEqual([100])
+  expect(asked.map(countBlocks).filter((blocks) => blocks > 10)).toEqual([100])
   await read(range)
   expect([longest(), learned.isCapInDoubt]).toEqual([10, false])
 
@@ -97,7 +97,7 @@ test('blocks that were too old for an endpoint are asked for again after ten min
 })
 
 test('an endpoint that gave no logs at all is asked again after ten minutes, by one request', async () => {
-  let reaction: Reaction | undefined = { kind: 'unable' }
+  let reaction: RefusalReaction | undefined = { kind: 'unable' }
   const { time, asked, learned, read } = open(() => reaction)
   const range = { fromBlock: 1, toBlock: 5_000 }
   await expect(read(range)).rejects.toBeInstanceOf(UpstreamError)
@@ -114,10 +114,10 @@ test('an endpoint that gave no logs at all is asked again after ten minutes, by 
 
 test('a read that would take far more requests than planned is given up once that is known', async () => {
   const { asked, learned, read } = open((range) =>
-    lengthOf(range) > 10 ? { kind: 'range', blocks: undefined } : undefined,
+    countBlocks(range) > 10 ? { kind: 'range', blocks: undefined } : undefined,
   )
-  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(NarrowError)
-  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(NarrowError)
+  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(RangeTooNarrowError)
+  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(RangeTooNarrowError)
   expect(asked.length).toBeLessThanOrEqual(16)
   await read({ fromBlock: 1, toBlock: 100 })
   expect(learned.cap).toBe(10)
@@ -143,7 +143,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
     },
   }
   const outcomes: LogsOutcome[] = []
-  const learned = createLearnedSource({
+  const learned = createAdaptiveLogSource({
     source,
     clock: systemClock,
     sleep: (ms) => Bun.sleep(ms),
@@ -183,7 +183,7 @@ test('an endpoint that fails is asked four times more, each after twice the paus
       throw new UpstreamError('No answer')
     },
   }
-  const learned = createLearnedSource({
+  const learned = createAdaptiveLogSource({
     source,
     clock: { now: () => 0, monotonicMs: () => 0 },
     sleep: async (ms) => void pauses.push(ms),

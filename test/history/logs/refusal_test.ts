@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { LogsRefusedError, reactionTo } from '../../../src/history/logs/refusal.ts'
-import { refused, startWindow } from '../../../src/history/logs/window.ts'
+import { classifyRefusal, LogsRefusedError } from '../../../src/history/logs/refusal.ts'
+import { shrinkWindow, startWindow } from '../../../src/history/logs/window.ts'
 import { type Dialect, OTHER_DIALECTS, RANGE_DIALECTS, RESULT_DIALECTS } from './dialects.ts'
 
 const ASKED = { fromBlock: 1_000_000, toBlock: 1_999_999, divisible: true }
 
 function react({ status, code, words }: Dialect, retryAfterMs?: number) {
-  return reactionTo({ status, code, words, retryAfterMs }, ASKED)
+  return classifyRefusal({ status, code, words, retryAfterMs }, ASKED)
 }
 
 test.each(RANGE_DIALECTS.map((each) => [each.provider, each] as const))('%s caps the range', (_, dialect) => {
@@ -14,11 +14,11 @@ test.each(RANGE_DIALECTS.map((each) => [each.provider, each] as const))('%s caps
   expect(reaction?.kind).toBe('range')
   if (reaction === undefined) return
   const stated = dialect.reaction.kind === 'range' ? dialect.reaction.blocks : undefined
-  expect(refused(startWindow(1_000_000, undefined), reaction, 1_000_000).cap).toBe(stated)
+  expect(shrinkWindow(startWindow(1_000_000, undefined), reaction, 1_000_000).cap).toBe(stated)
 })
 
 test.each(RESULT_DIALECTS.map((each) => [each.provider, each] as const))('%s caps the answer', (_, dialect) => {
-  const reaction = reactionTo({ ...dialect, retryAfterMs: undefined }, { ...ASKED, divisible: false })
+  const reaction = classifyRefusal({ ...dialect, retryAfterMs: undefined }, { ...ASKED, divisible: false })
   expect(reaction).toEqual(dialect.reaction)
 })
 
@@ -28,7 +28,7 @@ test.each(OTHER_DIALECTS.map((each) => [each.provider, each.words, each] as cons
 
 test('a rate limit says how long to wait', () => {
   const said = { status: 429, code: 0, words: '', retryAfterMs: 7_000 }
-  expect(reactionTo(said, ASKED)).toEqual({ kind: 'rate', pauseMs: 7_000 })
+  expect(classifyRefusal(said, ASKED)).toEqual({ kind: 'rate', pauseMs: 7_000 })
 })
 
 test('only who gives no logs at all refuses the kind of request; all others refuse its size', () => {
@@ -39,13 +39,13 @@ test('only who gives no logs at all refuses the kind of request; all others refu
 
 test('what is not about the request stays a failure', () => {
   for (const words of ['', 'internal error', 'no backend is currently healthy', 'execution reverted']) {
-    expect(reactionTo({ status: 500, code: -32603, words, retryAfterMs: undefined }, ASKED)).toBeUndefined()
+    expect(classifyRefusal({ status: 500, code: -32603, words, retryAfterMs: undefined }, ASKED)).toBeUndefined()
   }
 })
 
 test('a proposed range counts only if it lies in what was asked', () => {
   const propose = (words: string) =>
-    reactionTo(
+    classifyRefusal(
       { status: 200, code: -32005, words: `query returned more than 10000 results. ${words}`, retryAfterMs: undefined },
       ASKED,
     )
@@ -72,7 +72,7 @@ test.each([
 ] as const)('"%s" and "%s" are about each other up to %i characters apart', (first, second, apart, kind) => {
   const kindAt = (characters: number) => {
     const words = `${first}${'-'.repeat(characters)}${second}`
-    return reactionTo({ status: 200, code: -32_000, words, retryAfterMs: undefined }, ASKED)?.kind
+    return classifyRefusal({ status: 200, code: -32_000, words, retryAfterMs: undefined }, ASKED)?.kind
   }
   expect([kindAt(0), kindAt(1), kindAt(apart)]).toEqual([kind, kind, kind])
   expect(kindAt(apart + 1)).not.toBe(kind)
@@ -80,8 +80,8 @@ test.each([
 
 test('the words of an endpoint cost no time, whatever they are', () => {
   const words = `${'max 0 - '.repeat(60)}${'9'.repeat(200)}`
-  reactionTo({ status: 400, code: 0, words: words.slice(0, 500), retryAfterMs: undefined }, ASKED)
+  classifyRefusal({ status: 400, code: 0, words: words.slice(0, 500), retryAfterMs: undefined }, ASKED)
   expect(
-    reactionTo({ status: 400, code: 0, words: `limit ${' '.repeat(480)}`, retryAfterMs: undefined }, ASKED),
+    classifyRefusal({ status: 400, code: 0, words: `limit ${' '.repeat(480)}`, retryAfterMs: undefined }, ASKED),
   ).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { BlockClaim } from '../../../src/chain/receipt/block_claim.ts'
 import type { BlockLogs } from '../../../src/history/logs/block_logs.ts'
-import { createLearnedSource } from '../../../src/history/logs/reader.ts'
+import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { LogsRefusedError } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
 import { createProof } from '../../../src/history/proof/proof.ts'
@@ -78,7 +78,7 @@ function open(...tellings: readonly Telling[]) {
           return { root: rootOf(number), logs: TRUTH.filter(({ blockNumber }) => blockNumber === number) }
         },
       }
-      return createLearnedSource({ source, clock, sleep })
+      return createAdaptiveLogSource({ source, clock, sleep })
     },
   )
   const proof = createProof(REQUEST, { sources, healed: (logs) => healed.push(logs) })

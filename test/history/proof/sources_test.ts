@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { LearnedSource } from '../../../src/history/logs/reader.ts'
-import { followersOf, rankedSources } from '../../../src/history/proof/proof.ts'
+import type { AdaptiveLogSource } from '../../../src/history/logs/reader.ts'
+import { findSourcesWithBlock, rankSources } from '../../../src/history/proof/proof.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { never } from './logs.ts'
 
@@ -12,29 +12,29 @@ interface Trait {
   readonly follows?: boolean | undefined
 }
 
-function sourcesOf(traits: readonly Trait[]): readonly LearnedSource[] {
+function sourcesOf(traits: readonly Trait[]): readonly AdaptiveLogSource[] {
   return traits.map(({ cap, serves = true, mayServe = true, follows }, index) => {
-    const source: Partial<LearnedSource> = {
-      source: { index } as LearnedSource['source'],
+    const source: Partial<AdaptiveLogSource> = {
+      source: { index } as AdaptiveLogSource['source'],
       cap,
       serves: () => serves,
       mayServe: () => mayServe,
       follows: async () => follows,
     }
-    return source as LearnedSource
+    return source as AdaptiveLogSource
   })
 }
 
-const indexesOf = (sources: readonly LearnedSource[]) => sources.map(({ source }) => source.index)
+const indexesOf = (sources: readonly AdaptiveLogSource[]) => sources.map(({ source }) => source.index)
 
 describe('rankedSources()', () => {
   const ranked = (blocks: number, ...traits: readonly Trait[]) =>
-    indexesOf(rankedSources(sourcesOf(traits), { fromBlock: 11, toBlock: 10 + blocks }))
+    indexesOf(rankSources(sourcesOf(traits), { fromBlock: 11, toBlock: 10 + blocks }))
 
   test('puts the widest first, and of those that are as wide the first of the configuration', () => {
     expect(ranked(100, { cap: 50 }, { cap: 80 }, { cap: 50 }, {}, { cap: 80 }, {})).toEqual([3, 5, 1, 4, 0, 2])
     const shuffled = sourcesOf([{ cap: 9 }, { cap: 9 }, {}, {}]).toReversed()
-    expect(indexesOf(rankedSources(shuffled, { fromBlock: 1, toBlock: 9 }))).toEqual([2, 3, 0, 1])
+    expect(indexesOf(rankSources(shuffled, { fromBlock: 1, toBlock: 9 }))).toEqual([2, 3, 0, 1])
   })
 
   test('leaves out what is sixteen times narrower than the widest, or than the range if that is shorter', () => {
@@ -48,8 +48,8 @@ describe('rankedSources()', () => {
   test('takes those that can be asked now, or after a pause', () => {
     const sources = sourcesOf([{ serves: false }, {}, { serves: false, mayServe: false }])
     const range = { fromBlock: 1, toBlock: 9 }
-    expect(indexesOf(rankedSources(sources, range))).toEqual([1])
-    expect(indexesOf(rankedSources(sources, range, 'mayServe'))).toEqual([0, 1])
+    expect(indexesOf(rankSources(sources, range))).toEqual([1])
+    expect(indexesOf(rankSources(sources, range, 'mayServe'))).toEqual([0, 1])
     // One that cannot be asked makes no other one too narrow.
     expect(ranked(10_000, { serves: false }, { cap: 1 })).toEqual([1])
   })
@@ -59,7 +59,7 @@ describe('followersOf()', () => {
   const following = async (...verdicts: readonly (boolean | undefined)[]) => {
     const sources = sourcesOf(verdicts.map((follows) => ({ follows })))
     const final = { number: 9, hash: hashOf(9), epoch: 0 }
-    return await followersOf(sources, final, never).then(indexesOf, (error: Error) => error.message)
+    return await findSourcesWithBlock(sources, final, never).then(indexesOf, (error: Error) => error.message)
   }
   const DIFFERENT = 'The endpoints have different blocks 9, which is final'
   const NOBODY = 'No endpoint has the block that is final'
@@ -95,6 +95,6 @@ describe('followersOf()', () => {
 
   test('asks none that may not be asked', async () => {
     const sources = sourcesOf([{ follows: true }, { follows: false, mayServe: false }])
-    expect(indexesOf(await followersOf(sources, { number: 9, hash: hashOf(9), epoch: 0 }, never))).toEqual([0])
+    expect(indexesOf(await findSourcesWithBlock(sources, { number: 9, hash: hashOf(9), epoch: 0 }, never))).toEqual([0])
   })
 })

@@ -3,7 +3,7 @@ import type { Hex } from 'viem'
 import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { createFollower } from '../../../src/history/follow/follower.ts'
-import { createLearnedSource } from '../../../src/history/logs/reader.ts'
+import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -76,7 +76,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
       log: silentLog,
       client: { chain: { id: CHAIN_ID, name: 'Simulated' } } as unknown as ChainClient,
       sources: endpoints.map((endpoint) =>
-        createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), clock: time.clock, sleep: time.sleep }),
+        createAdaptiveLogSource({ source: createLogSource(endpoint, CHAIN_ID), clock: time.clock, sleep: time.sleep }),
       ),
       db: {} as Database,
       onStored: () => {},

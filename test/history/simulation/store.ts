@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
-import type { Coverage, Covered } from '../../../src/history/coverage.ts'
-import { missingOf, type Range } from '../../../src/history/range.ts'
+import type { Coverage, SubjectCoverage } from '../../../src/history/coverage.ts'
+import { type Range, subtractRanges } from '../../../src/history/range.ts'
 import type { Stream } from '../../../src/history/stream.ts'
 import { EMITTED } from '../scene.ts'
 
@@ -92,7 +92,7 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
           statement(
             () =>
               new Map(
-                names.map((name): [Hex | null, Covered] => {
+                names.map((name): [Hex | null, SubjectCoverage] => {
                   const { ranges, agreed, checkedTo, leaseHolder, leaseUntilMs } = subjectOf(name)
                   const isLeased = leaseHolder !== undefined && leaseHolder !== holder && leaseUntilMs > nowMs()
                   return [name, { ranges, agreed, checkedTo, isLeased }]
@@ -145,5 +145,5 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
 /** Ranges as few as they can be written with. */
 function joined(ranges: readonly Range[]): readonly Range[] {
   const all = { fromBlock: 0, toBlock: Math.max(...ranges.map(({ toBlock }) => toBlock)) + 1 }
-  return [...missingOf(all, missingOf(all, ranges))].reverse()
+  return [...subtractRanges(all, subtractRanges(all, ranges))].reverse()
 }

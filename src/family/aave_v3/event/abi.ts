@@ -1,4 +1,4 @@
-import { eventShapes } from '../../../history/logs/event_shapes.ts'
+import { createEventTable } from '../../../history/logs/event_table.ts'
 
 /**
  * Events of the Pool, the aToken and the debt tokens, from 3.0 to 3.6. Those of stable debt ended with 3.2, deficits
@@ -24,5 +24,5 @@ const SIGNATURES = {
 export type EventName = keyof typeof SIGNATURES
 
 /** Those events; `topics` are their first topics. */
-export const AAVE_EVENTS = eventShapes(SIGNATURES)
+export const AAVE_EVENTS = createEventTable(SIGNATURES)
 export const TOPICS = AAVE_EVENTS.topics

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
-import { topicOf } from '../../../history/logs/event_shapes.ts'
-import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
+import { toAddressTopic } from '../../../history/logs/event_table.ts'
+import type { DecodedRows, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
 import { type LendingLog, readLog } from './log.ts'
@@ -14,7 +14,7 @@ export function filtersOf(place: LendingPlace, subjects: readonly Hex[] | null):
   const pool = place.contract.toLowerCase() as Hex
   const addresses = [pool, ...place.tokens.keys()]
   if (subjects === null) return [{ addresses, topics: [Object.values(TOPICS)] }]
-  const wallets = subjects.map(topicOf)
+  const wallets = subjects.map(toAddressTopic)
   const { supply, withdraw, borrow, repay, mint, burn, transfer, stableMint, stableBurn, deficit, liquidation } = TOPICS
   return [
     { addresses, topics: [[burn, transfer, stableBurn, deficit], wallets] },
@@ -28,7 +28,7 @@ export function decodeLogs(
   place: LendingPlace,
   logs: readonly HistoryLog[],
   context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
-): Decoded<LendingEvent> {
+): DecodedRows<LendingEvent> {
   const subjects = context.subjects === null ? null : new Set(context.subjects)
   const assets = new Set([...place.tokens.values()].map(({ asset }) => asset))
   const rows: LendingEvent[] = []

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { fieldsOf } from '../../../history/logs/event_shapes.ts'
+import { createLogFieldReader } from '../../../history/logs/event_table.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
 import { AAVE_EVENTS, type EventName } from './abi.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
@@ -90,7 +90,7 @@ export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | unde
 }
 
 function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Change | Transfer> | undefined {
-  const { address, addressIn, word } = fieldsOf(log)
+  const { address, addressIn, word } = createLogFieldReader(log)
   const asset = address(1)
   switch (name) {
     case 'supply':
@@ -124,7 +124,7 @@ function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Chan
 }
 
 function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Change | Transfer | undefined {
-  const { address, word } = fieldsOf(log)
+  const { address, word } = createLogFieldReader(log)
   const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): Change => ({
     kind: 'change',
     log,

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { StreamPlace } from '../../../history/stream.ts'
+import type { StreamTarget } from '../../../history/stream.ts'
 
 /** What a token of a reserve stands for. */
 export type TokenSide = 'supply' | 'variable_debt' | 'stable_debt'
@@ -12,7 +12,7 @@ export interface ReserveToken {
 }
 
 /** A market whose events are followed: its `contract` is the Pool. */
-export interface LendingPlace extends StreamPlace {
+export interface LendingPlace extends StreamTarget {
   /** Tokens of its reserves, by address in lower case. */
   readonly tokens: ReadonlyMap<Hex, ReserveToken>
 }

@@ -4,7 +4,7 @@ import {
   type LendingEvent,
   type LendingEventKind,
 } from '../../../finance/lending/lending_event.ts'
-import { eventShapes } from '../../../history/logs/event_shapes.ts'
+import { createEventTable } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
@@ -12,7 +12,7 @@ import { decodeLogs } from './decode.ts'
 import type { LendingPlace } from './place.ts'
 
 /** Events of the Pool that change what an account's holdings count for. Source: `IPool` 3.0 to 3.6. */
-const SWITCHES = eventShapes({
+const SWITCHES = createEventTable({
   collateralOn: 'ReserveUsedAsCollateralEnabled(address indexed, address indexed)',
   collateralOff: 'ReserveUsedAsCollateralDisabled(address indexed, address indexed)',
   eMode: 'UserEModeSet(address indexed, uint8)',

@@ -4,7 +4,7 @@ import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeWord, encodeCall } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
-import type { ForeseenBlock } from '../../../history/stream.ts'
+import type { ExpectedFinalBlock } from '../../../history/stream.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
@@ -26,7 +26,7 @@ interface BalanceQuestion<At> {
 }
 
 /** A past block: by its hash if it may still be replaced. */
-type BalanceBlock = ForeseenBlock & Partial<Pick<PinnedBlock, 'hash'>>
+type BalanceBlock = ExpectedFinalBlock & Partial<Pick<PinnedBlock, 'hash'>>
 
 type Balances = readonly TokenBalance[] | undefined
 
@@ -56,7 +56,7 @@ export function createBalanceReader(clock: Clock) {
       return (await ahead.take(nameOf(question))) ?? (await readPinned(client, question, signal))
     },
     /** Begins that read for a block that will probably be final; it is handed out once. */
-    foresee(client: ChainClient, question: BalanceQuestion<ForeseenBlock>, signal: AbortSignal): void {
+    foresee(client: ChainClient, question: BalanceQuestion<ExpectedFinalBlock>, signal: AbortSignal): void {
       const { place, wallet, block } = question
       const name = nameOf({ place, wallet, block: Number(block.number) })
       ahead.start(name, (within) => readBalances(client, { ...question, clock }, within), signal)

@@ -1,4 +1,4 @@
-import { eventShapes } from '../../../history/logs/event_shapes.ts'
+import { createEventTable } from '../../../history/logs/event_table.ts'
 
 /**
  * Events that tell who may have a position in which market: whoever supplies, pledges collateral or borrows, and since
@@ -14,4 +14,4 @@ const SIGNATURES = {
 } as const
 
 /** Those events. */
-export const MORPHO_EVENTS = eventShapes(SIGNATURES)
+export const MORPHO_EVENTS = createEventTable(SIGNATURES)

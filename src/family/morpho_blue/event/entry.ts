@@ -1,7 +1,7 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
 import { firstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
-import { fieldsOf, topicOf } from '../../../history/logs/event_shapes.ts'
-import type { HistoryLog, LogFilter, StreamPlace } from '../../../history/stream.ts'
+import { createLogFieldReader, toAddressTopic } from '../../../history/logs/event_table.ts'
+import type { HistoryLog, LogFilter, StreamTarget } from '../../../history/stream.ts'
 import { MORPHO_EVENTS } from './abi.ts'
 
 /** Stands for whoever receives fees: every market that ever paid them is an entry of its own. */
@@ -10,10 +10,10 @@ export const FEE_SUBJECT: Hex = zeroAddress
 export const FEE_MARKETS: Hex = zeroHash
 
 /** What of Morpho's logs is asked for: see `Stream.filters`. */
-export function filtersOf({ contract }: StreamPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function filtersOf({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   const addresses = [contract]
   if (subjects === null) return [{ addresses, topics: [Object.values(MORPHO_EVENTS.topics)] }]
-  const wallets = subjects.map(topicOf)
+  const wallets = subjects.map(toAddressTopic)
   const { supply, supplyCollateral, borrow, setFee, setFeeRecipient } = MORPHO_EVENTS.topics
   return [
     { addresses, topics: [[supply, supplyCollateral], null, null, wallets] },
@@ -27,7 +27,7 @@ export function filtersOf({ contract }: StreamPlace, subjects: readonly Hex[] | 
  * The entries that logs tell, in their order, each wallet's first in each market. Throws `UpstreamError` if one has the
  * topic of an event, but not its shape.
  */
-export function entriesOf({ contract }: StreamPlace, logs: readonly HistoryLog[]): WalletEntry[] {
+export function entriesOf({ contract }: StreamTarget, logs: readonly HistoryLog[]): WalletEntry[] {
   return firstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
 }
 
@@ -35,7 +35,7 @@ function entryOf(log: HistoryLog): WalletEntry | undefined {
   const name = MORPHO_EVENTS.nameOf(log)
   if (name === undefined) return undefined
   const { topics, blockNumber: block } = log
-  const { address } = fieldsOf(log)
+  const { address } = createLogFieldReader(log)
   const [, market = '0x'] = topics
   if (name === 'setFee') return { wallet: FEE_SUBJECT, entry: market, block }
   if (name === 'setFeeRecipient') return { wallet: address(1), entry: FEE_MARKETS, block }

@@ -1,12 +1,12 @@
 import type { Hex } from 'viem'
-import { eventShapes } from '../../../history/logs/event_shapes.ts'
+import { createEventTable } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 
 /**
  * Events that change what somebody has in a market; all name the market and the wallet in topics. Fees that accrue to
  * whoever receives them have no such event. Source: `EventsLib` of `@morpho-org/morpho-blue` 1.0.0.
  */
-const CHANGES = eventShapes({
+const CHANGES = createEventTable({
   supply: 'Supply(bytes32 indexed, address indexed, address indexed, uint256, uint256)',
   withdraw: 'Withdraw(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',
   borrow: 'Borrow(bytes32 indexed, address, address indexed, address indexed, uint256, uint256)',

@@ -4,8 +4,8 @@ import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { toLowerHex } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
-import type { History, StreamPlace } from '../../../history/stream.ts'
-import type { BegunTip } from '../../../history/tip.ts'
+import type { History, StreamTarget } from '../../../history/stream.ts'
+import type { PendingTip } from '../../../history/tip.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event/entry.ts'
@@ -42,7 +42,7 @@ export function createEnteredReader(options: {
   const { reader, history, db } = options
 
   /** What is stored, which is all of it or not. */
-  const stored = (place: StreamPlace, wallet: Hex, toBlock: number) =>
+  const stored = (place: StreamTarget, wallet: Hex, toBlock: number) =>
     readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
 
   async function entered(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
@@ -125,7 +125,7 @@ export function createEnteredReader(options: {
 /** Whose markets, and what was begun of the chain's tip. */
 interface EnteredOf {
   readonly subject: Hex
-  readonly begun: BegunTip | undefined
+  readonly begun: PendingTip | undefined
 }
 
 /** So many markets are read before it is known whether they are all. */
@@ -145,11 +145,11 @@ function nameOf({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
   return `${hash}:${marketIds.join()}`
 }
 
-function historyOf(place: MorphoBluePlace): StreamPlace {
+function historyOf(place: MorphoBluePlace): StreamTarget {
   return streamPlaceOf(place.client.chain.id, deploymentOf(place))
 }
 
 /** Where history follows Morpho. */
-export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamPlace {
+export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamTarget {
   return { chainId, contract: toLowerHex(morpho), startBlock }
 }

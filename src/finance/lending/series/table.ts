@@ -1,7 +1,7 @@
 import { lendingSnapshotStore } from '../../../../sql/functions.ts'
 import { lendingSnapshotList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
-import { toDigits } from '../../../history/part.ts'
+import { toHexDigits } from '../../../history/stored_part.ts'
 import type { SnapshotTable } from '../../series/store.ts'
 import type { SnapshotFigures } from './market.ts'
 
@@ -12,7 +12,12 @@ const NO_DEBT = 'MAX'
 export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
   return {
     async list({ chainId, name }, wallet, max) {
-      const rows = await lendingSnapshotList(db, { chainId, contract: toDigits(name), wallet: toDigits(wallet), max })
+      const rows = await lendingSnapshotList(db, {
+        chainId,
+        contract: toHexDigits(name),
+        wallet: toHexDigits(wallet),
+        max,
+      })
       return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
         day,
         witnesses,
@@ -32,11 +37,11 @@ export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
       return await lendingSnapshotStore(db, {
         chainId,
-        contract: toDigits(name),
+        contract: toHexDigits(name),
         day,
-        hash: toDigits(block.hash),
+        hash: toHexDigits(block.hash),
         witnesses,
-        wallets: rows.map(({ wallet }) => toDigits(wallet)),
+        wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
         collaterals: column((each) => each.collateralUsd),
         debts: column((each) => each.debtUsd),
         netWorths: column((each) => each.netWorthUsd),

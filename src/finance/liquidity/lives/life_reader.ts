@@ -3,8 +3,8 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
-import type { History, Stream, StreamPlace } from '../../../history/stream.ts'
-import type { BegunTip } from '../../../history/tip.ts'
+import type { History, Stream, StreamTarget } from '../../../history/stream.ts'
+import type { PendingTip } from '../../../history/tip.ts'
 import { yieldIfLarge } from '../../../lib/async/cooperative.ts'
 import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -30,7 +30,7 @@ export interface LifeQuestion {
   /** The block that the answer is about; absent: the newest that history reaches. */
   readonly block?: bigint | undefined
   /** What was begun beside the read of the position. */
-  readonly begun?: BegunTip | undefined
+  readonly begun?: PendingTip | undefined
 }
 
 /** A position's flows up to a block, oldest first. */
@@ -42,7 +42,7 @@ export interface Life extends CountedLife {
 /** Reads lives of positions. */
 export interface LifeReader<Question extends LifeQuestion = LifeQuestion> {
   /** Begins what every life on a chain needs, before it is known whose is asked for. */
-  prepare(client: ChainClient, signal: AbortSignal): BegunTip | undefined
+  prepare(client: ChainClient, signal: AbortSignal): PendingTip | undefined
   /**
    * Undefined if the position was not there yet, or no position of that id ever was. Throws `UnavailableError` until
    * history is complete.
@@ -51,7 +51,7 @@ export interface LifeReader<Question extends LifeQuestion = LifeQuestion> {
 }
 
 /** How a family tells the flows of its positions. `Row` is what its stream has. */
-export interface LifeSource<Question extends LifeQuestion, Row, Place extends StreamPlace> {
+export interface LifeSource<Question extends LifeQuestion, Row, Place extends StreamTarget> {
   readonly stream: Stream<Row, Place>
   /** Where a life is told; undefined if there is none up to the block. Throws as `LifeReader.read`. */
   locate(question: Question, toBlock: bigint, signal: AbortSignal): Promise<LifePlace<Place> | undefined>
@@ -69,7 +69,7 @@ export interface LifeSource<Question extends LifeQuestion, Row, Place extends St
 }
 
 /** Where a life is told. */
-interface LifePlace<Place extends StreamPlace> {
+interface LifePlace<Place extends StreamTarget> {
   readonly place: Place
   readonly subject: Hex
   /** The position was not there before. */
@@ -77,7 +77,7 @@ interface LifePlace<Place extends StreamPlace> {
 }
 
 /** Which flows are wanted, at most `max` of them. */
-interface LifePart<Row, Place extends StreamPlace> {
+interface LifePart<Row, Place extends StreamTarget> {
   readonly at: LifePlace<Place>
   /** Flows of older blocks are known. */
   readonly fromBlock: number
@@ -104,7 +104,7 @@ interface LifeFlows {
 const FLOWS_MAX = 5_000
 
 /** Makes a reader over stored history. */
-export function createLifeReader<Question extends LifeQuestion, Row, Place extends StreamPlace>(
+export function createLifeReader<Question extends LifeQuestion, Row, Place extends StreamTarget>(
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
   source: LifeSource<Question, Row, Place>,
 ): LifeReader<Question> {

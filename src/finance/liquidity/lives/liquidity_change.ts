@@ -4,16 +4,16 @@ import { liquidityChangeList, liquidityChangeUpdateAmounts } from '../../../../s
 import type { Database } from '../../../db/database.ts'
 import {
   coveredRows,
-  fromBytes,
+  hexFromBytes,
   nameParams,
   pageParams,
   partParams,
-  readPages,
+  readRowPages,
   STORE_DEADLINE_MS,
-  storeInPieces,
-  toDigits,
-} from '../../../history/part.ts'
-import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
+  storeInChunks,
+  toHexDigits,
+} from '../../../history/stored_part.ts'
+import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../math/liquidity.ts'
 
 /**
@@ -58,17 +58,17 @@ export interface StoredChange extends LiquidityChange {
 /** Changes of positions as a stream stores them; whose they are is which pool's. */
 export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
   subjectOf: ({ pool }) => pool,
-  store: storeInPieces((db, part) => {
+  store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),
       blocks: rows.map(({ block }) => block),
       logIndexes: rows.map(({ logIndex }) => logIndex),
-      pools: rows.map(({ pool }) => toDigits(pool)),
+      pools: rows.map(({ pool }) => toHexDigits(pool)),
       ticksLower: rows.map(({ tickLower }) => tickLower),
       ticksUpper: rows.map(({ tickUpper }) => tickUpper),
       liquidities: rows.map(({ liquidity }) => String(liquidity)),
-      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
     }
     return liquidityChangeStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
@@ -77,7 +77,7 @@ export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = {
 
 /** Whose changes. */
 interface NamedPosition {
-  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly tokenId: bigint
 }
 
@@ -102,7 +102,7 @@ export async function readChanges(
   question: ChangesQuestion,
 ): Promise<readonly StoredChange[] | undefined> {
   const { max } = question
-  return await readPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
+  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
 }
 
 async function readPage(
@@ -114,7 +114,7 @@ async function readPage(
   const rows = await liquidityChangeList(db, {
     ...nameParams(question),
     ...pageParams(question, after),
-    pool: toDigits(pool),
+    pool: toHexDigits(pool),
     tokenId: String(tokenId),
   })
   const stored = coveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
@@ -127,7 +127,7 @@ async function readPage(
       tickLower: row.tick_lower,
       tickUpper: row.tick_upper,
       liquidity: BigInt(row.liquidity),
-      transactionHash: fromBytes(row.tx_hash),
+      transactionHash: hexFromBytes(row.tx_hash),
       timestampSec: row.time === null ? null : Number(row.time),
     }
     const found = foundIn(row)
@@ -164,7 +164,7 @@ export async function keepAmounts(
     changes.map(({ found }) => String(of(found) ?? -1n))
   await liquidityChangeUpdateAmounts(db, {
     chainId: place.chainId,
-    contract: toDigits(place.contract),
+    contract: toHexDigits(place.contract),
     tokenId: String(tokenId),
     blocks: changes.map(({ block }) => block),
     logIndexes: changes.map(({ logIndex }) => logIndex),

@@ -4,16 +4,16 @@ import { positionFlowList } from '../../../../sql/queries.ts'
 import type { Database } from '../../../db/database.ts'
 import {
   coveredRows,
-  fromBytes,
+  hexFromBytes,
   nameParams,
   pageParams,
   partParams,
-  readPages,
+  readRowPages,
   STORE_DEADLINE_MS,
-  storeInPieces,
-  toDigits,
-} from '../../../history/part.ts'
-import type { StreamPlace, StreamTable } from '../../../history/stream.ts'
+  storeInChunks,
+  toHexDigits,
+} from '../../../history/stored_part.ts'
+import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 
 export type PositionFlowKind = 'increase' | 'decrease' | 'collect'
 
@@ -38,7 +38,7 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  store: storeInPieces((db, part) => {
+  store: storeInChunks((db, part) => {
     const { rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),
@@ -48,9 +48,9 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
       liquidities: rows.map(({ liquidity }) => String(liquidity)),
       amounts0: rows.map(({ amount0 }) => String(amount0)),
       amounts1: rows.map(({ amount1 }) => String(amount1)),
-      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
-      rowSubjects: rows.map(({ tokenId }) => toDigits(positionSubject(tokenId))),
+      rowSubjects: rows.map(({ tokenId }) => toHexDigits(positionSubject(tokenId))),
       subjectIds: (part.subjects ?? []).map((subject) => String(BigInt(subject))),
     }
     return positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
@@ -64,7 +64,7 @@ export function positionSubject(tokenId: bigint): Hex {
 
 /** Which flows of a position are wanted: those from `fromBlock` to `toBlock`, at most `max`. */
 interface FlowsQuestion {
-  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
   readonly tokenId: bigint
   readonly fromBlock: number
@@ -84,7 +84,7 @@ export async function readPositionFlows(
   question: FlowsQuestion,
 ): Promise<readonly PositionFlow[] | undefined> {
   const { max } = question
-  return await readPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
+  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...question, max }, after))
 }
 
 async function readPage(
@@ -96,7 +96,7 @@ async function readPage(
   const rows = await positionFlowList(db, {
     ...nameParams(question),
     ...pageParams(question, after),
-    subject: toDigits(positionSubject(tokenId)),
+    subject: toHexDigits(positionSubject(tokenId)),
     tokenId: String(tokenId),
   })
   const found = coveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
@@ -108,7 +108,7 @@ async function readPage(
     liquidity: BigInt(liquidity),
     amount0: BigInt(amount0),
     amount1: BigInt(amount1),
-    transactionHash: fromBytes(tx_hash),
+    transactionHash: hexFromBytes(tx_hash),
     timestampSec: time === null ? null : Number(time),
   }))
 }

@@ -2,8 +2,8 @@ import type { Address, Hex } from 'viem'
 import { priceAtDelete, priceAtInsert, priceAtList } from '../../../../sql/queries.ts'
 import { DisputeError, getCacheTtlMs, QUORUM } from '../../../chain/past/quorum.ts'
 import type { Database } from '../../../db/database.ts'
-import { fromBytes, toDigits } from '../../../history/part.ts'
 import { createRecheck } from '../../../history/recheck.ts'
+import { hexFromBytes, toHexDigits } from '../../../history/stored_part.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
@@ -187,11 +187,11 @@ async function readKept(
   client: FinanceClient,
   { name, wanted }: { readonly name: string; readonly wanted: readonly WantedPrice[] },
 ): Promise<[string, Found][]> {
-  const tokens = wanted.map(({ token }) => toDigits(token))
+  const tokens = wanted.map(({ token }) => toHexDigits(token))
   const blocks = wanted.map(({ block }) => String(block.number))
   const rows = await priceAtList(db, { chainId: client.chain.id, asker: name, tokens, blocks })
   return rows.map(({ token, block, units, scale, source, evidence, witnesses }) => [
-    `${fromBytes(token)}:${block}`,
+    `${hexFromBytes(token)}:${block}`,
     {
       kind: 'price',
       price: { units: BigInt(units), scale, source: source as DirectPrice['source'] },
@@ -210,7 +210,7 @@ async function keep(
     await priceAtInsert(db, {
       chainId: client.chain.id,
       asker: name,
-      tokens: prices.map(({ token }) => toDigits(token)),
+      tokens: prices.map(({ token }) => toHexDigits(token)),
       blocks: prices.map(({ block }) => String(block.number)),
       units: prices.map(({ price }) => String(price.units)),
       scales: prices.map(({ price }) => price.scale),
@@ -230,7 +230,7 @@ async function forget(
     await priceAtDelete(db, {
       chainId: client.chain.id,
       asker: name,
-      tokens: prices.map(({ token }) => toDigits(token)),
+      tokens: prices.map(({ token }) => toHexDigits(token)),
       blocks: prices.map(({ block }) => String(block.number)),
     })
   }

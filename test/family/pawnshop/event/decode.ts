@@ -1,6 +1,6 @@
 import { type Hex, toEventSelector } from 'viem'
 import type { LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
-import type { HistoryLog, LogFilter, StreamPlace } from '../../../../src/history/stream.ts'
+import type { HistoryLog, LogFilter, StreamTarget } from '../../../../src/history/stream.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 
 const LENT = toEventSelector(
@@ -22,16 +22,16 @@ export interface Appraisal {
 }
 
 /** Filters of loans: see `Stream.filters`. */
-export function loanFilters(place: StreamPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function loanFilters(place: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   return [filterOf(place, [LENT, REDEEMED], subjects)]
 }
 
 /** Filters of appraisals. */
-export function appraisalFilters(place: StreamPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function appraisalFilters(place: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   return [filterOf(place, [APPRAISED], subjects)]
 }
 
-function filterOf({ contract }: StreamPlace, events: readonly Hex[], subjects: readonly Hex[] | null): LogFilter {
+function filterOf({ contract }: StreamTarget, events: readonly Hex[], subjects: readonly Hex[] | null): LogFilter {
   const wallets = subjects?.map((subject): Hex => `0x${subject.slice(2).padStart(64, '0')}`)
   return { addresses: [contract], topics: [events, ...(wallets === undefined ? [] : [wallets])] }
 }

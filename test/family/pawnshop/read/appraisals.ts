@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { Database } from '../../../../src/db/database.ts'
 import { bindValue } from '../../../../src/db/query.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { fromBytes, partParams, storeInPieces, toDigits } from '../../../../src/history/part.ts'
+import { hexFromBytes, partParams, storeInChunks, toHexDigits } from '../../../../src/history/stored_part.ts'
 import type { History, Stream } from '../../../../src/history/stream.ts'
 import { type Appraisal, appraisalFilters, appraisalsOf } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
@@ -21,16 +21,16 @@ export const APPRAISALS: Stream<Appraisal> = {
   name: 'pawnshop_appraisal',
   table: {
     subjectOf: ({ wallet }) => wallet,
-    store: storeInPieces((db, part) => {
+    store: storeInChunks((db, part) => {
       const { rows } = part
       return store(db, {
         ...partParams(part),
-        wallets: rows.map(({ wallet }) => toDigits(wallet)),
+        wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
         blocks: rows.map(({ block }) => block),
         logIndexes: rows.map(({ logIndex }) => logIndex),
-        counters: rows.map(({ counter }) => toDigits(counter)),
+        counters: rows.map(({ counter }) => toHexDigits(counter)),
         cents: rows.map(({ cents }) => String(cents)),
-        txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+        txHashes: rows.map(({ transactionHash }) => toHexDigits(transactionHash)),
       })
     }),
   },
@@ -51,16 +51,16 @@ export async function readAppraisals(
     `select a.* from pawn_appraisal a join history_place p on p.id = a.place
      where p.chain_id = $1 and p.contract = decode($2, 'hex') and a.wallet = decode($3, 'hex') and a.block <= $4
      order by a.block, a.log_index`,
-    [place.chainId, toDigits(place.contract), toDigits(subject), storedTo],
+    [place.chainId, toHexDigits(place.contract), toHexDigits(subject), storedTo],
   )
   const rows = stored.map(
     (row): Appraisal => ({
       wallet: subject,
-      counter: fromBytes(row.counter),
+      counter: hexFromBytes(row.counter),
       block: Number(row['block']),
       logIndex: Number(row['log_index']),
       cents: BigInt(row['cents'] ?? 0),
-      transactionHash: fromBytes(row.tx_hash),
+      transactionHash: hexFromBytes(row.tx_hash),
     }),
   )
   return { appraisals: [...rows, ...tail], block }

@@ -6,7 +6,7 @@ import {
   type LendingEvent,
   readAllLendingEvents,
 } from '../../../../src/finance/lending/lending_event.ts'
-import { IncompleteError, type Stream, type StreamPlace } from '../../../../src/history/stream.ts'
+import { IncompleteError, type Stream, type StreamTarget } from '../../../../src/history/stream.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { loanFilters, loansOf } from '../event/decode.ts'
 import { debtsOf } from '../math/loan.ts'
@@ -16,7 +16,7 @@ const ABI = parseAbi(['function owed(address wallet, bytes32 counter, address as
 const NAME = 'pawnshop_loan'
 
 /** A shop as history follows it. */
-export function placeOf(chainId: number, { shop, startBlock }: PawnshopDeployment): StreamPlace {
+export function placeOf(chainId: number, { shop, startBlock }: PawnshopDeployment): StreamTarget {
   return { chainId, contract: shop.toLowerCase() as Hex, startBlock }
 }
 

@@ -5,7 +5,7 @@ import { LENDING_EVENT_TYPES } from '../../../../src/finance/lending/lending_eve
 import { presentEvent } from '../../../../src/finance/lending/present.ts'
 import type { EventReader } from '../../../../src/finance/lending/read_events.ts'
 import { eventsOutput } from '../../../../src/finance/lending/schema.ts'
-import type { StreamPlace } from '../../../../src/history/stream.ts'
+import type { StreamTarget } from '../../../../src/history/stream.ts'
 import { chainIdIn, choice, evmAddress, limit, page } from '../../../../src/http/request/input.ts'
 import { type Charge, PER_CALL } from '../../../../src/http/route/charge.ts'
 import { createPagination } from '../../../../src/http/route/page.ts'
@@ -24,7 +24,7 @@ const CHARGES = { events: { credits: 3, per: PER_CALL }, appraisals: { credits: 
 export function createRoutes(options: {
   readonly chainIds: readonly number[]
   readonly shopOn: (chainId: number) => { readonly client: FinanceClient; readonly deployment: PawnshopDeployment }
-  readonly events: () => EventReader<StreamPlace>
+  readonly events: () => EventReader<StreamTarget>
   readonly appraisals: (...args: DropFirst<Parameters<typeof readAppraisals>>) => ReturnType<typeof readAppraisals>
 }): readonly Route[] {
   const { chainIds, shopOn, events, appraisals } = options

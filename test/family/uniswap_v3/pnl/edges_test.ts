@@ -3,7 +3,7 @@ import type { Address } from 'viem'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createFlowCheck } from '../../../../src/family/uniswap_v3/read/life/verify.ts'
 import { positionSubject } from '../../../../src/finance/liquidity/lives/position_flow.ts'
-import type { Ensured, EnsureRequest, History, StreamPlace } from '../../../../src/history/stream.ts'
+import type { CompleteHistory, EnsureRequest, History, StreamTarget } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import { addPancakeswapV3 } from '../../../devnet/pancakeswap_v3/mod.ts'
@@ -278,10 +278,10 @@ test('an answer ends where history ends, if the chain’s end is too long', asyn
     signal: new AbortController().signal,
   })
   const around = (history: History): History => ({
-    async ensure<Row, Place extends StreamPlace>(
+    async ensure<Row, Place extends StreamTarget>(
       request: EnsureRequest<Row, Place>,
       signal: AbortSignal,
-    ): Promise<Ensured<Row>> {
+    ): Promise<CompleteHistory<Row>> {
       const { storedTo, version } = await history.ensure(request, signal)
       expect(storedTo).toBeGreaterThanOrEqual(Number(last))
       return { storedTo: Number(last), tail: [], isUntouched: false, block: pinned, version }

@@ -10,7 +10,7 @@ import {
   positionSubject,
   readPositionFlows,
 } from '../../../../finance/liquidity/lives/position_flow.ts'
-import type { History, StreamPlace } from '../../../../history/stream.ts'
+import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { ManagedLifeQuestion } from '../../../position_life.ts'
@@ -56,7 +56,7 @@ export function createUniswapV3LifeReader(services: {
     return births.get({ key: keyOf(question), read }, signal)
   }
 
-  return createLifeReader<UniswapV3LifeQuestion, PositionFlow, StreamPlace>(services, {
+  return createLifeReader<UniswapV3LifeQuestion, PositionFlow, StreamTarget>(services, {
     stream,
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
       const { manager, startBlock: firstBlock } = deployment

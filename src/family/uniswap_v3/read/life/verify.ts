@@ -3,7 +3,7 @@ import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
 import { readPositionFlows } from '../../../../finance/liquidity/lives/position_flow.ts'
 import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
 import type { Range } from '../../../../history/range.ts'
-import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../../history/stream.ts'
+import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
@@ -89,13 +89,13 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
   }
 }
 
-function keyOf({ chainId, contract }: StreamPlace, tokenId: bigint, block: number): string {
+function keyOf({ chainId, contract }: StreamTarget, tokenId: bigint, block: number): string {
   return `${chainId}:${contract}:${tokenId}:${block}`
 }
 
 async function readKept(
   client: ChainClient,
-  of: { readonly place: StreamPlace; readonly tokenId: bigint; readonly past: ForeseenBlock },
+  of: { readonly place: StreamTarget; readonly tokenId: bigint; readonly past: ExpectedFinalBlock },
   signal: AbortSignal,
 ): Promise<Kept> {
   const { place, tokenId, past } = of

@@ -1,12 +1,12 @@
 import { type Hex, padHex } from 'viem'
 import { toLowerHex } from '../../../../chain/call/words.ts'
 import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import type { Stream, StreamPlace } from '../../../../history/stream.ts'
+import type { Stream, StreamTarget } from '../../../../history/stream.ts'
 import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 
 /** Where changes are logged: by the pool manager, for one position manager, which names the place. */
-export interface ChangePlace extends StreamPlace {
+export interface ChangePlace extends StreamTarget {
   /** Lower case. */
   readonly poolManager: Hex
 }

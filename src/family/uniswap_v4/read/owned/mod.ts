@@ -4,7 +4,7 @@ import type { ReadOptions } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import { positionSubject } from '../../../../finance/liquidity/lives/position_flow.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
-import type { History, StreamPlace } from '../../../../history/stream.ts'
+import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { timeoutSignal, untilAborted } from '../../../../lib/async/abort.ts'
 import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -230,7 +230,7 @@ function callsByLogs({ deployment }: WalletPlace, { number }: PinnedBlock): numb
   return LOG_READS * Math.ceil(blocks / LOG_BLOCKS)
 }
 
-function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deployment'>): StreamPlace {
+function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deployment'>): StreamTarget {
   const { positionManager, startBlock } = deployment
   return { chainId: client.chain.id, contract: toLowerHex(positionManager), startBlock }
 }

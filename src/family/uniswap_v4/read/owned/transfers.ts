@@ -1,8 +1,8 @@
 import { firstEntries, WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
-import { eventShapes, fieldsOf, topicOf } from '../../../../history/logs/event_shapes.ts'
+import { createEventTable, createLogFieldReader, toAddressTopic } from '../../../../history/logs/event_table.ts'
 import type { HistoryLog, Stream } from '../../../../history/stream.ts'
 
-const TRANSFERS = eventShapes({ transfer: 'Transfer(address indexed, address indexed, uint256 indexed)' })
+const TRANSFERS = createEventTable({ transfer: 'Transfer(address indexed, address indexed, uint256 indexed)' })
 
 /**
  * What history follows of a position manager: which positions wallets were ever sent. There is no check of its own: every
@@ -14,7 +14,7 @@ export const TRANSFER_STREAM: Stream<WalletEntry> = {
   filters: ({ contract }, subjects) => [
     {
       addresses: [contract],
-      topics: [[TRANSFERS.topics.transfer], ...(subjects === null ? [] : [null, subjects.map(topicOf)])],
+      topics: [[TRANSFERS.topics.transfer], ...(subjects === null ? [] : [null, subjects.map(toAddressTopic)])],
     },
   ],
   decode({ contract }, logs) {
@@ -26,5 +26,5 @@ export const TRANSFER_STREAM: Stream<WalletEntry> = {
 function entryOf(log: HistoryLog): WalletEntry | undefined {
   if (TRANSFERS.nameOf(log) === undefined) return undefined
   const { topics, blockNumber: block } = log
-  return { wallet: fieldsOf(log).address(2), entry: topics[3] ?? '0x', block }
+  return { wallet: createLogFieldReader(log).address(2), entry: topics[3] ?? '0x', block }
 }

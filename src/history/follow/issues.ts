@@ -5,7 +5,7 @@ import { PendingError, UnavailableError } from '../../lib/error.ts'
 const REPORTED_MS = 600_000
 
 /** Why histories of chains cannot go on, for whoever watches the process. */
-export function createTroubles(clock: Clock) {
+export function createHistoryIssues(clock: Clock) {
   const troubles = new Map<number, { readonly message: string; readonly atMs: number }>()
 
   return {

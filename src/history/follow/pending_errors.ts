@@ -4,19 +4,19 @@ import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { Tip } from '../tip.ts'
-import type { Pace } from './pace.ts'
+import type { ProgressEstimate } from './progress.ts'
 
 const OFF_RETRY_SEC = 60
 const RETRY_SEC = { least: 1, unknown: 5, most: 15 }
 
 /** The operator has switched histories off. */
-export function switchedOff({ chain: { id, name } }: ChainClient): UnavailableError {
+export function historySwitchedOffError({ chain: { id, name } }: ChainClient): UnavailableError {
   const message = `The history of chain ${id} (${name}) is not read: the operator has switched histories off`
   return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
 }
 
 /** Throws `UnavailableError` if a history that reaches to this block says nothing about now. */
-export function checkEnd({ chain }: ChainClient, { number, timestampSec }: PinnedBlock, clock: Clock): void {
+export function checkHistoryAge({ chain }: ChainClient, { number, timestampSec }: PinnedBlock, clock: Clock): void {
   const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
   const maxSec = finalAgeMaxSec(chain)
   if (ageSec <= maxSec) return
@@ -27,19 +27,19 @@ export function checkEnd({ chain }: ChainClient, { number, timestampSec }: Pinne
 }
 
 /** Said if the request's time ends before it is known what is missing. */
-export function notBegun({ chain: { id, name } }: ChainClient): PendingError {
+export function tipPendingError({ chain: { id, name } }: ChainClient): PendingError {
   const message = `The history of chain ${id} (${name}) is being read: its newest block is asked for`
   return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
 }
 
 /** Said if the request's time ends when all that is final is stored. */
-export function endMissing({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
+export function tailPendingError({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
   const message = `The history of chain ${id} (${name}) is being read: 100 % done up to block ${finalized.number}, which is final; the blocks after it are being read`
   return new PendingError(message, { retryAfterSec: RETRY_SEC.least, progress: { percent: 100 } })
 }
 
 /** Said if the request's time ends while final blocks are missing. */
-export function notYet({ chain }: ChainClient, pace: Pace | undefined): PendingError {
+export function historyPendingError({ chain }: ChainClient, pace: ProgressEstimate | undefined): PendingError {
   const { percent = 0, blocks, seconds } = pace ?? {}
   const left = blocks === undefined ? '' : `, ${blocks.toLocaleString('en')} blocks left`
   const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))

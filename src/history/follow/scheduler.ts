@@ -4,7 +4,7 @@ import type { FollowEntry } from './entry.ts'
 const TASKS_MAX = { asker: 4, all: 256 } as const
 
 /** Shares the work among those who asked for it, so that one who asks for much does not hold up the others. */
-export function createTurns() {
+export function createFairScheduler() {
   const running = new Map<string, number>()
   let all = 0
   const countOf = (asker: string) => running.get(asker) ?? 0

@@ -2,7 +2,7 @@ import { blockAgeMaxSec } from '../../chain/block_age.ts'
 import type { Chain } from '../../chain/chain.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { FinalMark } from '../coverage.ts'
-import { headerOr } from './agreed_tip.ts'
+import { readHeaderIfAny } from './agreed_tip.ts'
 
 /**
  * What all endpoints together say about a block that was final: that it is theirs, that it is not, that the chain has not
@@ -14,15 +14,15 @@ type MarkVerdict = 'same' | 'replaced' | 'beyond' | 'open'
 const LAG_BLOCKS = 1_000
 
 /** Asks every endpoint that works for a block that was final. */
-export async function checkMark(client: ChainClient, mark: FinalMark, signal: AbortSignal): Promise<MarkVerdict> {
+export async function checkFinalBlock(client: ChainClient, mark: FinalMark, signal: AbortSignal): Promise<MarkVerdict> {
   const { id: chainId } = client.chain
   const asked = client.background.filter(({ usable }) => usable)
   const verdicts = await Promise.all(
     asked.map(async (endpoint): Promise<MarkVerdict> => {
-      const header = await headerOr(endpoint, { chainId, at: BigInt(mark.number) }, signal)
+      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number) }, signal)
       if (header === 'silent') return 'open'
       if (header !== undefined) return header.hash === mark.hash ? 'same' : 'replaced'
-      const head = await headerOr(endpoint, { chainId, at: 'latest' }, signal)
+      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest' }, signal)
       const isFar = head !== undefined && head !== 'silent' && Number(head.number) + lagOf(client.chain) < mark.number
       return isFar ? 'beyond' : 'open'
     }),

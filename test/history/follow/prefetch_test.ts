@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { numberToHex } from 'viem'
 import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import type { Follower } from '../../../src/history/follow/follower.ts'
-import type { StreamPlace } from '../../../src/history/stream.ts'
+import type { StreamTarget } from '../../../src/history/stream.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
 import { hashOf, word } from '../simulation/chain.ts'
 import { simulateStore } from '../simulation/store.ts'
@@ -11,7 +11,7 @@ import { complete, type FilterJson, follow, never, PLACE, quietEndpoint } from '
 const BLOCKS = 1_000
 const WALLET = walletOf(0)
 
-function foresee(follower: Follower<StreamPlace>, number = BLOCKS, signal = never): void {
+function foresee(follower: Follower<StreamTarget>, number = BLOCKS, signal = never): void {
   const finalized = { number: BigInt(number), timestampSec: 0n }
   follower.foresee({ subject: WALLET, finalized, covered: new Map() }, PLACE, signal)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { countedOf } from '../../../src/history/follow/counted.ts'
-import { createLearnedSource } from '../../../src/history/logs/reader.ts'
+import { getUsableRanges } from '../../../src/history/follow/usable_ranges.ts'
+import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import { quietEndpoint, simulateTime } from './quiet.ts'
 
@@ -18,11 +18,11 @@ test.each([
   [3, false],
 ])('with %d endpoints, what one of them gave counts as stored: %p', (endpoints, isCounted) => {
   const sources = Array.from({ length: endpoints }, (_, index) =>
-    createLearnedSource({
+    createAdaptiveLogSource({
       source: createLogSource({ ...quietEndpoint(1_000).endpoint, index }, 5),
       ...simulateTime(),
     }),
   )
   const doubted = isCounted ? [{ fromBlock: 61, toBlock: 100 }] : []
-  expect(countedOf(COVERED, sources)).toEqual([...COVERED.agreed, ...doubted])
+  expect(getUsableRanges(COVERED, sources)).toEqual([...COVERED.agreed, ...doubted])
 })

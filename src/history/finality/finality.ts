@@ -6,10 +6,10 @@ import { EndpointPrunedError } from '../../chain/rpc/error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Anchor, Coverage, FinalMark, Ground } from '../coverage.ts'
-import type { BegunTip, Expect, ExpectedTip, Tip, TipInSight } from '../tip.ts'
+import type { Anchor, AnchorState, Coverage, FinalMark } from '../coverage.ts'
+import type { CandidateTip, ExpectedTip, OnExpectedTip, PendingTip, Tip } from '../tip.ts'
 import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
-import { checkMark } from './anchor_check.ts'
+import { checkFinalBlock } from './anchor_check.ts'
 
 /** The chain's history was built on a block that the chain does not have any more. */
 export class HistoryStoppedError extends UnavailableError {}
@@ -19,7 +19,7 @@ const STOPPED_RETRY_SEC = 60
 const DISPUTED_RETRY_SEC = 15
 
 /** A tip, and what its endpoint has where the anchor is. */
-interface Seen extends AgreedTip {
+interface TipRead extends AgreedTip {
   readonly anchored: PinnedBlock | undefined
 }
 
@@ -27,13 +27,17 @@ interface Seen extends AgreedTip {
  * Follows the finality of chains by their `finalized` tag or by depth, and compares each extension with the anchor: the
  * last final block that history was built on. It moves only to a block that two endpoints have, if there are two.
  */
-export function createFinality(options: { readonly coverage: Coverage; readonly clock: Clock; readonly log: Log }) {
+export function createFinalityTracker(options: {
+  readonly coverage: Coverage
+  readonly clock: Clock
+  readonly log: Log
+}) {
   const { coverage, clock, log } = options
   const cache = createBlockCache<Tip>({ clock, entriesMax: CHAINS_MAX })
   /** The final block that was compared with the anchor last, and in which epoch, by chain. */
   const compared = new Map<number, string>()
   /** Who waits for the tip of a chain, and what it will probably be, while it is read. */
-  const waiting = new Map<number, Set<Expect>>()
+  const waiting = new Map<number, Set<OnExpectedTip>>()
   const expected = new Map<number, ExpectedTip>()
 
   async function readTip(client: ChainClient, signal: AbortSignal): Promise<Tip> {
@@ -49,7 +53,7 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
   }
 
   /** From an endpoint that has the anchor, if any has; one that is behind or on a fork is not blamed. */
-  async function readSeen(client: ChainClient, anchor: Anchor | undefined, signal: AbortSignal): Promise<Seen> {
+  async function readSeen(client: ChainClient, anchor: Anchor | undefined, signal: AbortSignal): Promise<TipRead> {
     let isElsewhere = false
     const strict = async (endpoint: Endpoint, within: AbortSignal) => {
       const seen = await see(endpoint, { client, anchor }, within)
@@ -69,10 +73,10 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
     endpoint: Endpoint,
     { client, anchor }: { readonly client: ChainClient; readonly anchor: Anchor | undefined },
     signal: AbortSignal,
-  ): Promise<Seen> {
+  ): Promise<TipRead> {
     const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
-    const inSight = ({ finalNumber, ...newest }: TipInSight) => {
+    const inSight = ({ finalNumber, ...newest }: CandidateTip) => {
       const tip = { ...newest, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
       expected.set(chainId, tip)
       for (const expect of waiting.get(chainId) ?? []) expect(tip)
@@ -85,7 +89,7 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
   }
 
   /** The tip that history may be built on; the anchor follows it. */
-  async function settled(client: ChainClient, seen: Seen, { anchor, epoch }: Ground): Promise<Tip> {
+  async function settled(client: ChainClient, seen: TipRead, { anchor, epoch }: AnchorState): Promise<Tip> {
     const { block, grandparent, finalized, witnesses, isDisputed, anchored, holders } = seen
     const { id } = client.chain
     const isNewer = anchored === undefined || finalized.number > anchored.number
@@ -105,18 +109,18 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
   /** True if the history now stands on another anchor; false if the endpoints do not agree about this one. */
   async function tookBack(
     client: ChainClient,
-    { seen, anchor, epoch }: { readonly seen: Seen; readonly anchor: Anchor; readonly epoch: number },
+    { seen, anchor, epoch }: { readonly seen: TipRead; readonly anchor: Anchor; readonly epoch: number },
     signal: AbortSignal,
   ): Promise<boolean> {
     const { id } = client.chain
-    const verdict = await checkMark(client, anchor, signal)
+    const verdict = await checkFinalBlock(client, anchor, signal)
     if (verdict === 'open') return false
     if (verdict === 'same') {
       if (anchor.isStopped) await coverage.resume(id, epoch)
       return anchor.isStopped
     }
     const { previous } = anchor
-    const isHeld = previous !== undefined && (await checkMark(client, previous, signal)) === 'same'
+    const isHeld = previous !== undefined && (await checkFinalBlock(client, previous, signal)) === 'same'
     // One endpoint's word gives way to that of two, and nothing was ever built on a block that the chain has not got to.
     const mayYield = verdict === 'beyond' ? seen.witnesses > 0 : seen.witnesses > anchor.witnesses
     const to = isHeld
@@ -141,7 +145,7 @@ export function createFinality(options: { readonly coverage: Coverage; readonly 
 
   return {
     /** Begins to read the tip of a chain, once per block. */
-    beginTip(client: ChainClient, signal: AbortSignal): BegunTip {
+    beginTip(client: ChainClient, signal: AbortSignal): PendingTip {
       const { chain } = client
       const others = waiting.get(chain.id) ?? new Set()
       waiting.set(chain.id, others)

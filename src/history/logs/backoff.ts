@@ -6,7 +6,7 @@ const REST_MS = { failed: 5_000, behind: 2_000, silent: 60_000, false: 600_000, 
 const FAILURES_MAX = 20
 
 /** Starts without any; `onUnable` is told when the endpoint begins to count as unable. */
-export function createRests(clock: Clock, onUnable: () => void) {
+export function createBackoff(clock: Clock, onUnable: () => void) {
   let restUntilMs = 0
   let outUntilMs = 0
   let failuresInARow = 0

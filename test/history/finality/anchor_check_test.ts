@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/client.ts'
-import { checkMark } from '../../../src/history/final/anchor_check.ts'
+import { checkFinalBlock } from '../../../src/history/finality/anchor_check.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { hashOf } from '../simulation/chain.ts'
 
@@ -33,7 +33,7 @@ async function verdictOf(all: readonly Has[], row: Partial<Chain> = {}, unusable
     ...unusable.map((has, index) => ({ ...endpointOf(has, all.length + index), usable: false })),
   ]
   const chain: Partial<Chain> = { id: 5, name: 'Test', ...row }
-  return await checkMark({ chain, background } as Partial<ChainClient> as ChainClient, MARK, never)
+  return await checkFinalBlock({ chain, background } as Partial<ChainClient> as ChainClient, MARK, never)
 }
 
 const OTHER = hashOf(10_000, 1)

@@ -8,7 +8,7 @@ import { timeoutSignal } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
-import type { Grandparent, TipInSight } from '../tip.ts'
+import type { CandidateTip, Grandparent } from '../tip.ts'
 
 /** The newest block of a chain, and the newest that is final, as one endpoint and those beside it say. */
 export interface AgreedTip {
@@ -30,7 +30,7 @@ const DEPTH_MIN = 8n
 const WITNESS_MS = 900
 
 /** What another endpoint says about a block: undefined if it does not have it, `silent` if it does not say. */
-type Said = PinnedBlock | undefined | 'silent'
+type TipClaim = PinnedBlock | undefined | 'silent'
 
 /**
  * Reads the tip from an endpoint, and asks the others for the final block: no block is final that is less than eight
@@ -46,14 +46,14 @@ export async function readAgreedTip(
   }: {
     readonly client: ChainClient
     readonly clock: Clock
-    readonly inSight: (tip: TipInSight) => void
+    readonly inSight: (tip: CandidateTip) => void
   },
   signal: AbortSignal,
 ): Promise<AgreedTip> {
   const { chain } = client
   const { finality } = chain
   const others = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
-  const ask = (at: BlockId) => others.map((other) => headerOr(other, { chainId: chain.id, at }, signal))
+  const ask = (at: BlockId) => others.map((other) => readHeaderIfAny(other, { chainId: chain.id, at }, signal))
   const nowMs = clock.now()
   const [block, older, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
@@ -110,11 +110,11 @@ async function headerOf(
 }
 
 /** A header from an endpoint that is asked beside the one that answers. */
-export function headerOr(
+export function readHeaderIfAny(
   endpoint: BackgroundEndpoint,
   asked: { readonly chainId: number; readonly at: BlockId },
   signal: AbortSignal,
-): Promise<Said> {
+): Promise<TipClaim> {
   return orSilent((within) => readHeader(endpoint, asked, within), signal)
 }
 
@@ -130,17 +130,17 @@ async function orSilent<T>(ask: (within: AbortSignal) => Promise<T>, signal: Abo
   }
 }
 
-function hashIn(said: Said): Hex | undefined {
+function hashIn(said: TipClaim): Hex | undefined {
   return isBlock(said) ? said.hash : undefined
 }
 
-function isBlock(said: Said): said is PinnedBlock {
+function isBlock(said: TipClaim): said is PinnedBlock {
   return said !== undefined && said !== 'silent'
 }
 
 /** False of a node that has stopped: it is not a witness of what is new. */
 function isYoung(
-  head: Said,
+  head: TipClaim,
   { client, nowMs }: { readonly client: ChainClient; readonly nowMs: number },
 ): head is PinnedBlock {
   if (!isBlock(head)) return false

@@ -1,10 +1,10 @@
 import type { Clock } from '../../lib/clock.ts'
 
 /** How far the work on one history is, and how fast it goes. */
-export type Pace = ReturnType<typeof createPace>
+export type ProgressEstimate = ReturnType<typeof createProgressEstimate>
 
 /** Starts to measure; until it is known how many blocks are left, all of `wanted` count as missing. */
-export function createPace(clock: Clock, wanted: number) {
+export function createProgressEstimate(clock: Clock, wanted: number) {
   let start: { readonly blocks: number; readonly atMs: number } | undefined
   let blocks = wanted
   let all = Math.max(1, wanted)

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { createRests } from '../../../src/history/logs/rests.ts'
+import { createBackoff } from '../../../src/history/logs/backoff.ts'
 
 /** Rests on a clock of its own, and how often the endpoint began to count as unable. */
 function open() {
   const time = { nowMs: 1_000 }
   let unable = 0
-  const rests = createRests({ now: () => time.nowMs, monotonicMs: () => time.nowMs }, () => unable++)
+  const rests = createBackoff({ now: () => time.nowMs, monotonicMs: () => time.nowMs }, () => unable++)
   const fail = (times: number) => {
     for (let count = 0; count < times; count++) rests.start('failed')
   }

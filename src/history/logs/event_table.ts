@@ -6,7 +6,7 @@ import type { HistoryLog } from '../stream.ts'
  * The events of a protocol that matter, from their signatures, of which the types alone matter:
  * `SetFee(bytes32 indexed, uint256)`.
  */
-export function eventShapes<Name extends string>(signatures: Readonly<Record<Name, string>>) {
+export function createEventTable<Name extends string>(signatures: Readonly<Record<Name, string>>) {
   const events = (Object.entries(signatures) as [Name, string][]).map(([name, signature]) => {
     const indexed = signature.match(/indexed/g)?.length ?? 0
     const words = signature.split(',').length - indexed
@@ -31,7 +31,7 @@ export function eventShapes<Name extends string>(signatures: Readonly<Record<Nam
 }
 
 /** What stands in a log: addresses in its topics, addresses and words in its data. */
-export function fieldsOf({ topics, data }: HistoryLog) {
+export function createLogFieldReader({ topics, data }: HistoryLog) {
   return {
     address: (index: number): Hex => `0x${(topics[index] ?? '').slice(26)}`,
     addressIn: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
@@ -40,6 +40,6 @@ export function fieldsOf({ topics, data }: HistoryLog) {
 }
 
 /** An address as a topic of a log. */
-export function topicOf(address: Hex): Hex {
+export function toAddressTopic(address: Hex): Hex {
   return `0x${address.slice(2).padStart(64, '0')}`
 }

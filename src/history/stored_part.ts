@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
-import type { StoredPart, StreamPlace, StreamTable } from './stream.ts'
+import type { StoredPart, StreamTable, StreamTarget } from './stream.ts'
 
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
 export const STORE_DEADLINE_MS = 30_000
@@ -9,35 +9,35 @@ export const STORE_DEADLINE_MS = 30_000
 export class NotStoredError extends Error {
   override readonly name = 'NotStoredError'
 
-  constructor({ chainId }: Pick<StreamPlace, 'chainId'>) {
+  constructor({ chainId }: Pick<StreamTarget, 'chainId'>) {
     super(`The history of chain ${chainId} is stopped or was taken back`)
   }
 }
 
 /** Bytes as statements of history take them: hexadecimal without prefix. They decode it, so its case does not matter. */
-export function toDigits(bytes: Hex): string {
+export function toHexDigits(bytes: Hex): string {
   return bytes.slice(2)
 }
 
 /** The other way. */
-export function fromBytes(bytes: Uint8Array): Hex {
+export function hexFromBytes(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes).toString('hex')}`
 }
 
 /** A history in the database. */
 export interface HistoryName {
-  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly place: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly stream: string
 }
 
 /** The parameters of every statement about one history. */
 export function nameParams({ place, stream }: HistoryName) {
-  return { chainId: place.chainId, contract: toDigits(place.contract), stream }
+  return { chainId: place.chainId, contract: toHexDigits(place.contract), stream }
 }
 
 /** How statements name subjects; null: everybody. */
 export function subjectParam(subjects: readonly Hex[] | null): readonly string[] {
-  return subjects?.map(toDigits) ?? ['']
+  return subjects?.map(toHexDigits) ?? ['']
 }
 
 /** The parameters of every function that stores rows, besides the rows. */
@@ -62,7 +62,7 @@ const PIECE_ROWS = 2_000
  * Stores parts by a statement for each piece of some thousand rows, the newest first, so that what is stored stays if a
  * later one fails. A block is never divided. `store` gives false if nothing may be stored.
  */
-export function storeInPieces<Row extends { readonly block: number }>(
+export function storeInChunks<Row extends { readonly block: number }>(
   store: (db: Database, piece: StoredPart<Row>) => Promise<boolean>,
 ): StreamTable<Row>['store'] {
   return async (db, part) => {
@@ -89,7 +89,7 @@ export function storeInPieces<Row extends { readonly block: number }>(
  * Rows that a statement reads page by page, each page behind the last row of the one before, at most `max`. Undefined if
  * a page is.
  */
-export async function readPages<Row>(
+export async function readRowPages<Row>(
   { pageMax, max }: { readonly pageMax: number; readonly max: number },
   readPage: (max: number, after: Row | undefined) => Promise<readonly Row[] | undefined>,
 ): Promise<readonly Row[] | undefined> {
