@@ -5,7 +5,7 @@ import type { SolanaAccounts } from '../chain/solana/accounts.ts'
 import type { SolanaSession } from '../chain/solana/client.ts'
 import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/token/wallet_tokens.ts'
-import { type PricedToken, priceOutcomeOf } from '../finance/liquidity/priced_token.ts'
+import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
@@ -32,7 +32,7 @@ export function addLiquidity(
   { amounts, ...of }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
 ): void {
   const add = (token: PricedToken, amount: bigint) => {
-    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: priceOutcomeOf(token), ...of })
+    if (amount > 0n) rows.push({ kind: 'liquidity', token, amount, price: toPriceOutcome(token), ...of })
   }
   add(token0, amounts.amount0)
   add(token1, amounts.amount1)

@@ -1,5 +1,9 @@
 import * as v from 'valibot'
-import { checkLife, profitOfLife, type ToldLife } from '../finance/liquidity/lives/told_life.ts'
+import {
+  checkHistoryComplete,
+  computePnlOrThrow,
+  type HistoryAtBlock,
+} from '../finance/liquidity/position_history/pnl_outcome.ts'
 import { presentFlow, presentPnl } from '../finance/liquidity/present.ts'
 import { eventsOutput, pnlOutput } from '../finance/liquidity/schema.ts'
 import { chainIdIn, limit, moment, momentRule, page, tokenId } from '../http/request/input.ts'
@@ -23,7 +27,7 @@ interface LifeRoutesOptions {
   readonly chainIds: readonly number[]
   readonly charges: { readonly pnl: Charge; readonly events: Charge }
   /** Throws as `PositionLives.find`. */
-  find(asked: AskedPosition, signal: AbortSignal): Promise<ToldLife>
+  find(asked: AskedPosition, signal: AbortSignal): Promise<HistoryAtBlock>
 }
 
 /** Which position, and when. */
@@ -58,7 +62,7 @@ export function lifeRoutes({
       charge: charges.pnl,
       async read({ status, ...asked }, { signal }) {
         const told = await find(asked, signal)
-        const profit = await profitOfLife(told)
+        const profit = await computePnlOrThrow(told)
         if (status === 'inactive' && !profit.isClosed) {
           const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
           throw new CodedError('NOT_FOUND', message)
@@ -77,7 +81,7 @@ export function lifeRoutes({
       charge: charges.events,
       async read({ page, limit, ...asked }, { signal }) {
         const told = await find(asked, signal)
-        checkLife(told)
+        checkHistoryComplete(told)
         return { told, flows: slicePage(told.life.flows.toReversed(), { page, limit }) }
       },
       present: ({ told, flows }, { page, limit }, { url }) => ({

@@ -2,8 +2,8 @@ import { type Address, isAddressEqual } from 'viem'
 import type { Block } from '../chain/block.ts'
 import { createBlockCache } from '../chain/block_cache.ts'
 import { type LensReading, readByLens } from '../chain/call/lens.ts'
-import { ListTooLongError, unknownManager } from '../finance/liquidity/list/found.ts'
-import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
+import type { ClassifiedPositions } from '../finance/liquidity/list/classify.ts'
+import { ListTooLongError, unknownManagerError } from '../finance/liquidity/list/selection.ts'
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import { withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
@@ -51,7 +51,7 @@ export function placesToAsk<Deployment>(
   const known = chosen.flatMap(({ client, deployments }) =>
     deployments.map((each) => ({ chainId: client.chain.id, manager: managerOf(each) })),
   )
-  throw unknownManager(manager, known)
+  throw unknownManagerError(manager, known)
 }
 
 /** What makes a mistake in the request of a list that is too long; another error stays as it is. */
@@ -78,7 +78,7 @@ export function askByLens<Answer>(
 }
 
 /** What was read of a chain. */
-interface ChainReading extends SortedOut<object> {
+interface ChainReading extends ClassifiedPositions<object> {
   readonly block: Block
 }
 

@@ -1,15 +1,19 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../chain/block.ts'
-import { ambiguous, onlyPosition } from '../finance/liquidity/list/found.ts'
-import type { SortedOut } from '../finance/liquidity/list/sort_out.ts'
-import type { OwnPrice } from '../finance/liquidity/lives/flow_price.ts'
-import type { Life, LifeQuestion, LifeReader } from '../finance/liquidity/lives/life_reader.ts'
-import type { Outcome, PnlState } from '../finance/liquidity/lives/profit.ts'
-import { createTimedLives, type Patience } from '../finance/liquidity/lives/timed_lives.ts'
-import { type ToldLife, timedOutcomes } from '../finance/liquidity/lives/told_life.ts'
+import type { ClassifiedPositions } from '../finance/liquidity/list/classify.ts'
+import { ambiguousPositionError, selectOnlyPosition } from '../finance/liquidity/list/selection.ts'
+import type { OwnPrice } from '../finance/liquidity/position_history/flow_price.ts'
+import type { PnlOutcome, PnlState } from '../finance/liquidity/position_history/pnl.ts'
+import { type HistoryAtBlock, readPnlOutcomes } from '../finance/liquidity/position_history/pnl_outcome.ts'
+import type {
+  PositionHistory,
+  PositionHistoryQuery,
+  PositionHistoryReader,
+} from '../finance/liquidity/position_history/reader.ts'
+import { createTimedHistories, type WaitLimits } from '../finance/liquidity/position_history/timed_histories.ts'
 import type { PricedToken } from '../finance/liquidity/priced_token.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
-import { ifDirect } from '../finance/price/price.ts'
+import { asDirectPrice } from '../finance/price/price.ts'
 import type { PendingTip } from '../history/tip.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
@@ -29,7 +33,7 @@ interface ManagedPosition<Deployment> {
 }
 
 /** Whose life a family reads. */
-export interface ManagedLifeQuestion<Deployment, Position> extends LifeQuestion {
+export interface ManagedLifeQuestion<Deployment, Position> extends PositionHistoryQuery {
   readonly deployment: Deployment
   /** As it is at a block; undefined once it is burned. */
   readonly position: Position | undefined
@@ -43,9 +47,9 @@ interface LivesSetup<Deployment extends { readonly startBlock: number }, Positio
     readOne(
       tokenId: bigint,
       from: Omit<ReadPlaces<Deployment>, 'reads'>,
-    ): Promise<readonly (SortedOut<Position> & { readonly block: Block })[]>
+    ): Promise<readonly (ClassifiedPositions<Position> & { readonly block: Block })[]>
   }
-  readonly lives: LifeReader<ManagedLifeQuestion<Deployment, Position>>
+  readonly lives: PositionHistoryReader<ManagedLifeQuestion<Deployment, Position>>
   readonly clock: Clock
   readonly managerOf: (deployment: Deployment) => Address
   /** What withdrawing all liquidity would pay, and what collecting would. */
@@ -53,7 +57,7 @@ interface LivesSetup<Deployment extends { readonly startBlock: number }, Positio
 }
 
 /** A position's life, and the position as it is at the block. */
-interface PositionLife<Position> extends ToldLife {
+interface PositionLife<Position> extends HistoryAtBlock {
   readonly position: Position
 }
 
@@ -85,9 +89,10 @@ export function createPositionLives<
   Position extends ManagedPosition<Deployment>,
 >(setup: LivesSetup<Deployment, Position>) {
   const { reader, lives, clock, managerOf, heldIn } = setup
-  const timedLives = createTimedLives({ lives, clock })
+  const timedLives = createTimedHistories({ lives, clock })
 
-  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) => onlyPosition(reads, { id, managerOf })
+  const only = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
+    selectOnlyPosition(reads, { id, managerOf })
 
   /** A position as profit and loss counts it. */
   function stateOf(position: Position, timestampSec: bigint): PnlState {
@@ -137,8 +142,8 @@ export function createPositionLives<
   async function findBurned(
     { id, places }: Pick<AskedLife<Deployment>, 'id' | 'places'>,
     signal: AbortSignal,
-  ): Promise<ToldLife | undefined> {
-    const found: { readonly chainId: number; readonly manager: Address; readonly life: Life }[] = []
+  ): Promise<HistoryAtBlock | undefined> {
+    const found: { readonly chainId: number; readonly manager: Address; readonly life: PositionHistory }[] = []
     for (const { client, deployments, block } of places) {
       for (const deployment of deployments) {
         const manager = managerOf(deployment)
@@ -147,7 +152,7 @@ export function createPositionLives<
         if (life !== undefined) found.push({ chainId: client.chain.id, manager, life })
       }
     }
-    if (found.length > 1) throw ambiguous(found, id)
+    if (found.length > 1) throw ambiguousPositionError(found, id)
     const [first] = found
     if (first === undefined) return undefined
     const { chainId, life } = first
@@ -169,7 +174,7 @@ export function createPositionLives<
     async find(
       { id, chain_id: chainId, places: known, ...moment }: AskedLife<Deployment>,
       signal: AbortSignal,
-    ): Promise<ToldLife> {
+    ): Promise<HistoryAtBlock> {
       const [first] = known
       const begun = first === undefined || known.length > 1 ? undefined : lives.prepare(first.client, signal)
       const { places, reads } = await readAt({ places: known, moment, past: reader.past, signal }, async (here) => ({
@@ -191,13 +196,13 @@ export function createPositionLives<
     /** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
     async outcomes(
       list: Reading<Deployment> & { readonly items: readonly Position[] },
-      within: Patience,
-    ): Promise<readonly Outcome[]> {
+      within: WaitLimits,
+    ): Promise<readonly PnlOutcome[]> {
       const asked = list.items.map((position) => {
         const { question, block } = askAbout(position, list)
         return { question, state: stateOf(position, block.timestampSec) }
       })
-      return await timedOutcomes(timedLives, asked, within)
+      return await readPnlOutcomes(timedLives, asked, within)
     },
   }
 }
@@ -205,5 +210,5 @@ export function createPositionLives<
 /** As in the past: wrappers and pools price nothing here, but for the native token, which costs what its wrapper costs. */
 function ownPriceOf({ address, price }: PricedToken): OwnPrice {
   if (address === zeroAddress && price?.source === 'wrapper') return { ...price, source: 'wrapper' }
-  return ifDirect(price) ?? { because: 'no source of its price is configured or answers' }
+  return asDirectPrice(price) ?? { because: 'no source of its price is configured or answers' }
 }

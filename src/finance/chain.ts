@@ -7,7 +7,7 @@ import { FEED_ROWS } from './price/table/feeds.ts'
 import { POOL_ROWS } from './price/table/pools.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
 import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
-import { type TokenList, tokenListOf } from './token/list/list.ts'
+import { createTokenList, type TokenList } from './token/list/list.ts'
 
 /** A chain with what is known about the tokens on it. */
 export interface FinanceChain extends Chain {
@@ -52,7 +52,7 @@ export interface UsdFeed {
 /** The built-in chains, by id. */
 export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
   const prices = pricesOf(chain)
-  return { ...chain, prices, tokens: tokenListOf({ ...chain, prices }), spamTokens: [] }
+  return { ...chain, prices, tokens: createTokenList({ ...chain, prices }), spamTokens: [] }
 })
 
 function pricesOf({ id }: Chain): ChainPrices {

@@ -25,31 +25,31 @@ export const healthFactorFigure = v.pipe(
 )
 
 /** Six digits, half away from zero. */
-export function usdText(value: Rational): string {
+export function formatUsd(value: Rational): string {
   return formatRational(value, { digits: USD_DIGITS })
 }
 
 /** US dollars in an answer, from millionths of one. */
-export function millionthsText(unitsE6: bigint): string {
+export function formatUsdE6(unitsE6: bigint): string {
   return formatFixed(unitsE6, { scale: USD_DIGITS, digits: USD_DIGITS })
 }
 
 /** Eight digits, half away from zero. */
-export function ratioText(value: BoundlessRatio): string {
+export function formatRatio(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
 }
 
 /** The same of a yearly yield, ray. */
-export function apyText(apyRay: bigint): string {
-  return ratioText(rational(apyRay, RAY))
+export function formatApy(apyRay: bigint): string {
+  return formatRatio(rational(apyRay, RAY))
 }
 
 /** In percent, four digits, half away from zero. */
-export function percentageText({ numerator, denominator }: Rational): string {
+export function formatPercentage({ numerator, denominator }: Rational): string {
   return formatRational({ numerator: numerator * 100n, denominator }, { digits: PERCENTAGE_DIGITS })
 }
 
 /** Four digits, rounded down, so that safety is never overstated. */
-export function healthFactorText(value: BoundlessRatio): string {
+export function formatHealthFactor(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: HEALTH_FACTOR_DIGITS, rounding: 'toward_zero' })
 }

@@ -40,7 +40,7 @@ export const WALLET_ENTRIES: StreamTable<WalletEntry> = {
 }
 
 /** In their order, of each wallet and entry the first. */
-export function firstEntries(all: readonly WalletEntry[]): WalletEntry[] {
+export function keepFirstEntries(all: readonly WalletEntry[]): WalletEntry[] {
   const first = new Map<string, WalletEntry>()
   for (const each of all) {
     const key = `${each.wallet}${each.entry}`

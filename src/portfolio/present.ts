@@ -1,6 +1,6 @@
 import { checksumAddress, isHex } from 'viem'
-import { millionthsText } from '../finance/figure.ts'
-import { confidenceOf } from '../finance/price/price.ts'
+import { formatUsdE6 } from '../finance/figure.ts'
+import { getConfidence } from '../finance/price/price.ts'
 import { formatExact, formatFixed } from '../lib/number/decimal.ts'
 import type { WalletAssets } from './read/read_wallet.ts'
 import type { DaySnapshot } from './snapshot/snapshots.ts'
@@ -25,10 +25,10 @@ export function presentBalance(
       ...presentKinds(total),
     })),
     by_confidence: {
-      oracle_usd: millionthsText(confidencesE6.oracle),
-      derived_usd: millionthsText(confidencesE6.derived),
-      assumed_usd: millionthsText(confidencesE6.assumed),
-      market_usd: millionthsText(confidencesE6.market),
+      oracle_usd: formatUsdE6(confidencesE6.oracle),
+      derived_usd: formatUsdE6(confidencesE6.derived),
+      assumed_usd: formatUsdE6(confidencesE6.assumed),
+      market_usd: formatUsdE6(confidencesE6.market),
     },
     rows: { counted, unpriced, spam, other_reasons: others },
     complete: unread.length === 0,
@@ -70,7 +70,7 @@ export function presentRow({ chainId, kind, token, amount, price, verdict, posit
     amount: { raw: String(amount), amount: decimals === undefined ? null : formatExact(amount, decimals) },
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
-    price_confidence: price === undefined ? null : confidenceOf(price),
+    price_confidence: price === undefined ? null : getConfidence(price),
     value_usd: verdict.counted ? formatFixed(verdict.value.units, { scale: verdict.value.scale, digits: 6 }) : null,
     counted: verdict.counted,
     reason: verdict.counted ? null : verdict.reason,
@@ -87,17 +87,17 @@ function addressText(address: string): string {
 
 function presentNet({ netE6, assetsE6, debtE6 }: Pick<Total, 'netE6' | 'assetsE6' | 'debtE6'>) {
   return {
-    net_worth_usd: millionthsText(netE6),
-    assets_usd: millionthsText(assetsE6),
-    debt_usd: millionthsText(debtE6),
+    net_worth_usd: formatUsdE6(netE6),
+    assets_usd: formatUsdE6(assetsE6),
+    debt_usd: formatUsdE6(debtE6),
   }
 }
 
 function presentKinds({ kindsE6: { wallet, liquidity, supplied, borrowed } }: Total) {
   return {
-    wallet_usd: millionthsText(wallet),
-    liquidity_usd: millionthsText(liquidity),
-    supplied_usd: millionthsText(supplied),
-    borrowed_usd: millionthsText(borrowed),
+    wallet_usd: formatUsdE6(wallet),
+    liquidity_usd: formatUsdE6(liquidity),
+    supplied_usd: formatUsdE6(supplied),
+    borrowed_usd: formatUsdE6(borrowed),
   }
 }

@@ -8,8 +8,8 @@ import { createPositionReader as createMorphoReader } from '../../src/family/mor
 import { type FamilyPlace, readingOf } from '../../src/family/place.ts'
 import { createPositionReader } from '../../src/family/uniswap_v3/read/read.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
-import { askBalances } from '../../src/finance/token/balance/read_balances.ts'
-import { createTokenJudge } from '../../src/finance/token/judge.ts'
+import { readBalances } from '../../src/finance/token/balance/read_balances.ts'
+import { createSpamFilter } from '../../src/finance/token/spam_filter.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
@@ -71,7 +71,7 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
     chain: one.chain,
     wallet: devnet.wallets.provider,
     others: Object.values(TOKENS).map(({ address }) => address),
-    judge: createTokenJudge().judge,
+    judge: createSpamFilter().judge,
   }
   const [listed, [lent], borrowed, balances] = await Promise.all([
     positions.readWallet(devnet.wallets.provider, {
@@ -81,7 +81,8 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
     lending.read([borrower], { places: [{ ...places, deployments: MARKETS }], signal: never }),
     blue.read({ ...places, deployments: [MORPHO] }, held, never),
     one.read(
-      (endpoint, within) => askBalances({ endpoint, block: manner.block }, { ...question, clock: systemClock }, within),
+      (endpoint, within) =>
+        readBalances({ endpoint, block: manner.block }, { ...question, clock: systemClock }, within),
       {
         signal: never,
         ...readingOf(places),

@@ -12,7 +12,7 @@ import {
   type PositionFlow,
   positionSubject,
   readPositionFlows,
-} from '../../src/finance/liquidity/lives/position_flow.ts'
+} from '../../src/finance/liquidity/position_history/position_flow.ts'
 import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
 import { storeInChunks } from '../../src/history/stored_part.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'

@@ -5,8 +5,8 @@ import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
-import { priceMarketOf } from '../../src/finance/price/table/kamino.ts'
-import { tokenListOf } from '../../src/finance/token/list/list.ts'
+import { createPriceMarket } from '../../src/finance/price/table/kamino.ts'
+import { createTokenList } from '../../src/finance/token/list/list.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -34,7 +34,7 @@ export function countedClient(chain: FinanceChain): { readonly client: FinanceCl
 
 /** The same chain with these tokens on its list beside those that have a feed. */
 export function listing(chain: FinanceChain, addresses: readonly Address[]): FinanceChain {
-  return { ...chain, tokens: tokenListOf({ ...chain, id: 0 }, [{ name: 'test', addresses }]) }
+  return { ...chain, tokens: createTokenList({ ...chain, id: 0 }, [{ name: 'test', addresses }]) }
 }
 
 /** Asks the routes of portfolios over these clients: with Aave on Ethereum alone, with Morpho if a history is given. */
@@ -50,7 +50,7 @@ export function createPortfolio(
     chainIds,
     connect: () => services,
     servesSolana: false,
-    priceMarket: priceMarketOf(),
+    priceMarket: createPriceMarket(),
     families: families.map((family) => family.configure(rows)),
   }
   const routes = portfolioRoutes(described)

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { createEventReader } from '../../finance/lending/read_events.ts'
-import { createBeginnings } from '../../finance/lending/series/beginning.ts'
+import { createSeriesStartFinder } from '../../finance/lending/series/series_start.ts'
 import { lendingSnapshots } from '../../finance/lending/series/table.ts'
-import { takeDaily } from '../../finance/series/daily.ts'
+import { takeDailySnapshots } from '../../finance/series/daily.ts'
 import { createSnapshotSeries } from '../../finance/series/series.ts'
+import { createSnapshotTaker } from '../../finance/series/snapshot_taker.ts'
 import { createSnapshotStore } from '../../finance/series/store.ts'
-import { createSnapshotTaker } from '../../finance/series/take.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { createRecheck } from '../../history/recheck.ts'
 import { once } from '../../lib/memoize.ts'
@@ -52,7 +52,7 @@ export const AAVE_V3 = defineFamily({
     const series = once(() => {
       const services = connect()
       const parts = { ...snapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
-      return createSnapshotSeries({ ...parts, beginningOf: createBeginnings(parts) })
+      return createSnapshotSeries({ ...parts, beginningOf: createSeriesStartFinder(parts) })
     })
     const history = once(() => createMarketReader(connect().clock))
     const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
@@ -104,7 +104,7 @@ export const AAVE_V3 = defineFamily({
         place.deployments.map((deployment) => snapshotMarket(reader, { ...place, deployments: [deployment] })),
       )
       const parts = { ...snapshotParts(services), places: markets, clock, log }
-      return (signal) => takeDaily(parts, signal)
+      return (signal) => takeDailySnapshots(parts, signal)
     },
   },
 })

@@ -1,5 +1,5 @@
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { type PriceMarketRow, priceMarketOf } from '../../finance/price/table/kamino.ts'
+import { createPriceMarket, type PriceMarketRow } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { connectedTo } from '../place.ts'
@@ -41,7 +41,7 @@ export const KAMINO = defineFamily({
 
 /** What readers are made with besides services. */
 function settingFrom(row: PriceMarketRow) {
-  const { market, kamino } = priceMarketOf(row)
+  const { market, kamino } = createPriceMarket(row)
   return { program: kamino, rows: withMarkets(row.kaminoMarkets ?? []), market }
 }
 

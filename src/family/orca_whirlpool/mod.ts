@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { priceMarketOf } from '../../finance/price/table/kamino.ts'
+import { createPriceMarket } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { connectedTo } from '../place.ts'
@@ -11,7 +11,7 @@ import { positionRoute } from './routes/position.ts'
 import { WHIRLPOOL_PROGRAMS } from './table/programs.ts'
 
 /** Where positions are, and where prices come from. */
-const BUILT_IN = { programs: WHIRLPOOL_PROGRAMS, ...priceMarketOf() }
+const BUILT_IN = { programs: WHIRLPOOL_PROGRAMS, ...createPriceMarket() }
 
 /** Orca: liquidity positions of a wallet on Solana. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const ORCA_WHIRLPOOL = defineFamily({
@@ -22,7 +22,7 @@ export const ORCA_WHIRLPOOL = defineFamily({
   builtIn: new Map([[SOLANA_CHAIN_ID, BUILT_IN]]),
   settingOf: ({ whirlpoolPrograms = [], ...row }) => ({
     programs: [...new Set([...WHIRLPOOL_PROGRAMS, ...whirlpoolPrograms])],
-    ...priceMarketOf(row),
+    ...createPriceMarket(row),
   }),
   accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {

@@ -1,5 +1,5 @@
 import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
-import { createTokenJudge } from '../../finance/token/judge.ts'
+import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { holdingsOf } from './present/holdings.ts'
@@ -12,7 +12,7 @@ export function createHoldingsReader(options: {
   readonly clock: Clock
 }): HoldingsReader {
   const { reader, clock } = options
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   return {
     chainIds: new Set(reader.places.keys()),
     async open(wallet, { client, block }, signal) {

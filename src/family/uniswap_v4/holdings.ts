@@ -1,7 +1,7 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readByLens } from '../../chain/call/lens.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
-import { createTokenJudge } from '../../finance/token/judge.ts'
+import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
@@ -19,7 +19,7 @@ export function createHoldingsReader(options: {
   readonly clock: Clock
 }): HoldingsReader {
   const { reader, clock } = options
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   return {
     chainIds: new Set(reader.places.keys()),
     async open(wallet, { client, block }, signal) {

@@ -2,14 +2,14 @@ import * as v from 'valibot'
 import { memoize } from '../../lib/memoize.ts'
 import { parseRational, type Rational, rational } from '../../lib/number/rational.ts'
 import {
+  formatPercentage,
+  formatRatio,
+  formatUsd,
   healthFactorFigure as healthFactor,
   percentageFigure as percentage,
-  percentageText,
   ratioFigure as ratio,
   ratioOrMaxFigure as ratioOrMax,
-  ratioText,
   usdFigure as usd,
-  usdText,
 } from '../figure.ts'
 import {
   borrowUtilization,
@@ -45,7 +45,7 @@ export function calculationsSchema(safe: { readonly safeBorrow: string; readonly
 export const reducedCalculations = v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })
 
 /** How a position is shown: `target` is a health factor to aim at, in decimal digits. */
-interface Calculated {
+interface CalculationInput {
   readonly target: string
   readonly healthFactor: string
 }
@@ -59,16 +59,16 @@ interface SafeAmounts {
 /** What a list calculates of a position. */
 export function presentCalculations(
   position: LendingPosition,
-  { target, healthFactor, safeBorrow, safeWithdraw }: Calculated & SafeAmounts,
+  { target, healthFactor, safeBorrow, safeWithdraw }: CalculationInput & SafeAmounts,
 ) {
-  const aim = targetFrom(target)
+  const aim = parseTargetHealthFactor(target)
   const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(target),
     healthFactor,
     ...interest,
-    safeBorrowAmountUSD: usdText(safeBorrow(aim)),
-    safeWithdrawAmountUSD: usdText(safeWithdraw(aim)),
+    safeBorrowAmountUSD: formatUsd(safeBorrow(aim)),
+    safeWithdrawAmountUSD: formatUsd(safeWithdraw(aim)),
     ...ratios,
   }
 }
@@ -76,13 +76,13 @@ export function presentCalculations(
 /** What a batch calculates of a position. */
 export function presentReducedCalculations(
   { totals, ...legs }: LendingPosition,
-  { target, healthFactor }: Calculated,
+  { target, healthFactor }: CalculationInput,
 ): v.InferOutput<typeof reducedCalculations> {
-  return { healthFactor, netAPY: ratioText(netApy(totals, legs)), targetHealthFactor: Number(target) }
+  return { healthFactor, netAPY: formatRatio(netApy(totals, legs)), targetHealthFactor: Number(target) }
 }
 
 /** A health factor to aim at. Throws `RangeError` for a text that is not a decimal number. */
-export function targetFrom(text: string): Rational {
+export function parseTargetHealthFactor(text: string): Rational {
   const target = parseRational(text)
   if (target === undefined) throw new RangeError('Cannot use a target health factor that is not a decimal number')
   return target
@@ -91,9 +91,9 @@ export function targetFrom(text: string): Rational {
 /** What a position has and owes in all. */
 export function presentTotals({ perUsd, collateral, supplied, debt }: LendingTotals) {
   return {
-    totalCollateralUSD: usdText(rational(collateral, perUsd)),
-    totalDebtUSD: usdText(rational(debt, perUsd)),
-    netWorthUSD: usdText(rational(supplied - debt, perUsd)),
+    totalCollateralUSD: formatUsd(rational(collateral, perUsd)),
+    totalDebtUSD: formatUsd(rational(debt, perUsd)),
+    netWorthUSD: formatUsd(rational(supplied - debt, perUsd)),
   }
 }
 
@@ -102,17 +102,17 @@ const presentCommon = memoize(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   return {
     interest: {
-      dailySupplyInterestUSD: usdText(interest.dailySupplyUsd),
-      dailyBorrowInterestUSD: usdText(interest.dailyBorrowUsd),
-      netDailyInterestUSD: usdText(interest.dailyNetUsd),
+      dailySupplyInterestUSD: formatUsd(interest.dailySupplyUsd),
+      dailyBorrowInterestUSD: formatUsd(interest.dailyBorrowUsd),
+      netDailyInterestUSD: formatUsd(interest.dailyNetUsd),
     },
     ratios: {
-      currentLtvPercentage: percentageText(currentLtv(totals)),
-      netAPY: ratioText(netApy(totals, legs)),
-      positionLeverage: ratioText(positionLeverage(totals)),
-      weightedSupplyAPY: ratioText(weightedApy(legs.supplies)),
-      weightedBorrowAPY: ratioText(weightedApy(legs.borrows)),
-      borrowUtilizationRate: ratioText(borrowUtilization(totals)),
+      currentLtvPercentage: formatPercentage(currentLtv(totals)),
+      netAPY: formatRatio(netApy(totals, legs)),
+      positionLeverage: formatRatio(positionLeverage(totals)),
+      weightedSupplyAPY: formatRatio(weightedApy(legs.supplies)),
+      weightedBorrowAPY: formatRatio(weightedApy(legs.borrows)),
+      borrowUtilizationRate: formatRatio(borrowUtilization(totals)),
     },
   }
 })

@@ -3,7 +3,7 @@ import { getAddress, zeroAddress } from 'viem'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational, ZERO } from '../../lib/number/rational.ts'
-import { healthFactorText, usdText } from '../figure.ts'
+import { formatHealthFactor, formatUsd } from '../figure.ts'
 import { type UsdPrice, usdValue } from '../price/price.ts'
 import type { StoredSnapshot } from '../series/store.ts'
 import type { TokenFacts } from '../token/read_tokens.ts'
@@ -41,8 +41,8 @@ export function presentEvent(event: PricedEvent) {
     transactionHash,
     asset: { address: getAddress(asset), symbol, name, decimals, logoURI: null },
     amount: formatExact(amount, decimals),
-    amountUSD: usdText(rational(units, pow10(scale))),
-    priceUSD: usdText(rational(price.units, pow10(price.scale))),
+    amountUSD: formatUsd(rational(units, pow10(scale))),
+    priceUSD: formatUsd(rational(price.units, pow10(price.scale))),
     counterparty: getAddress(counterparty ?? zeroAddress),
   }
 }
@@ -64,9 +64,9 @@ export function presentSnapshots(
 }
 
 /** What a snapshot says of a wallet that has nothing in its market. */
-export const NOTHING: SnapshotFigures = {
-  collateralUsd: usdText(ZERO),
-  debtUsd: usdText(ZERO),
-  netWorthUsd: usdText(ZERO),
-  healthFactor: healthFactorText('max'),
+export const EMPTY_SNAPSHOT: SnapshotFigures = {
+  collateralUsd: formatUsd(ZERO),
+  debtUsd: formatUsd(ZERO),
+  netWorthUsd: formatUsd(ZERO),
+  healthFactor: formatHealthFactor('max'),
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { FinanceClient } from '../chain.ts'
 import { createPriceReader } from '../price/past/price_reader.ts'
-import type { PriceAsker } from '../price/past/sources.ts'
+import type { PriceSource } from '../price/past/sources.ts'
 import { createTokenReader } from '../token/read_tokens.ts'
 import {
   LENDING_EVENT_TYPES,
@@ -27,7 +27,7 @@ const PRICE_RETRY_SEC = 60
 /** Where events are followed, and who prices their assets. */
 export interface EventsPlace<Place extends StreamTarget> {
   readonly place: Place
-  readonly asker: PriceAsker
+  readonly asker: PriceSource
 }
 
 /** Which events of which wallet. */

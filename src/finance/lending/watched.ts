@@ -1,5 +1,5 @@
 import { type Rational, rational } from '../../lib/number/rational.ts'
-import { healthFactorText, percentageText, usdText } from '../figure.ts'
+import { formatHealthFactor, formatPercentage, formatUsd } from '../figure.ts'
 import { type BoundlessRatio, currentLtv, type LendingTotals } from '../math/lending.ts'
 
 /** What triggers can watch of a lending position: the figures of the lists, each in their unit. */
@@ -22,7 +22,7 @@ interface WatchedLending {
 }
 
 /** A wallet that has nothing, as its snapshots show it. */
-export const NOTHING_LENT: WatchedLending = {
+export const EMPTY_LENDING: WatchedLending = {
   healthFactor: 'max',
   totals: { perUsd: 1n, supplied: 0n, collateral: 0n, debt: 0n, riskDebt: 0n, liquidationLimit: 0n, borrowLimit: 0n },
 }
@@ -41,29 +41,32 @@ const MONEY: Readonly<Record<Exclude<LendingFigure, 'health_factor'>, (totals: L
 }
 
 /** A figure before it is rounded; undefined if it cannot be told or is not watched. */
-export function lendingValue({ healthFactor, totals }: WatchedLending, figure: string): Rational | 'MAX' | undefined {
+export function getLendingValue(
+  { healthFactor, totals }: WatchedLending,
+  figure: string,
+): Rational | 'MAX' | undefined {
   if (figure === 'health_factor') return healthFactor === 'max' ? 'MAX' : healthFactor
   return totals === undefined || !isMoney(figure) ? undefined : MONEY[figure](totals)
 }
 
 /** The same as a list shows it; null if it cannot be told. */
-export function lendingText({ healthFactor, totals }: WatchedLending, figure: string): string | null {
-  if (figure === 'health_factor') return healthFactor === undefined ? null : healthFactorText(healthFactor)
+export function formatLendingValue({ healthFactor, totals }: WatchedLending, figure: string): string | null {
+  if (figure === 'health_factor') return healthFactor === undefined ? null : formatHealthFactor(healthFactor)
   if (totals === undefined || !isMoney(figure)) return null
-  return figure === 'current_ltv_percentage' ? percentageText(currentLtv(totals)) : usdText(MONEY[figure](totals))
+  return figure === 'current_ltv_percentage' ? formatPercentage(currentLtv(totals)) : formatUsd(MONEY[figure](totals))
 }
 
 /** What triggers see of a position; `memo` is what foresees its figures. */
-export function watchedLending(figures: WatchedLending, memo?: unknown) {
+export function createWatchedLending(figures: WatchedLending, memo?: unknown) {
   return {
-    value: (figure: string) => lendingValue(figures, figure),
-    text: (figure: string) => lendingText(figures, figure),
+    value: (figure: string) => getLendingValue(figures, figure),
+    text: (figure: string) => formatLendingValue(figures, figure),
     memo,
   }
 }
 
 /** The same of a position that nobody can value. */
-export const WATCHED_UNKNOWN = watchedLending({ healthFactor: undefined, totals: undefined })
+export const WATCHED_UNKNOWN = createWatchedLending({ healthFactor: undefined, totals: undefined })
 
 function isMoney(figure: string): figure is keyof typeof MONEY {
   return Object.hasOwn(MONEY, figure)

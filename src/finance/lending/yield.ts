@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { memoize } from '../../lib/memoize.ts'
-import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from '../figure.ts'
+import { formatRatio, formatUsd, ratioFigure, ratioOrMaxFigure, usdFigure } from '../figure.ts'
 import {
   dailyInterest,
   type LendingPosition,
@@ -30,18 +30,18 @@ export const presentYieldFigures = memoize(({ totals, ...legs }: LendingPosition
   const interest = dailyInterest(totals, legs)
   const ahead = projection(interest)
   return {
-    daily_supply_interest_usd: usdText(interest.dailySupplyUsd),
-    daily_borrow_interest_usd: usdText(interest.dailyBorrowUsd),
-    net_daily_interest_usd: usdText(interest.dailyNetUsd),
-    net_apy: ratioText(netApy(totals, legs)),
-    position_leverage: ratioText(positionLeverage(totals)),
-    weighted_supply_apy: ratioText(weightedApy(legs.supplies)),
-    weighted_borrow_apy: ratioText(weightedApy(legs.borrows)),
+    daily_supply_interest_usd: formatUsd(interest.dailySupplyUsd),
+    daily_borrow_interest_usd: formatUsd(interest.dailyBorrowUsd),
+    net_daily_interest_usd: formatUsd(interest.dailyNetUsd),
+    net_apy: formatRatio(netApy(totals, legs)),
+    position_leverage: formatRatio(positionLeverage(totals)),
+    weighted_supply_apy: formatRatio(weightedApy(legs.supplies)),
+    weighted_borrow_apy: formatRatio(weightedApy(legs.borrows)),
     projected_earnings: {
-      daily: usdText(ahead.dailyUsd),
-      weekly: usdText(ahead.weeklyUsd),
-      monthly: usdText(ahead.monthlyUsd),
-      yearly: usdText(ahead.yearlyUsd),
+      daily: formatUsd(ahead.dailyUsd),
+      weekly: formatUsd(ahead.weeklyUsd),
+      monthly: formatUsd(ahead.monthlyUsd),
+      yearly: formatUsd(ahead.yearlyUsd),
     },
   }
 })

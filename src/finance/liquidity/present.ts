@@ -1,13 +1,13 @@
 import { type Address, checksumAddress } from 'viem'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
-import { millionthsText, percentageText, usdText } from '../figure.ts'
+import { formatPercentage, formatUsd, formatUsdE6 } from '../figure.ts'
 import type { TickRange } from '../math/liquidity.ts'
-import type { Both } from '../math/pnl/flow.ts'
+import type { Pair } from '../math/pnl/flow.ts'
 import { worth } from '../math/pnl/replay.ts'
-import { confidenceOf } from '../price/price.ts'
-import { type FlowPrice, type PnlToken, rawPrices } from './lives/flow_price.ts'
-import { amountsOf, type LifeFlow } from './lives/life.ts'
-import type { Outcome, Profit } from './lives/profit.ts'
+import { getConfidence } from '../price/price.ts'
+import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
+import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
+import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
 import type { PricedToken } from './priced_token.ts'
 
 /** Fields of a position that rest on the logs of its flows. */
@@ -15,32 +15,32 @@ export const PNL_FIELDS = ['pnl', 'pnl_status'] as const
 
 /** Profit and loss in an answer. */
 export function presentPnl(
-  { figures, isClosed }: Profit,
+  { figures, isClosed }: Pnl,
   { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
 ) {
   return {
     token_id: tokenId.toString(),
     chain_id: chainId,
-    pnl_usd_value: millionthsText(figures.pnlE6),
-    pnl_percentage: percentageText(figures.pnlRatio),
-    time_weighted_average_capital: millionthsText(figures.averageCapitalE6),
-    hodl_gross_benchmark_usd_value: millionthsText(figures.hodlGrossE6),
-    alpha_vs_hodl_gross_usd_value: millionthsText(figures.alphaE6),
-    alpha_vs_hodl_gross_percentage: percentageText(figures.alphaRatio),
-    net_impermanent_loss: millionthsText(figures.netImpermanentLossE6),
-    net_impermanent_loss_percentage: percentageText(figures.netImpermanentLossRatio),
-    pure_impermanent_loss: millionthsText(figures.pureImpermanentLossE6),
-    pure_impermanent_loss_percentage: percentageText(figures.pureImpermanentLossRatio),
-    market_pnl_usd_value: millionthsText(figures.marketE6),
-    lp_divergence_pnl_usd_value: millionthsText(figures.divergenceE6),
-    realized_usd_value: millionthsText(figures.realizedE6),
-    unrealized_usd_value: millionthsText(figures.unrealizedE6),
+    pnl_usd_value: formatUsdE6(figures.pnlE6),
+    pnl_percentage: formatPercentage(figures.pnlRatio),
+    time_weighted_average_capital: formatUsdE6(figures.averageCapitalE6),
+    hodl_gross_benchmark_usd_value: formatUsdE6(figures.hodlGrossE6),
+    alpha_vs_hodl_gross_usd_value: formatUsdE6(figures.alphaE6),
+    alpha_vs_hodl_gross_percentage: formatPercentage(figures.alphaRatio),
+    net_impermanent_loss: formatUsdE6(figures.netImpermanentLossE6),
+    net_impermanent_loss_percentage: formatPercentage(figures.netImpermanentLossRatio),
+    pure_impermanent_loss: formatUsdE6(figures.pureImpermanentLossE6),
+    pure_impermanent_loss_percentage: formatPercentage(figures.pureImpermanentLossRatio),
+    market_pnl_usd_value: formatUsdE6(figures.marketE6),
+    lp_divergence_pnl_usd_value: formatUsdE6(figures.divergenceE6),
+    realized_usd_value: formatUsdE6(figures.realizedE6),
+    unrealized_usd_value: formatUsdE6(figures.unrealizedE6),
     is_closed: isClosed,
   }
 }
 
 /** Profit and loss of a position of a list, or why it is not there. */
-export function presentOutcome(outcome: Outcome, position: Parameters<typeof presentPnl>[1]) {
+export function presentOutcome(outcome: PnlOutcome, position: Parameters<typeof presentPnl>[1]) {
   const pnl = outcome.status === 'ready' ? presentPnl(outcome.profit, position) : null
   return { pnl, pnl_status: outcome.status }
 }
@@ -90,24 +90,24 @@ function presentToken({ address, symbol, decimals, name }: PricedToken) {
 /** Prices of both tokens in an answer, with their sources. */
 export function presentPrices({ token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken }) {
   return {
-    token0_price: usdOrNull(token0.price),
+    token0_price: formatUsdOrNull(token0.price),
     token0_price_source: token0.price?.source ?? null,
-    token0_price_confidence: token0.price === undefined ? null : confidenceOf(token0.price),
-    token1_price: usdOrNull(token1.price),
+    token0_price_confidence: token0.price === undefined ? null : getConfidence(token0.price),
+    token1_price: formatUsdOrNull(token1.price),
     token1_price_source: token1.price?.source ?? null,
-    token1_price_confidence: token1.price === undefined ? null : confidenceOf(token1.price),
+    token1_price_confidence: token1.price === undefined ? null : getConfidence(token1.price),
   }
 }
 
 /** Raw units of both tokens in an answer, and whole tokens. */
-export function presentAmounts([amount0, amount1]: Both<bigint>, [token0, token1]: Both<PnlToken>) {
+export function presentAmounts([amount0, amount1]: Pair<bigint>, [token0, token1]: Pair<PnlToken>) {
   return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
 }
 
 /** A flow in an answer. */
-export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, tokens: Both<PnlToken>) {
+export function presentFlow({ row, timestampSec, prices, paid }: ValuedFlow, tokens: Pair<PnlToken>) {
   const known = prices === undefined || 'because' in prices ? undefined : prices
-  const amounts = amountsOf(row)
+  const amounts = getAmounts(row)
   return {
     type: row.kind,
     block_number: row.block,
@@ -120,7 +120,7 @@ export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, token
       ? {}
       : { principal: presentAmounts(paid.principal, tokens), fees: presentAmounts(paid.fees, tokens) }),
     prices: known === undefined ? null : { token0: presentPrice(known[0]), token1: presentPrice(known[1]) },
-    usd_value: known === undefined ? null : usdText(worth(amounts, rawPrices(tokens, known))),
+    usd_value: known === undefined ? null : formatUsd(worth(amounts, rawPrices(tokens, known))),
   }
 }
 
@@ -134,11 +134,11 @@ function presentPrice({ units, scale, source }: FlowPrice) {
 }
 
 /** US dollars a whole token in an answer; null if there is no price. */
-export function usdOrNull(price: Decimal | undefined): string | null {
+export function formatUsdOrNull(price: Decimal | undefined): string | null {
   return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
 }
 
 /** US dollars in an answer; null if they are not known. */
-export function millionthsOrNull(unitsE6: bigint | undefined): string | null {
-  return unitsE6 === undefined ? null : millionthsText(unitsE6)
+export function formatUsdE6OrNull(unitsE6: bigint | undefined): string | null {
+  return unitsE6 === undefined ? null : formatUsdE6(unitsE6)
 }

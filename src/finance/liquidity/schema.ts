@@ -4,7 +4,7 @@ import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../li
 import { usdFigure } from '../figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../price/price.ts'
 import { chainId, evmAddress, withFull } from '../schema.ts'
-import { FLOW_PRICE_SOURCES } from './lives/flow_price.ts'
+import { FLOW_PRICE_SOURCES } from './position_history/flow_price.ts'
 
 /** A number that is never negative, in digits. */
 export const unsignedText = text(UNSIGNED_INTEGER)

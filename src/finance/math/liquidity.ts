@@ -166,7 +166,7 @@ export function feeGrowthInside(
  * @source v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`
  * @proof test/finance/math/liquidity_test.ts
  */
-export function priceText(
+export function formatPoolPrice(
   sqrtPriceX96: bigint,
   options: { readonly decimals0: number; readonly decimals1: number; readonly inverse?: boolean },
 ): string {
@@ -174,7 +174,7 @@ export function priceText(
   if (sqrtPriceX96 <= 0n) return '0'
   const square = sqrtPriceX96 * sqrtPriceX96 * pow10(decimals0)
   const unit = Q96 * Q96 * pow10(decimals1)
-  const { units, scale } = inverse ? significant(unit, square) : significant(square, unit)
+  const { units, scale } = inverse ? divideSignificant(unit, square) : divideSignificant(square, unit)
   return formatExact(units, scale)
 }
 
@@ -185,14 +185,14 @@ export interface RangePrices {
   readonly upper: string
 }
 
-/** Prices of a range as `priceText` has them, and their inverse, whose lower and upper are swapped; roots are Q96. */
+/** Prices of a range as `formatPoolPrice` has them, and their inverse, whose lower and upper are swapped; roots are Q96. */
 export function rangePrices(
   roots: { readonly current: bigint; readonly lower: bigint; readonly upper: bigint },
   decimals: { readonly decimals0: number; readonly decimals1: number },
 ): { readonly prices: RangePrices; readonly inverse: RangePrices } {
   const { current, lower, upper } = roots
-  const price = (sqrtPriceX96: bigint) => priceText(sqrtPriceX96, decimals)
-  const inverse = (sqrtPriceX96: bigint) => priceText(sqrtPriceX96, { ...decimals, inverse: true })
+  const price = (sqrtPriceX96: bigint) => formatPoolPrice(sqrtPriceX96, decimals)
+  const inverse = (sqrtPriceX96: bigint) => formatPoolPrice(sqrtPriceX96, { ...decimals, inverse: true })
   return {
     prices: { current: price(current), lower: price(lower), upper: price(upper) },
     inverse: { current: inverse(current), lower: inverse(upper), upper: inverse(lower) },
@@ -200,7 +200,7 @@ export function rangePrices(
 }
 
 /** The positive quotient to 18 significant digits, half away from zero. */
-export function significant(numerator: bigint, denominator: bigint): Decimal {
+export function divideSignificant(numerator: bigint, denominator: bigint): Decimal {
   // The lengths give the exponent of the first digit, or one more than it; the next line corrects that.
   let exponent = numerator.toString().length - denominator.toString().length
   if (compareToPower(numerator, denominator, exponent) < 0) exponent -= 1

@@ -3,7 +3,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import { type Decimal, rescale } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import type { ChainPrices, FinanceChain, UsdFeed } from '../chain.ts'
-import { significant } from '../math/liquidity.ts'
+import { divideSignificant } from '../math/liquidity.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
 export interface UsdPrice extends Decimal {
@@ -39,12 +39,12 @@ export const PRICE_CONFIDENCES = ['oracle', 'derived', 'assumed', 'market'] as c
  * How sure a price is: told by an oracle, derived from another price by a rate on the chain, assumed, or made by a
  * market.
  */
-export function confidenceOf({ source }: UsdPrice): PriceConfidence {
+export function getConfidence({ source }: UsdPrice): PriceConfidence {
   return CONFIDENCES[source]
 }
 
 /** The price, if a source gave it to the token itself. */
-export function ifDirect(price: UsdPrice | undefined): DirectPrice | undefined {
+export function asDirectPrice(price: UsdPrice | undefined): DirectPrice | undefined {
   const source = DIRECT_PRICE_SOURCES.find((each) => each === price?.source)
   return price === undefined || source === undefined ? undefined : { ...price, source }
 }
@@ -120,22 +120,22 @@ interface UsdQuestion {
  * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`; ERC-4626 `convertToAssets`
  * @proof test/finance/price/price_test.ts, test/finance/price/wrappers_test.ts
  */
-export function usdPriceOf(token: Address, { chain, answers, blockTimestampSec }: UsdQuestion): UsdPriceOutcome {
+export function computeUsdPrice(token: Address, { chain, answers, blockTimestampSec }: UsdQuestion): UsdPriceOutcome {
   let inside: Address | undefined = token
   let numerator = 1n
   let scale = 0
   for (const rate of answers.rates) {
     if (inside !== undefined) inside = insideOf(chain, inside)
-    if (rate === undefined) return missing('its wrapper does not tell its rate')
+    if (rate === undefined) return noPriceBecause('its wrapper does not tell its rate')
     numerator *= rate.units
     scale += rate.scale
   }
   if (inside === undefined) throw new UpstreamError('Cannot price a token: a lens opened what is not a wrapper')
-  const direct = directPriceOf(inside, { prices: chain.prices, answers, blockTimestampSec })
+  const direct = computeDirectPrice(inside, { prices: chain.prices, answers, blockTimestampSec })
   if (answers.rates.length === 0) return direct
   if (direct.kind === 'missing') return { ...direct, hasSource: true }
-  if (numerator === 0n) return missing('its wrapper says that it holds nothing')
-  const price = significant(direct.price.units * numerator, pow10(direct.price.scale + scale))
+  if (numerator === 0n) return noPriceBecause('its wrapper says that it holds nothing')
+  const price = divideSignificant(direct.price.units * numerator, pow10(direct.price.scale + scale))
   return { kind: 'price', price: { ...price, source: 'wrapper' } }
 }
 
@@ -151,7 +151,7 @@ interface DirectQuestion {
 }
 
 /** The price of a token from the first source that is configured for the token itself. */
-export function directPriceOf(
+export function computeDirectPrice(
   token: Address,
   { prices, answers, blockTimestampSec }: DirectQuestion,
 ): UsdPriceOutcome<DirectPrice> {
@@ -159,7 +159,7 @@ export function directPriceOf(
   if (feed !== undefined) return feedPrice(feed, answers.round, blockTimestampSec)
   if (answers.aave !== undefined) return aavePrice(answers.aave.price)
   if (prices.stablecoins.includes(token)) return { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } }
-  return { ...missing('no source of its price is configured'), hasSource: false }
+  return { ...noPriceBecause('no source of its price is configured'), hasSource: false }
 }
 
 /**
@@ -171,24 +171,25 @@ function feedPrice(
   round: FeedRound | undefined,
   blockTimestampSec: bigint,
 ): UsdPriceOutcome<DirectPrice> {
-  if (round === undefined) return missing('its price feed does not answer')
+  if (round === undefined) return noPriceBecause('its price feed does not answer')
   const { answer, decimals, updatedAtSec } = round
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > FEED_DECIMALS_MAX) {
-    return missing('its price feed has unusable decimals')
+    return noPriceBecause('its price feed has unusable decimals')
   }
-  if (answer <= 0n) return missing('its price feed answers nothing above zero')
-  if (updatedAtSec > blockTimestampSec) return missing('its price feed answers from the future')
-  if (blockTimestampSec - updatedAtSec > BigInt(ageSecMaxOf(feed))) return missing('its price feed is stale', 'stale')
+  if (answer <= 0n) return noPriceBecause('its price feed answers nothing above zero')
+  if (updatedAtSec > blockTimestampSec) return noPriceBecause('its price feed answers from the future')
+  if (blockTimestampSec - updatedAtSec > BigInt(getMaxFeedAgeSec(feed)))
+    return noPriceBecause('its price feed is stale', 'stale')
   return { kind: 'price', price: { units: answer, scale: decimals, source: 'feed' } }
 }
 
 /** How old a feed's answer may be. */
-export function ageSecMaxOf({ heartbeatSec }: UsdFeed): number {
+export function getMaxFeedAgeSec({ heartbeatSec }: UsdFeed): number {
   return heartbeatSec + HEARTBEAT_GRACE_SEC
 }
 
 function aavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
-  if (price <= 0n) return missing("Aave's oracle has no price for it")
+  if (price <= 0n) return noPriceBecause("Aave's oracle has no price for it")
   return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
 }
 
@@ -228,6 +229,6 @@ export function exactSum(values: readonly Decimal[]): Decimal {
 }
 
 /** No price, with the reason in words that follow "because". */
-export function missing(because: string, reason: NoPrice['reason'] = 'unpriced'): NoPrice {
+export function noPriceBecause(because: string, reason: NoPrice['reason'] = 'unpriced'): NoPrice {
   return { kind: 'missing', reason, hasSource: true, because }
 }

@@ -21,7 +21,7 @@ export interface PriceSources {
 export const NO_PRICE_SOURCES: PriceSources = { feeds: [], wrappers: [], aaveOracle: undefined }
 
 /** The contracts that give a chain's prices. The native token, as the zero address, is worth what its wrapper is. */
-export const priceSourcesOf = memoize(
+export const getPriceSources = memoize(
   ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle } }: FinanceChain): PriceSources => {
     const feeds = entries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
     const wrapping = entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))

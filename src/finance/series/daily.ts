@@ -4,9 +4,9 @@ import { delay } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
-import type { SnapshotPlace } from './place.ts'
+import type { SnapshotTaker } from './snapshot_taker.ts'
 import type { SnapshotStore } from './store.ts'
-import type { SnapshotTaker } from './take.ts'
+import type { SnapshotTarget } from './target.ts'
 
 /** Wallets that one process takes at a time, and for how long the others leave them alone, seconds. */
 const CLAIM_MAX = 250
@@ -22,7 +22,7 @@ const TRIES_MAX = 20
 
 /** What the job works with. */
 export interface DailyParts<Figures> {
-  readonly places: readonly SnapshotPlace<Figures>[]
+  readonly places: readonly SnapshotTarget<Figures>[]
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
   readonly taker: SnapshotTaker<Figures>
@@ -35,11 +35,11 @@ export interface DailyParts<Figures> {
  * become so. Several processes share the wallets. Returns how long to wait for the next round, milliseconds. A chain is
  * asked only if somebody's snapshot is due there or a midnight waits to become final.
  */
-export async function takeDaily<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
+export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
   const { places, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
-  const failed = ({ chainId }: SnapshotPlace<Figures>, error: unknown): void => {
+  const failed = ({ chainId }: SnapshotTarget<Figures>, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
     const isFault = !(error instanceof NoBlockError)
@@ -63,7 +63,7 @@ export async function takeDaily<Figures>(parts: DailyParts<Figures>, signal: Abo
 
 async function takePlace<Figures>(
   { midnights, store, taker }: DailyParts<Figures>,
-  { place, day }: { readonly place: SnapshotPlace<Figures>; readonly day: number },
+  { place, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -87,7 +87,7 @@ function isLasting(reason: unknown): boolean {
 /** Waits until the chain has a block after the midnight. */
 async function untilOver<Figures>(
   midnights: Midnights,
-  { place, day }: { readonly place: SnapshotPlace<Figures>; readonly day: number },
+  { place, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; ; tries++) {

@@ -9,11 +9,11 @@ import { delay } from '../../lib/async/abort.ts'
 import { createRateLimiter } from '../../lib/async/rate_limiter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { takeDaily } from './daily.ts'
-import type { SnapshotPlace } from './place.ts'
+import { takeDailySnapshots } from './daily.ts'
 import { createSnapshotSeries } from './series.ts'
+import { createSnapshotTaker } from './snapshot_taker.ts'
 import { createSnapshotStore, type SnapshotTable } from './store.ts'
-import { createSnapshotTaker } from './take.ts'
+import type { SnapshotTarget } from './target.ts'
 
 /**
  * Each takes some milliseconds of the event loop, so they are spread: a fifth of the time at most, and a year in five
@@ -37,7 +37,7 @@ export interface PortfolioFigures {
 }
 
 /** A chain with the tokens that are asked there; their hash is its name. */
-export interface PortfolioPlace extends SnapshotPlace<PortfolioFigures> {
+export interface PortfolioTarget extends SnapshotTarget<PortfolioFigures> {
   /** True if each further midnight is taken for wallets that were asked for. */
   readonly isFollowed: boolean
 }
@@ -57,21 +57,21 @@ export function createPortfolioSnapshots(services: {
   const store = createSnapshotStore(db, { holder, table: portfolioSnapshots(db) })
   const rate = createRateLimiter({ perSecond: READINGS_PER_SECOND, burstMs: 0, clock, sleep: delay })
   const taker = createSnapshotTaker({ midnights, store, rate })
-  const beginningOf = async ({ place, wallet }: { readonly place: PortfolioPlace; readonly wallet: Address }) => {
+  const beginningOf = async ({ place, wallet }: { readonly place: PortfolioTarget; readonly wallet: Address }) => {
     if (place.isFollowed) await store.follow(place, wallet, undefined)
     return { day: 0, isCut: false }
   }
   return {
     series: createSnapshotSeries({ beginningOf, midnights, store, taker, recheck: createRecheck(clock), clock }),
     /** The blocks of midnights. Throws as `Midnights.of`. */
-    async blocksOf({ client }: PortfolioPlace, days: readonly number[], signal: AbortSignal) {
+    async blocksOf({ client }: PortfolioTarget, days: readonly number[], signal: AbortSignal) {
       const [from = 0, to = -1] = [days[0], days.at(-1)]
       await midnights.load(client, { from, to })
       return await Promise.all(days.map((day) => midnights.of(client, day, signal)))
     },
-    /** As `takeDaily`. */
-    takeDaily: (places: readonly PortfolioPlace[], signal: AbortSignal) =>
-      takeDaily({ ...services, places, midnights, store, taker }, signal),
+    /** As `takeDailySnapshots`. */
+    takeDaily: (places: readonly PortfolioTarget[], signal: AbortSignal) =>
+      takeDailySnapshots({ ...services, places, midnights, store, taker }, signal),
   }
 }
 

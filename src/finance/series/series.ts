@@ -8,9 +8,9 @@ import type { Recheck } from '../../history/recheck.ts'
 import { timeoutSignal, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
-import type { SnapshotPlace } from './place.ts'
+import type { SnapshotTaker } from './snapshot_taker.ts'
 import type { SnapshotStore, StoredSnapshot } from './store.ts'
-import type { SnapshotTaker } from './take.ts'
+import type { SnapshotTarget } from './target.ts'
 
 /** How long a caller waits for what is not stored yet, within the time of a request. */
 const WAIT_MS = 4_000
@@ -45,13 +45,13 @@ export interface SeriesRequest<Place> {
 }
 
 /** Where a series begins, and whether it would begin earlier if the endpoints reached back. */
-export interface Beginning {
+export interface SeriesStart {
   readonly day: number
   readonly isCut: boolean
 }
 
 /** Completes series of snapshots when they are asked for. */
-export type SnapshotSeries<Figures, Place extends SnapshotPlace<Figures>> = ReturnType<
+export type SnapshotSeries<Figures, Place extends SnapshotTarget<Figures>> = ReturnType<
   typeof createSnapshotSeries<Figures, Place>
 >
 
@@ -65,9 +65,9 @@ interface Flight {
 }
 
 /** Makes it over the stored midnights and snapshots, and those who read. */
-export function createSnapshotSeries<Figures, Place extends SnapshotPlace<Figures>>(parts: {
+export function createSnapshotSeries<Figures, Place extends SnapshotTarget<Figures>>(parts: {
   /** The first midnight that has a snapshot; undefined if there is none. Sees to it that the wallet is followed. */
-  readonly beginningOf: (request: SeriesRequest<Place>, signal: AbortSignal) => Promise<Beginning | undefined>
+  readonly beginningOf: (request: SeriesRequest<Place>, signal: AbortSignal) => Promise<SeriesStart | undefined>
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
   readonly taker: SnapshotTaker<Figures>

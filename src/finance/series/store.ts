@@ -3,7 +3,7 @@ import { snapshotSeriesStore } from '../../../sql/functions.ts'
 import { snapshotSeriesClaim, snapshotSeriesDone, snapshotSeriesFind } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
-import type { Midnight, SeriesName } from './place.ts'
+import type { Midnight, SeriesName } from './target.ts'
 
 /** Figures of a day; undefined if they could not be told for that midnight. */
 export interface StoredSnapshot<Figures> {

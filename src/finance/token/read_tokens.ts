@@ -6,7 +6,7 @@ import type { ChainClient } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import { shownText, TEXT_BYTES_MAX, textFrom } from './text.ts'
+import { decodeTokenText, TEXT_BYTES_MAX, toTokenDisplayText } from './text.ts'
 
 export interface TokenFacts {
   /** Empty if the token has none. */
@@ -60,7 +60,7 @@ function readFacts(
 }
 
 function textOf(answer: ReturnData): string {
-  return shownText(textFrom(answer?.slice(0, 2 + 2 * TEXT_BYTES_MAX) as Hex | undefined))
+  return toTokenDisplayText(decodeTokenText(answer?.slice(0, 2 + 2 * TEXT_BYTES_MAX) as Hex | undefined))
 }
 
 function decimalsOf(answer: ReturnData, token: Hex): number {

@@ -3,12 +3,12 @@ import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
 import { decodeMint, type RawTokenName, type SolanaMint } from '../../chain/solana/token/mint.ts'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { spamReason, type WrittenToken } from './spam/spam.ts'
-import { shownText } from './text.ts'
+import { type RawTokenText, spamReason } from './spam/spam.ts'
+import { toTokenDisplayText } from './text.ts'
 import { DECIMALS_MAX } from './token.ts'
 
 /** A token of Solana, fit to be shown. */
-export interface SolanaToken extends WrittenToken {
+export interface SolanaToken extends RawTokenText {
   /** Its mint. */
   readonly address: string
   readonly decimals: number
@@ -32,7 +32,7 @@ const SYMBOL_LETTERS = 4
  * A token from its mint's account and the one at `metadataAddress`; undefined if the first is not a mint of a token
  * program. Its name is that in the mint, else Metaplex's, else one of a few, else the first letters of its address.
  */
-export function solanaTokenFrom(
+export function toSolanaToken(
   address: string,
   { mint: account, name }: { readonly mint: SolanaAccount | null; readonly name: SolanaAccount | null },
 ): SolanaToken | undefined {
@@ -44,8 +44,8 @@ export function solanaTokenFrom(
   return {
     address,
     decimals: mint.decimals,
-    symbol: shownText(asWritten.symbol) || symbolOfMint(address),
-    name: shownText(asWritten.name),
+    symbol: toTokenDisplayText(asWritten.symbol) || toFallbackSymbol(address),
+    name: toTokenDisplayText(asWritten.name),
     mint,
     isLasting,
     asWritten,
@@ -53,7 +53,7 @@ export function solanaTokenFrom(
 }
 
 /** What a token is called that has no name: the first letters of its mint. */
-export function symbolOfMint(mint: string): string {
+export function toFallbackSymbol(mint: string): string {
   return mint.slice(0, SYMBOL_LETTERS)
 }
 

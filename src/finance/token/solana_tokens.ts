@@ -2,7 +2,7 @@ import type { SolanaAccount } from '../../chain/solana/accounts.ts'
 import { deriveMetadataAddress } from '../../chain/solana/token/metadata.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
-import { type SolanaToken, solanaTokenFrom } from './solana_token.ts'
+import { type SolanaToken, toSolanaToken } from './solana_token.ts'
 
 const TOKENS_MAX = 10_000
 /** Names can be changed by whoever made the token. */
@@ -41,7 +41,7 @@ export function createSolanaTokens(clock: Clock) {
       const mint = accounts.get(address)
       if (mint === undefined || mint === null) return known(address)
       const name = accounts.get(nameAddressOf(address)) ?? null
-      const token = solanaTokenFrom(address, { mint, name })
+      const token = toSolanaToken(address, { mint, name })
       if (token?.isLasting) tokens.set(address, { token, untilMs: clock.monotonicMs() + TOKEN_MS })
       return token
     },

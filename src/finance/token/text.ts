@@ -18,7 +18,7 @@ const WORD_BYTES = 32
  * Text of a `symbol` or `name` answer: an ABI string, or the 32 bytes of older tokens, up to the first NUL. Bytes that
  * are not UTF-8 become U+FFFD. Empty for an answer of another form, or with a false length.
  */
-export function textFrom(answer: Hex | undefined): string {
+export function decodeTokenText(answer: Hex | undefined): string {
   return answer === undefined || answer.length <= 2 ? '' : decoded(answer)
 }
 
@@ -59,4 +59,7 @@ function upToNul(bytes: Uint8Array): Uint8Array {
 }
 
 /** A token's text for display: nothing that is not seen, letters in one form, at most 64 code points. */
-export const shownText = memoizeText((text: string) => toDisplayText(text, TEXT_LENGTH_MAX), REMEMBERED_CHARS_MAX)
+export const toTokenDisplayText = memoizeText(
+  (text: string) => toDisplayText(text, TEXT_LENGTH_MAX),
+  REMEMBERED_CHARS_MAX,
+)

@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { type LensCursor, readOptional } from '../../chain/call/cursor.ts'
-import { shownText, textFrom } from './text.ts'
+import { decodeTokenText, toTokenDisplayText } from './text.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
 export const DECIMALS_MAX = 77
@@ -38,13 +38,13 @@ export interface Token {
 }
 
 /** Makes a token from what its contract says about itself. */
-export function tokenFrom(raw: RawToken): Token {
-  const symbol = textFrom(raw.symbol)
-  const name = textFrom(raw.name)
+export function toToken(raw: RawToken): Token {
+  const symbol = decodeTokenText(raw.symbol)
+  const name = decodeTokenText(raw.name)
   return {
     address: raw.address,
-    symbol: shownText(symbol),
-    name: shownText(name),
+    symbol: toTokenDisplayText(symbol),
+    name: toTokenDisplayText(name),
     decimals: raw.decimals === undefined || raw.decimals > DECIMALS_MAX ? undefined : raw.decimals,
     asWritten: { symbol, name },
   }

@@ -4,7 +4,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import type { QuotedToken } from '../../finance/price/pool/read_pool_prices.ts'
 import type { UsdPriceOutcome } from '../../finance/price/price.ts'
 import type { Balances } from '../../finance/token/balance/read_balances.ts'
-import { setOfTokens } from '../../finance/token/list/list.ts'
+import { toTokenSet } from '../../finance/token/list/list.ts'
 import type { HeldAsset, Pricing } from '../sum/row.ts'
 
 /** Contracts and positions that an answer names as not read; the others are a number. */
@@ -28,7 +28,7 @@ interface Known {
 /** Tokens of positions whose balances in the wallet were not asked for, as far as these answers show. */
 export function furtherOf({ holdings }: Pick<Answers, 'holdings'>, { chain, tokens }: Known): ReadonlySet<Address> {
   const own = ownTokensOf(holdings)
-  const listed = setOfTokens(chain.tokens.addresses)
+  const listed = toTokenSet(chain.tokens.addresses)
   const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
   const inPositions = new Set(holdings.flatMap(({ rows }) => rows.map(({ token }) => token.address)))
   return new Set([...inPositions].filter((token) => !isAsked(token) && !own.has(token)))

@@ -6,8 +6,8 @@ import { type QuorumResult, readByQuorum } from '../../chain/past/quorum.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
 import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
-import { askBalances } from '../../finance/token/balance/read_balances.ts'
-import { createTokenJudge, type TokenJudge } from '../../finance/token/judge.ts'
+import { readBalances } from '../../finance/token/balance/read_balances.ts'
+import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -59,7 +59,7 @@ export function createAssetReader(options: {
   readonly clock: Clock
 }): AssetReader {
   const { families, clock } = options
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   const cache = createBlockCache<ChainAssets>({ clock, ...KEPT })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
   const remembered = createLru<ReadonlySet<Address>>({
@@ -134,7 +134,7 @@ const NONE: ReadonlySet<Address> = new Set()
 interface Asking {
   readonly question: ChainQuestion
   readonly asks: readonly AskHoldings[]
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   readonly clock: Clock
   readonly before: ReadonlySet<Address>
 }
@@ -152,7 +152,7 @@ async function askChain(
   const { chain } = client
   const askAll = async (block: PinnedBlock | undefined, further: ReadonlySet<Address>) => {
     const [balances, holdings] = await Promise.all([
-      askBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], judge, clock }, signal),
+      readBalances({ endpoint, block }, { chain, wallet, others: [...tokens, ...further], judge, clock }, signal),
       Promise.all(asks.map((ask) => ask({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
     ])
     return { balances, holdings }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
-import { millionthsText } from '../../finance/figure.ts'
-import type { PortfolioFigures, PortfolioPlace } from '../../finance/series/portfolio.ts'
+import { formatUsdE6 } from '../../finance/figure.ts'
+import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { judgeAssets } from '../sum/judge.ts'
@@ -25,7 +25,7 @@ export interface MidnightQuestion {
  * A chain with all that is asked there, for daily snapshots. Further midnights are taken for what everybody asks: the
  * lists alone.
  */
-export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): PortfolioPlace {
+export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): PortfolioTarget {
   const { client, tokens, includeUnlisted } = asked
   const figuresOf = memoize(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
   return {
@@ -51,12 +51,12 @@ function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): Por
   const rows = judgeAssets(assets, { includeUnlisted })
   const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = balanceOf(rows)
   return {
-    netWorthUsd: millionthsText(netE6),
-    assetsUsd: millionthsText(assetsE6),
-    debtUsd: millionthsText(debtE6),
-    walletUsd: millionthsText(kindsE6.wallet),
-    liquidityUsd: millionthsText(kindsE6.liquidity),
-    suppliedUsd: millionthsText(kindsE6.supplied),
+    netWorthUsd: formatUsdE6(netE6),
+    assetsUsd: formatUsdE6(assetsE6),
+    debtUsd: formatUsdE6(debtE6),
+    walletUsd: formatUsdE6(kindsE6.wallet),
+    liquidityUsd: formatUsdE6(kindsE6.liquidity),
+    suppliedUsd: formatUsdE6(kindsE6.supplied),
     unpriced: counts.unpriced,
     rows: rows.length,
   }

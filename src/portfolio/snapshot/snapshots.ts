@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { FinanceClient } from '../../finance/chain.ts'
-import type { PortfolioFigures, PortfolioPlace, PortfolioSnapshots } from '../../finance/series/portfolio.ts'
+import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { AssetReader } from '../read/read_chain.ts'
 import { type MidnightQuestion, snapshotPlace } from './place.ts'
@@ -41,7 +41,10 @@ export function createSnapshotReader(options: {
 }) {
   const { clients, reader, familiesOn, snapshots } = options
 
-  function placeOf(client: FinanceClient, asked: Pick<MidnightQuestion, 'tokens' | 'includeUnlisted'>): PortfolioPlace {
+  function placeOf(
+    client: FinanceClient,
+    asked: Pick<MidnightQuestion, 'tokens' | 'includeUnlisted'>,
+  ): PortfolioTarget {
     return snapshotPlace(reader, { ...asked, client, families: familiesOn(client.chain.id) })
   }
 

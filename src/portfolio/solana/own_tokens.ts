@@ -5,7 +5,7 @@ import { decodeMint } from '../../chain/solana/token/mint.ts'
 import type { WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import { decodeTokenAccount } from '../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../finance/price/scope/prices.ts'
-import { type SolanaToken, solanaSpamReason, symbolOfMint } from '../../finance/token/solana_token.ts'
+import { type SolanaToken, solanaSpamReason, toFallbackSymbol } from '../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../finance/token/solana_tokens.ts'
 import { chunk } from '../../lib/async/chunk.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
@@ -81,7 +81,7 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
     return {
       ...IN_WALLET,
       slot,
-      token: token ?? { address: mint, symbol: symbolOfMint(mint), name: '', decimals: undefined },
+      token: token ?? { address: mint, symbol: toFallbackSymbol(mint), name: '', decimals: undefined },
       price: prices.priceIn(accounts, { address: mint, isScaled }, timestampSec),
       refused: spam === undefined ? undefined : { reason: 'spam', detail: spam },
     }

@@ -6,7 +6,7 @@ import type { ListedTokenAccount } from '../../chain/solana/searches.ts'
 import { createSlotCache, getMaxSlotDistance } from '../../chain/solana/slot_cache.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/token/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
-import { scopePricesOf } from '../../finance/price/scope/prices.ts'
+import { getScopePrices } from '../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -52,7 +52,7 @@ export function createAccountAssetReader(options: {
   readonly clock: Clock
 }): AccountAssetReader {
   const { solana, families, priceMarket, clock } = options
-  const prices = scopePricesOf(solana, priceMarket)
+  const prices = getScopePrices(solana, priceMarket)
   const own = createOwnPlanner({ tokens: createSolanaTokens(clock), prices })
   const apartMax = getMaxSlotDistance(solana)
   const remembered = createLru<readonly ListedTokenAccount[]>({

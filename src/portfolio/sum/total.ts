@@ -1,4 +1,4 @@
-import { confidenceOf, exactSum, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
+import { exactSum, getConfidence, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 import type { Kind, Row } from './row.ts'
@@ -60,7 +60,7 @@ export function totalOf(rows: readonly Row[]): Total {
 export function balanceOf(rows: readonly Row[]): Breakdown {
   const values: Record<PriceConfidence, Decimal[]> = { oracle: [], derived: [], assumed: [], market: [] }
   for (const { price, verdict } of rows) {
-    if (verdict.counted && price !== undefined) values[confidenceOf(price)].push(verdict.value)
+    if (verdict.counted && price !== undefined) values[getConfidence(price)].push(verdict.value)
   }
   const netOf = (confidence: PriceConfidence) => sumE6(values[confidence])
   const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length

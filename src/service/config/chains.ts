@@ -2,7 +2,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../../chain/table/chains.ts'
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
-import { type PriceMarket, priceMarketOf } from '../../finance/price/table/kamino.ts'
+import { createPriceMarket, type PriceMarket } from '../../finance/price/table/kamino.ts'
 import { chainFromRow, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 import { unread } from './read_file.ts'
@@ -123,7 +123,7 @@ function solanaFrom(row: SolanaRow): SolanaConfig {
   const { slotMs = SLOT_MS, maxSlotAgeSec, explorer = SOLANA_EXPLORER } = row
   const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
   const rpcUrls = row.rpcUrls ?? SOLANA_RPC_URLS
-  return { rpcUrls, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec, priceMarket: priceMarketOf(row), explorer }
+  return { rpcUrls, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec, priceMarket: createPriceMarket(row), explorer }
 }
 
 /** Ids in plain digits, at least one; undefined for anything else. */

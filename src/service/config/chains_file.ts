@@ -6,7 +6,7 @@ import type { Family } from '../../family/family.ts'
 import { address as checksummed, kaminoEntries, repeated } from '../../family/setting.ts'
 import type { FinanceChain, UsdFeed, Wrapper } from '../../finance/chain.ts'
 import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
-import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
+import { createTokenList, type NamedTokens } from '../../finance/token/list/list.ts'
 
 /** Tokens whose pools are asked for prices. */
 const QUOTES_MAX = 4
@@ -212,7 +212,7 @@ export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): 
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
     ...(site === undefined ? {} : { explorer: site }),
     prices,
-    tokens: tokenListOf({ id, ...nativeCurrency, prices }, ownTokens(row)),
+    tokens: createTokenList({ id, ...nativeCurrency, prices }, ownTokens(row)),
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { FinanceChain } from '../../finance/chain.ts'
-import { LISTED_MAX, type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
+import { createTokenList, LISTED_MAX, type NamedTokens } from '../../finance/token/list/list.ts'
 import { mistakeOf } from './chains_file.ts'
 import { splitList } from './lists.ts'
 import { unread } from './read_file.ts'
@@ -51,7 +51,7 @@ export function withTokenLists(
       return addresses.length === 0 ? [] : [{ name, addresses }]
     })
     const { tokens: known } = chain
-    const tokens = added.length === 0 ? known : tokenListOf(chain, [...known.added, ...added])
+    const tokens = added.length === 0 ? known : createTokenList(chain, [...known.added, ...added])
     const count = tokens.addresses.length
     if (count > LISTED_MAX) {
       mistakes.push(

@@ -2,7 +2,7 @@ import { loadavg } from 'node:os'
 import type { Address } from 'viem'
 import { encodePools } from '../../../src/finance/price/pool/abi.ts'
 import { LENS_RUNTIME as POOL_LENS } from '../../../src/finance/price/pool/lens_artifact.ts'
-import { priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
+import { getPriceSources } from '../../../src/finance/price/price_sources.ts'
 import { encodeBalances } from '../../../src/finance/token/balance/abi.ts'
 import { LENS_RUNTIME as BALANCE_LENS } from '../../../src/finance/token/balance/lens_artifact.ts'
 import { packedTokens } from '../../../src/finance/token/list/list.ts'
@@ -207,7 +207,7 @@ async function oneByOne({ scene, quick }: Bench): Promise<Rows> {
 
 async function gas({ scene }: Bench): Promise<Rows> {
   const { devnet, chain, wallets, pooledToken } = scene
-  const prices = priceSourcesOf(chain)
+  const prices = getPriceSources(chain)
   const balances = (tokens: readonly Address[]) =>
     gasOf(devnet, BALANCE_LENS, encodeBalances({ wallet: wallets.tokens, prices }, packedTokens(tokens)))
   const quotes = QUOTES.map(({ address }) => ({ token: address, ageSecMax: 86_700 }))

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Address, toHex } from 'viem'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { tokenListOf } from '../../../src/finance/token/list/list.ts'
+import { createTokenList } from '../../../src/finance/token/list/list.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
@@ -19,7 +19,7 @@ export const POSITIONS = 100
 export const CHAIN_ID = 31_337
 
 /** Ethereum's tokens. */
-export const LISTED = tokenListOf({ id: 1, prices: { usdFeeds: {}, stablecoins: [] } }).addresses
+export const LISTED = createTokenList({ id: 1, prices: { usdFeeds: {}, stablecoins: [] } }).addresses
 
 const DAY_SEC = 86_400
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { examineSolana } from '../../../src/command/doctor/solana.ts'
-import { priceMarketOf } from '../../../src/finance/price/table/kamino.ts'
+import { createPriceMarket } from '../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { KLEND } from '../../support/kamino.ts'
@@ -24,7 +24,7 @@ async function examined(): Promise<Record<string, string>> {
       maxSlotAgeSec: 60,
       slotMs: 400,
       explorer: 'https://explorer.solana.com',
-      priceMarket: priceMarketOf(),
+      priceMarket: createPriceMarket(),
     },
     0,
     asked,

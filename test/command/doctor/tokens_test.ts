@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { examineTokens } from '../../../src/command/doctor/tokens.ts'
-import { tokenListOf } from '../../../src/finance/token/list/list.ts'
+import { createTokenList } from '../../../src/finance/token/list/list.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { okFinding, warningFinding } from '../../../src/lib/finding.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -29,7 +29,7 @@ afterAll(() => devnet?.stop())
 /** What is found out about these tokens of the operator over the second endpoint, and how many there are in all. */
 async function examined(addresses: readonly Address[], rpcUrl = devnet.rpcUrl) {
   const chain = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
-  const tokens = tokenListOf({ ...chain, id: 0 }, addresses.length === 0 ? [] : [{ name: 'mine', addresses }])
+  const tokens = createTokenList({ ...chain, id: 0 }, addresses.length === 0 ? [] : [{ name: 'mine', addresses }])
   const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
   return { count: tokens.addresses.length, found: await examineTokens({ ...chain, tokens }, { index: 1 }, examination) }
 }

@@ -8,9 +8,9 @@ import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import type { SnapshotFigures } from '../../../src/finance/lending/series/market.ts'
 import { lendingSnapshots } from '../../../src/finance/lending/series/table.ts'
-import { type DailyParts, takeDaily } from '../../../src/finance/series/daily.ts'
+import { type DailyParts, takeDailySnapshots } from '../../../src/finance/series/daily.ts'
+import { createSnapshotTaker } from '../../../src/finance/series/snapshot_taker.ts'
 import { createSnapshotStore } from '../../../src/finance/series/store.ts'
-import { createSnapshotTaker } from '../../../src/finance/series/take.ts'
 import { createMidnights } from '../../../src/history/midnight.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -294,7 +294,7 @@ describe('without an endpoint that keeps old state', () => {
       for (let half = 0; half < 6; half++) {
         await aave.warp(DAY_SEC / 2)
         blocks = await allBlocks()
-        await takeDaily(partsOf(node.client, fresh), patient)
+        await takeDailySnapshots(partsOf(node.client, fresh), patient)
       }
       // Nobody asked meanwhile, and by now the node has dropped all but the last of them.
       const later = await ask()
@@ -370,7 +370,7 @@ describe('the daily job', () => {
     const fresh = await testDatabase()
     try {
       const counted = countedClient()
-      expect(await takeDaily(partsOf(counted.client, fresh), patient)).toBeGreaterThan(0)
+      expect(await takeDailySnapshots(partsOf(counted.client, fresh), patient)).toBeGreaterThan(0)
       expect(counted.calls()).toBe(0)
     } finally {
       await fresh.close()

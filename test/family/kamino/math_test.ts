@@ -16,7 +16,7 @@ import {
   positionLeverage,
 } from '../../../src/finance/math/lending.ts'
 import { decodeScopeEntry } from '../../../src/finance/price/scope/layout.ts'
-import { priceOf } from '../../../src/finance/price/scope/price.ts'
+import { computeReservePrice } from '../../../src/finance/price/scope/price.ts'
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { cases } from '../../support/cases.ts'
 import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'
@@ -31,7 +31,10 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
   const assets = [...obligation.deposits, ...obligation.borrows].map(({ reserve: address }) => {
     const reserve = decodeReserve(data(address))
     const used = reserve.scopeChain.filter((index) => index < 512)
-    const found = priceOf(reserve, { entries: used.map((index) => decodeScopeEntry(data(FEED), index)), nowSec })
+    const found = computeReservePrice(reserve, {
+      entries: used.map((index) => decodeScopeEntry(data(FEED), index)),
+      nowSec,
+    })
     return [address, { reserve, price: found.kind === 'none' ? rational(1n, 1n) : found.price }] as const
   })
   const market = decodeMarket(data(MARKET))

@@ -22,7 +22,7 @@ import type {
 import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
 import { interpret } from '../../../src/family/morpho_blue/read/position.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
-import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
+import { getPriceSources, type PriceSources } from '../../../src/finance/price/price_sources.ts'
 import type { RawToken } from '../../../src/finance/token/token.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
 import {
@@ -85,7 +85,7 @@ export async function readPositionStaged(
   signal: AbortSignal,
 ): Promise<PositionRead> {
   const { chain } = client
-  const source = { chainId: chain.id, multicall3: MULTICALL3, prices: priceSourcesOf(chain) }
+  const source = { chainId: chain.id, multicall3: MULTICALL3, prices: getPriceSources(chain) }
   const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
   const raw = await client.read(attempt, { signal })
   const { wallet, marketId } = question

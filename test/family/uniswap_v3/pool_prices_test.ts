@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
-import { confidenceOf } from '../../../src/finance/price/price.ts'
+import { getConfidence } from '../../../src/finance/price/price.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
@@ -62,7 +62,7 @@ test('a position’s token that nobody prices has its pool’s price, in one cal
     const reader = readerAt(proxy.url)
     const prices = await pricesOf(reader, pooled)
     const price = prices.get(token)
-    expect(price && confidenceOf(price)).toBe('market')
+    expect(price && getConfidence(price)).toBe('market')
     expect(Number(price?.units) / 10 ** Number(price?.scale)).toBeCloseTo(2, 2)
     expect(prices.get(usdc.address)?.source).toBe('feed')
     const before = proxy.seen.length

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { presentPosition } from '../../../src/family/uniswap_v3/present/present.ts'
 import { positionOutput } from '../../../src/family/uniswap_v3/present/schema.ts'
 import type { Position } from '../../../src/family/uniswap_v3/read/position.ts'
-import type { Outcome } from '../../../src/finance/liquidity/lives/profit.ts'
+import type { PnlOutcome } from '../../../src/finance/liquidity/position_history/pnl.ts'
 import type { UsdPrice } from '../../../src/finance/price/price.ts'
 import { Q96, Q128 } from '../../../src/lib/number/fixed_point.ts'
 import { TOKENS, UNISWAP_V3, WALLETS } from '../../devnet/addresses.ts'
@@ -50,7 +50,7 @@ function position(overrides: Partial<Position> = {}): Position {
 
 /** Its flows are known: of what the manager keeps as owed, 1.5 and 2 are principal. */
 const missing = { token: UNISWAP_V3.manager, because: 'nobody prices it' }
-const pnl: Outcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
+const pnl: PnlOutcome = { status: 'unpriced', missing, withdrawn: [1_500_000n, 2n * 10n ** 18n] }
 const single = { pnl, sqrtPrice: true }
 
 describe('presentPosition()', () => {

@@ -7,7 +7,7 @@ import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.t
 import { LENS, readOwned } from '../../../src/family/uniswap_v4/read/questions.ts'
 import { readWithdrawals, WITHDRAWAL_LENS } from '../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { createTokenJudge } from '../../../src/finance/token/judge.ts'
+import { createSpamFilter } from '../../../src/finance/token/spam_filter.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
@@ -163,7 +163,7 @@ test('the withdrawals of two owners and the list of a third leave in one request
   const ids = await v4.mintMany(owners.map((recipient) => mintRequest(pool, recipient)))
   await trade(pool)
   const paid = await v4.realBurns(ids.map((tokenId, index) => ({ pool, tokenId, owner: owners[index] ?? BANK })))
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   const list = () => {
     const asked = { chain: client.chain, deployment: DEPLOYMENT, judge, spam: 'apart' } as const
     const lens = { ...LENS, chainId: devnet.chainId, clock: systemClock }

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
 import {
   feeGrowthInside,
+  formatPoolPrice,
   isInRange,
-  priceText,
   principal,
   sqrtPriceAtTickX96,
 } from '../../../src/finance/math/liquidity.ts'
@@ -185,7 +185,7 @@ describe('feeGrowthInside()', () => {
 describe('priceText()', () => {
   test('gives 18 significant digits, halves away from zero, without zeros at the end', () => {
     const at = (sqrtPriceX96: bigint, decimals0: number, decimals1: number, inverse = false) =>
-      priceText(sqrtPriceX96, { decimals0, decimals1, inverse })
+      formatPoolPrice(sqrtPriceX96, { decimals0, decimals1, inverse })
     expect(at(Q96, 18, 18)).toBe('1')
     expect(at(2n * Q96, 18, 18)).toBe('4')
     expect(at(2n * Q96, 18, 18, true)).toBe('0.25')
@@ -197,7 +197,7 @@ describe('priceText()', () => {
   })
 
   test('of a pool without a price is 0 in both directions', () => {
-    for (const inverse of [false, true]) expect(priceText(0n, { decimals0: 6, decimals1: 18, inverse })).toBe('0')
+    for (const inverse of [false, true]) expect(formatPoolPrice(0n, { decimals0: 6, decimals1: 18, inverse })).toBe('0')
   })
 
   test('is a plain positive decimal for all decimals and prices, within half a unit of the 18th digit', () => {
@@ -209,7 +209,7 @@ describe('priceText()', () => {
         decimals,
         fc.boolean(),
         (price, decimals0, decimals1, inverse) => {
-          const text = priceText(price, { decimals0, decimals1, inverse })
+          const text = formatPoolPrice(price, { decimals0, decimals1, inverse })
           expect(text).toMatch(/^(0|[1-9]\d*)(\.\d*[1-9])?$/)
           expect(text.replace('.', '').replace(/^0+/, '').replace(/0+$/, '').length).toBeLessThanOrEqual(18)
           const [whole = '', fraction = ''] = text.split('.')

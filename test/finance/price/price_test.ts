@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { type Address, zeroAddress } from 'viem'
 import { type ChainPrices, FINANCE_CHAINS, type FinanceChain } from '../../../src/finance/chain.ts'
 import {
-  confidenceOf,
+  asDirectPrice,
+  computeUsdPrice,
   type FeedRound,
-  ifDirect,
+  getConfidence,
   sumE6,
   type UsdAnswers,
   type UsdPriceSource,
-  usdPriceOf,
   usdValue,
 } from '../../../src/finance/price/price.ts'
 import { formatExact } from '../../../src/lib/number/decimal.ts'
@@ -44,7 +44,7 @@ type Answers = UsdAnswers & { readonly blockTimestampSec: bigint }
 
 /** What becomes of the answers on Ethereum with these prices. */
 function priced(prices: ChainPrices, { blockTimestampSec, ...answers }: Answers, token: Address = TOKEN) {
-  return usdPriceOf(token, { chain: chainWith(prices), answers, blockTimestampSec })
+  return computeUsdPrice(token, { chain: chainWith(prices), answers, blockTimestampSec })
 }
 
 function chainWith(prices: ChainPrices): FinanceChain {
@@ -169,10 +169,14 @@ describe('usdPriceOf() of a wrapper', () => {
 test('confidenceOf() and ifDirect() tell sources apart', () => {
   const of = (source: UsdPriceSource) => ({ units: 1n, scale: 0, source })
   const sources = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
-  expect(sources.map((source) => confidenceOf(of(source)))).toEqual([
+  expect(sources.map((source) => getConfidence(of(source)))).toEqual([
     ...(['oracle', 'oracle', 'derived', 'assumed', 'market'] as const),
   ])
-  expect(sources.filter((source) => ifDirect(of(source)) !== undefined)).toEqual(['feed', 'aave_oracle', 'stablecoin'])
+  expect(sources.filter((source) => asDirectPrice(of(source)) !== undefined)).toEqual([
+    'feed',
+    'aave_oracle',
+    'stablecoin',
+  ])
 })
 
 describe('sumE6()', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
-import { shownText, TEXT_BYTES_MAX, textFrom } from '../../../src/finance/token/text.ts'
+import { decodeTokenText, TEXT_BYTES_MAX, toTokenDisplayText } from '../../../src/finance/token/text.ts'
 import { cpuSeconds } from '../../support/cpu.ts'
 
 /** What a contract returns for a string, cut to the length that the lens copies. */
@@ -10,29 +10,29 @@ function returned(text: string): Hex {
 
 describe('textFrom()', () => {
   test('reads strings, and 32 bytes up to the first NUL', () => {
-    expect(textFrom(returned('USDC'))).toBe('USDC')
-    expect(textFrom(returned('Ξther 🐸'))).toBe('Ξther 🐸')
-    expect(textFrom(stringToHex('MKR', { size: 32 }))).toBe('MKR')
-    expect(textFrom(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
+    expect(decodeTokenText(returned('USDC'))).toBe('USDC')
+    expect(decodeTokenText(returned('Ξther 🐸'))).toBe('Ξther 🐸')
+    expect(decodeTokenText(stringToHex('MKR', { size: 32 }))).toBe('MKR')
+    expect(decodeTokenText(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
       'a name of exactly 32 characters.',
     )
-    expect(textFrom(returned(''))).toBe('')
-    expect(textFrom(returned('padded\0\0'))).toBe('padded')
+    expect(decodeTokenText(returned(''))).toBe('')
+    expect(decodeTokenText(returned('padded\0\0'))).toBe('padded')
   })
 
   test('keeps the first 256 bytes of a long string, whole characters only', () => {
-    expect(textFrom(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
-    expect(textFrom(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
-    expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
+    expect(decodeTokenText(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
+    expect(decodeTokenText(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
+    expect(decodeTokenText(returned('é'.repeat(128)))).toBe('é'.repeat(128))
   })
 
   test('takes at most a few times longer for a text of NULs than for others', async () => {
     const secondsFor = (answer: Hex) =>
       cpuSeconds(() => {
-        for (let count = 0; count < 500; count++) textFrom(answer)
+        for (let count = 0; count < 500; count++) decodeTokenText(answer)
       }, 9)
     const padded = `${'\0'.repeat(255)}x`
-    expect(textFrom(returned(padded))).toBe(padded)
+    expect(decodeTokenText(returned(padded))).toBe(padded)
     expect((await secondsFor(returned(padded))) / (await secondsFor(returned('x'.repeat(256))))).toBeLessThan(5)
   })
 
@@ -55,7 +55,7 @@ describe('textFrom()', () => {
       elsewhere,
       cutLie,
     ] as const) {
-      expect(textFrom(answer)).toBe('')
+      expect(decodeTokenText(answer)).toBe('')
     }
   })
 
@@ -65,12 +65,12 @@ describe('textFrom()', () => {
       toHex(2, { size: 32 }),
       padHex('0xc328', { size: 32, dir: 'right' }),
     ])
-    expect(textFrom(bytes)).toBe('\ufffd(')
+    expect(decodeTokenText(bytes)).toBe('\ufffd(')
   })
 })
 
 test('shownText() shows at most 64 letters, all of them seen and in one form', () => {
-  expect(shownText(textFrom(returned('ＵＳ\u3164Ｄ\u{e0100}Ｃ\u2800')))).toBe('USDC')
-  expect(shownText('x'.repeat(100))).toBe('x'.repeat(64))
-  expect([...shownText('\ufdfa'.repeat(20))].length).toBe(64)
+  expect(toTokenDisplayText(decodeTokenText(returned('ＵＳ\u3164Ｄ\u{e0100}Ｃ\u2800')))).toBe('USDC')
+  expect(toTokenDisplayText('x'.repeat(100))).toBe('x'.repeat(64))
+  expect([...toTokenDisplayText('\ufdfa'.repeat(20))].length).toBe(64)
 })

@@ -3,7 +3,7 @@ import { type Address, getAddress } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
-import type { PriceAsker } from '../../../src/finance/price/past/sources.ts'
+import type { PriceSource } from '../../../src/finance/price/past/sources.ts'
 import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
@@ -72,7 +72,7 @@ afterAll(async () => {
 })
 
 interface Subject {
-  readonly asker: PriceAsker
+  readonly asker: PriceSource
   readonly block: PriceBlock
 }
 

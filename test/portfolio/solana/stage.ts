@@ -1,6 +1,6 @@
 import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
-import { priceMarketOf } from '../../../src/finance/price/table/kamino.ts'
+import { createPriceMarket } from '../../../src/finance/price/table/kamino.ts'
 import type { Reply } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -92,7 +92,7 @@ export function portfolioStage(
     connect: () => services,
     families,
     servesSolana: solana !== undefined,
-    priceMarket: priceMarketOf(options.row),
+    priceMarket: createPriceMarket(options.row),
   })
 
   async function ask(name: string, query: object): Promise<PortfolioAnswer> {

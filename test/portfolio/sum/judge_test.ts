@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { missing } from '../../../src/finance/price/price.ts'
+import { noPriceBecause } from '../../../src/finance/price/price.ts'
 import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
 import { type HeldAsset, REASONS, type Verdict } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -30,19 +30,19 @@ describe('judgeAssets()', () => {
       ],
       [{ isUnlisted: true }, 'unlisted', 'The token is in no list that was asked'],
       [
-        { price: missing('its price feed is stale', 'stale') },
+        { price: noPriceBecause('its price feed is stale', 'stale') },
         'stale',
         'It has no price because its price feed is stale',
       ],
-      [{ price: missing('nobody says it') }, 'unpriced', 'It has no price because nobody says it'],
+      [{ price: noPriceBecause('nobody says it') }, 'unpriced', 'It has no price because nobody says it'],
       [
         { token: { ...asset().token, decimals: undefined } },
         'unpriced',
         `Token ${TOKENS.weth.address} has no usable decimals`,
       ],
-      [{ price: missing('its pool is small', 'thin') }, 'thin', 'It has no price because its pool is small'],
-      [{ price: missing('its pool is new', 'young') }, 'young', 'It has no price because its pool is new'],
-      [{ price: missing('its pool moved', 'moved') }, 'moved', 'It has no price because its pool moved'],
+      [{ price: noPriceBecause('its pool is small', 'thin') }, 'thin', 'It has no price because its pool is small'],
+      [{ price: noPriceBecause('its pool is new', 'young') }, 'young', 'It has no price because its pool is new'],
+      [{ price: noPriceBecause('its pool moved', 'moved') }, 'moved', 'It has no price because its pool moved'],
       [
         { price: dollars(3_000n, 'pool', 2_999n) },
         'exceeds_liquidity',
@@ -64,7 +64,7 @@ describe('judgeAssets()', () => {
       return verdict?.counted === false ? verdict.reason : undefined
     }
     const unlisted = { isUnlisted: true }
-    const stale = { price: missing('', 'stale') }
+    const stale = { price: noPriceBecause('', 'stale') }
     expect(reasonOf({ ...refused('spam'), ...unlisted, ...stale })).toBe('spam')
     expect(reasonOf({ ...refused('withdrawal_reverts'), ...unlisted, ...stale })).toBe('withdrawal_reverts')
     expect(reasonOf({ ...refused('exceeds_liquidity'), ...unlisted, ...stale })).toBe('unlisted')
@@ -75,7 +75,7 @@ describe('judgeAssets()', () => {
 
   test('counts what is in no list if the caller wants that', () => {
     expect(verdictOn({ isUnlisted: true }, true)?.counted).toBe(true)
-    expect(verdictOn({ isUnlisted: true, price: missing('') }, true)).toMatchObject({ reason: 'unpriced' })
+    expect(verdictOn({ isUnlisted: true, price: noPriceBecause('') }, true)).toMatchObject({ reason: 'unpriced' })
   })
 
   test('counts a debt whatever speaks against the token, if only it has a price', () => {
@@ -83,7 +83,7 @@ describe('judgeAssets()', () => {
     expect(verdictOn({ ...debt, refused: { reason: 'spam', detail: '' } })?.counted).toBe(true)
     expect(verdictOn({ ...debt, isUnlisted: true })?.counted).toBe(true)
     expect(verdictOn({ ...debt, price: dollars(3_000n, 'pool', 1n) })?.counted).toBe(true)
-    expect(verdictOn({ ...debt, price: missing('', 'thin') })).toMatchObject({ counted: false, reason: 'thin' })
+    expect(verdictOn({ ...debt, price: noPriceBecause('', 'thin') })).toMatchObject({ counted: false, reason: 'thin' })
   })
 
   test('bounds all of a token on a chain together by what its pool holds, and other chains and prices not at all', () => {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { confidenceOf, missing, PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../../src/finance/price/price.ts'
+import {
+  getConfidence,
+  noPriceBecause,
+  PRICE_CONFIDENCES,
+  USD_PRICE_SOURCES,
+} from '../../../src/finance/price/price.ts'
 import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
 import { inOrder } from '../../../src/portfolio/sum/order.ts'
 import { type HeldAsset, KINDS, type Row } from '../../../src/portfolio/sum/row.ts'
@@ -25,7 +30,7 @@ function randomAsset(random: Random): HeldAsset {
     kind: random.pick(KINDS),
     token: { address, symbol: 'T', name: 'Token', decimals: random.below(41) },
     amount: digits(random, 40),
-    price: random.below(10) === 0 ? missing('nobody says it') : { kind: 'price', price },
+    price: random.below(10) === 0 ? noPriceBecause('nobody says it') : { kind: 'price', price },
     refused: random.below(10) === 0 ? REFUSED : undefined,
   })
 }
@@ -72,7 +77,7 @@ describe('balanceOf()', () => {
       )
       for (const confidence of PRICE_CONFIDENCES) {
         expect(balance.confidencesE6[confidence]).toBe(
-          of(({ price }) => price.kind === 'price' && confidenceOf(price.price) === confidence),
+          of(({ price }) => price.kind === 'price' && getConfidence(price.price) === confidence),
         )
       }
       const { counted, unpriced, spam, others } = balance.rows
@@ -117,8 +122,8 @@ describe('inOrder()', () => {
       asset({ token: a, kind: 'supplied' }),
       asset({ token: a, chainId: 10 }),
       asset({ token: b, kind: 'borrowed' }),
-      asset({ token: b, price: missing('') }),
-      asset({ token: b, chainId: 10, price: missing('') }),
+      asset({ token: b, price: noPriceBecause('') }),
+      asset({ token: b, chainId: 10, price: noPriceBecause('') }),
       asset({ token: a, refused: REFUSED }),
       asset({ token: b, refused: REFUSED }),
     ]

@@ -1,6 +1,6 @@
 import { type Address, zeroAddress } from 'viem'
-import { missing, type UsdPriceOutcome } from '../../../finance/price/price.ts'
-import { shownText, textFrom } from '../../../finance/token/text.ts'
+import { noPriceBecause, type UsdPriceOutcome } from '../../../finance/price/price.ts'
+import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
 import { priceIn } from '../math/account.ts'
 import { limitsFrom, type RawCategory } from '../math/state.ts'
@@ -45,8 +45,8 @@ export function ownTokensOf({ tokens }: WalletRead): Address[] {
 function tokenOf({ asset, symbol, configuration }: RawReserve, named: RawReserveTokens | undefined): Holding['token'] {
   return {
     address: asset,
-    symbol: shownText(textFrom(symbol)),
-    name: shownText(textFrom(named?.name)),
+    symbol: toTokenDisplayText(decodeTokenText(symbol)),
+    name: toTokenDisplayText(decodeTokenText(named?.name)),
     decimals: limitsFrom(configuration).decimals,
   }
 }
@@ -58,8 +58,9 @@ function priceOf(
 ): UsdPriceOutcome {
   const { legacyCategory } = limitsFrom(configuration)
   const units = priceIn({ id, legacyCategory }, { category, features }, price)
-  if (units === 0n) return missing("the market's oracle has no price for it")
+  if (units === 0n) return noPriceBecause("the market's oracle has no price for it")
   const scale = String(unit).length - 1
-  if (unit !== 10n ** BigInt(Math.min(scale, UNIT_DIGITS_MAX))) return missing('its market counts in no decimal unit')
+  if (unit !== 10n ** BigInt(Math.min(scale, UNIT_DIGITS_MAX)))
+    return noPriceBecause('its market counts in no decimal unit')
   return { kind: 'price', price: { units, scale, source: 'aave_oracle' } }
 }

@@ -1,5 +1,5 @@
 import { checksumAddress } from 'viem'
-import { ratioText, usdText } from '../../../finance/figure.ts'
+import { formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { borrowsOf, type Leg, suppliesOf, thresholdOf, totalsOf } from '../math/account.ts'
@@ -25,7 +25,7 @@ export function withParts(shown: PresentedPosition, position: Position): Present
     suppliedAssets: pairs(shown.suppliedAssets, suppliesOf(position)).map(([asset, leg]) => ({
       ...asset,
       ...tokensOf(leg, position),
-      liquidationThreshold: ratioText(rational(thresholdOf(leg.asset.reserve, position), BPS)),
+      liquidationThreshold: formatRatio(rational(thresholdOf(leg.asset.reserve, position), BPS)),
     })),
     borrowedAssets: pairs(shown.borrowedAssets, borrowsOf(position)).map(([asset, leg]) => ({
       ...asset,
@@ -36,14 +36,14 @@ export function withParts(shown: PresentedPosition, position: Position): Present
 
 function borrowLimitText(position: Position): string {
   const { borrowLimit, perUsd } = totalsOf(position)
-  return usdText(rational(borrowLimit, perUsd))
+  return formatUsd(rational(borrowLimit, perUsd))
 }
 
 function tokensOf({ asset: { reserve, price }, amount }: Leg<NamedReserve>, { unit }: Position) {
   return {
     address: checksumAddress(reserve.asset),
     amount: formatExact(amount, reserve.decimals),
-    priceUSD: usdText(rational(price, unit)),
+    priceUSD: formatUsd(rational(price, unit)),
   }
 }
 

@@ -1,5 +1,5 @@
 import { checksumAddress } from 'viem'
-import { apyText, healthFactorText, usdText } from '../../../finance/figure.ts'
+import { formatApy, formatHealthFactor, formatUsd } from '../../../finance/figure.ts'
 import {
   presentCalculations,
   presentReducedCalculations,
@@ -70,7 +70,7 @@ export const figuresOf = memoize((position: Position) => {
     collateralUsd: totalCollateralUSD,
     debtUsd: totalDebtUSD,
     netWorthUsd: netWorthUSD,
-    healthFactor: healthFactorText(healthFactorOf(position)),
+    healthFactor: formatHealthFactor(healthFactorOf(position)),
   }
 })
 
@@ -86,14 +86,14 @@ const presentPosition = memoize((position: Position): PresentedPosition => {
     netWorthUSD: netWorthUsd,
     suppliedAssets: suppliesOf(position).map(({ asset, value, apyRay }) => ({
       symbol: asset.reserve.symbol,
-      amountSuppliedUSD: usdText(rational(value, unit)),
-      supplyAPY: apyText(apyRay),
+      amountSuppliedUSD: formatUsd(rational(value, unit)),
+      supplyAPY: formatApy(apyRay),
       isCollateral: asset.isCollateral,
     })),
     borrowedAssets: borrowsOf(position).map(({ asset, value, apyRay }) => ({
       symbol: asset.reserve.symbol,
-      amountBorrowedUSD: usdText(rational(value, unit)),
-      borrowAPY: apyText(apyRay),
+      amountBorrowedUSD: formatUsd(rational(value, unit)),
+      borrowAPY: formatApy(apyRay),
     })),
   }
 })

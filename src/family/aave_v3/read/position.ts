@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { shownText, textFrom } from '../../../finance/token/text.ts'
+import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Account, type Asset, apyOf, priceIn, type Reserve } from '../math/account.ts'
 import { limitsFrom, type RawCategory } from '../math/state.ts'
@@ -115,7 +115,7 @@ function reserveFrom(raw: RawReserve): NamedReserve {
   return {
     id: raw.id,
     asset: raw.asset,
-    symbol: shownText(textFrom(raw.symbol)),
+    symbol: toTokenDisplayText(decodeTokenText(raw.symbol)),
     ...limitsFrom(raw.configuration),
     supplyApyRay: apyOf(raw.liquidityRateRay),
     borrowApyRay: apyOf(raw.variableBorrowRateRay),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { apyText, healthFactorFigure, healthFactorText, usdFigure, usdText } from '../../../finance/figure.ts'
+import { formatApy, formatHealthFactor, formatUsd, healthFactorFigure, usdFigure } from '../../../finance/figure.ts'
 import {
   calculationsSchema,
   presentCalculations,
@@ -143,24 +143,24 @@ function presentPlace({ address, market, snapshot }: ShownObligation, withSlot: 
 /** Obligations of one slot serve many answers, which differ only by the target. */
 const presentPosition = memoize((position: ObligationPosition) => {
   const { totals, supplies, borrows } = position
-  const usd = (value: bigint) => usdText(rational(value, totals.perUsd))
+  const usd = (value: bigint) => formatUsd(rational(value, totals.perUsd))
   return {
     ...presentHeld(position),
     suppliedAssets: supplies.map(({ reserve, value, apyRay, isCollateral }) => ({
       symbol: reserve.symbol,
       amountSuppliedUSD: usd(value),
-      supplyAPY: apyText(apyRay),
+      supplyAPY: formatApy(apyRay),
       isCollateral,
     })),
     borrowedAssets: borrows.map(({ reserve, value, apyRay }) => ({
       symbol: reserve.symbol,
       amountBorrowedUSD: usd(value),
-      borrowAPY: apyText(apyRay),
+      borrowAPY: formatApy(apyRay),
     })),
   }
 })
 
 const presentHeld = memoize(({ totals }: ObligationPosition) => ({
-  healthFactor: healthFactorText(healthFactor(totals)),
+  healthFactor: formatHealthFactor(healthFactor(totals)),
   ...presentTotals(totals),
 }))

@@ -1,16 +1,16 @@
 import * as v from 'valibot'
 import {
+  formatHealthFactor,
+  formatPercentage,
+  formatRatio,
+  formatUsd,
   healthFactorFigure,
-  healthFactorText,
   percentageFigure,
-  percentageText,
   ratioFigure,
   ratioOrMaxFigure,
-  ratioText,
   usdFigure,
-  usdText,
 } from '../../../finance/figure.ts'
-import { targetFrom } from '../../../finance/lending/calculations.ts'
+import { parseTargetHealthFactor } from '../../../finance/lending/calculations.ts'
 import { yieldFigures } from '../../../finance/lending/yield.ts'
 import {
   borrowUtilization,
@@ -64,20 +64,20 @@ export function presentRisk(
   { totals }: LendingPosition,
   targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
-  const target = targetFrom(targetText)
+  const target = parseTargetHealthFactor(targetText)
   const ltv = currentLtv(totals)
   return {
     ...names,
-    health_factor: healthFactorText(healthFactor(totals)),
+    health_factor: formatHealthFactor(healthFactor(totals)),
     target_health_factor: formatExact(target.numerator, target.denominator.toString().length - 1),
-    current_ltv_percentage: percentageText(ltv),
-    safe_borrow_amount_usd: usdText(safeBorrowUsd(totals, target)),
-    safe_withdraw_amount_usd: usdText(safeWithdrawUsd(totals, target)),
+    current_ltv_percentage: formatPercentage(ltv),
+    safe_borrow_amount_usd: formatUsd(safeBorrowUsd(totals, target)),
+    safe_withdraw_amount_usd: formatUsd(safeWithdrawUsd(totals, target)),
     risk_metrics: {
-      maxBorrowCapacityUSD: usdText({ numerator: totals.borrowLimit, denominator: totals.perUsd }),
-      borrowUtilization: ratioText(borrowUtilization(totals)),
-      liquidationThreshold: ratioText(liquidationThreshold(totals)),
-      currentLtv: ratioText(ltv),
+      maxBorrowCapacityUSD: formatUsd({ numerator: totals.borrowLimit, denominator: totals.perUsd }),
+      borrowUtilization: formatRatio(borrowUtilization(totals)),
+      liquidationThreshold: formatRatio(liquidationThreshold(totals)),
+      currentLtv: formatRatio(ltv),
     },
   }
 }

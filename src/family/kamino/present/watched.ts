@@ -1,4 +1,4 @@
-import { watchedLending } from '../../../finance/lending/watched.ts'
+import { createWatchedLending } from '../../../finance/lending/watched.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
 import type { Confirmed } from '../../watch.ts'
 import type { ObligationPosition } from '../math/position.ts'
@@ -6,5 +6,5 @@ import type { ObligationPosition } from '../math/position.ts'
 /** What triggers see of an obligation; of one whose figures cannot be told nothing. */
 export function watchedObligation(position: ObligationPosition | undefined): Confirmed {
   const totals = position?.totals
-  return watchedLending({ healthFactor: totals && healthFactor(totals), totals })
+  return createWatchedLending({ healthFactor: totals && healthFactor(totals), totals })
 }

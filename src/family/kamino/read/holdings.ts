@@ -1,7 +1,7 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { missing } from '../../../finance/price/price.ts'
-import { decimalOf, type ScopeOutcome, type ScopePrices } from '../../../finance/price/scope/prices.ts'
+import { noPriceBecause } from '../../../finance/price/price.ts'
+import { type ScopeOutcome, type ScopePrices, toDecimal } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
 import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
@@ -86,8 +86,8 @@ export function createHoldingsReader(options: {
     const { accounts, timestampSec } = group
     if (trusted.has(reserve.market)) {
       const asset = snapshots.assetOf(group, address, reserve)
-      if (typeof asset === 'string') return missing(asset)
-      return { kind: 'price', price: { ...decimalOf(asset.price), source: 'scope' } }
+      if (typeof asset === 'string') return noPriceBecause(asset)
+      return { kind: 'price', price: { ...toDecimal(asset.price), source: 'scope' } }
     }
     const mint = { address: reserve.mint, isScaled: token?.mint.isScaled === true }
     return prices.priceIn(accounts, mint, timestampSec)

@@ -1,7 +1,7 @@
 import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
-import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
+import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
@@ -102,7 +102,7 @@ export function createKaminoReader(options: {
       snapshots,
       check,
       tokens: createSolanaTokens(clock),
-      prices: scopePricesOf(solana, { market, kamino: program }),
+      prices: getScopePrices(solana, { market, kamino: program }),
       trusted: new Set(rows.map((row) => row.market)),
     }),
     /**

@@ -1,6 +1,6 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { entriesIn, scopeFeedOf } from '../../../finance/price/scope/layout.ts'
-import { priceOf } from '../../../finance/price/scope/price.ts'
+import { findScopeFeed, readScopeEntries } from '../../../finance/price/scope/layout.ts'
+import { computeReservePrice } from '../../../finance/price/scope/price.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import type { Log } from '../../../lib/log.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -52,7 +52,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
   }
 
   function assetsIn(group: AccountGroup, reserves: ReadonlyMap<string, Reserve>): ReadonlyMap<string, Asset> | string {
-    const feeds = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
+    const feeds = [...reserves.values()].map(findScopeFeed).filter((feed) => feed !== undefined)
     if (feeds.some((feed) => !group.accounts.has(feed))) return 'its prices were not read'
     const assets = new Map<string, Asset>()
     for (const [address, reserve] of reserves) {
@@ -71,8 +71,11 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     const prices = pricesIn(accounts)
     const before = prices.get(address)
     if (before !== undefined) return before
-    const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec: timestampSec })
-    if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
+    const found = computeReservePrice(reserve, {
+      entries: readScopeEntries(accounts, reserve, program),
+      nowSec: timestampSec,
+    })
+    if (found.kind === 'cached' && findScopeFeed(reserve) !== undefined) {
       log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
     }
     const isPriced = found.kind !== 'none'

@@ -1,5 +1,5 @@
 import { type Hex, zeroAddress, zeroHash } from 'viem'
-import { firstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
+import { keepFirstEntries, type WalletEntry } from '../../../finance/wallet_entry.ts'
 import { createLogFieldReader, toAddressTopic } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter, StreamTarget } from '../../../history/stream.ts'
 import { MORPHO_EVENTS } from './abi.ts'
@@ -28,7 +28,7 @@ export function filtersOf({ contract }: StreamTarget, subjects: readonly Hex[] |
  * topic of an event, but not its shape.
  */
 export function entriesOf({ contract }: StreamTarget, logs: readonly HistoryLog[]): WalletEntry[] {
-  return firstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
+  return keepFirstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
 }
 
 function entryOf(log: HistoryLog): WalletEntry | undefined {

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import { type Address, checksumAddress } from 'viem'
-import { apyText, healthFactorText, ratioText, usdText } from '../../../finance/figure.ts'
+import { formatApy, formatHealthFactor, formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { presentCalculations, presentTotals } from '../../../finance/lending/calculations.ts'
 import type { BoundlessRatio } from '../../../finance/math/lending.ts'
 import type { Token } from '../../../finance/token/token.ts'
@@ -42,9 +42,9 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
     marketId: held.marketId,
     collateralSymbol: collateralToken?.symbol ?? null,
     loanSymbol: loan.symbol,
-    lltv: ratioText(rational(params.lltv, WAD)),
+    lltv: formatRatio(rational(params.lltv, WAD)),
     oraclePrice: oraclePrice === undefined ? null : String(oraclePrice),
-    healthFactor: health === undefined ? null : healthFactorText(health),
+    healthFactor: health === undefined ? null : formatHealthFactor(health),
     ...valued.totals,
     suppliedAssets: [
       ...(supplied === 0n ? [] : [{ ...amountOf(supplied, loan), ...valued.lent, isCollateral: false }]),
@@ -67,12 +67,12 @@ const NOT_VALUED = {
 function valuesOf({ totals, supplies, borrows }: Position) {
   const [lent, collateral] = supplies
   const [owed] = borrows
-  const usd = (value = 0n) => usdText(rational(value, totals.perUsd))
+  const usd = (value = 0n) => formatUsd(rational(value, totals.perUsd))
   return {
     totals: presentTotals(totals),
-    lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: apyText(lent?.apyRay ?? 0n) },
-    collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: apyText(0n) },
-    owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: apyText(owed?.apyRay ?? 0n) },
+    lent: { amountSuppliedUSD: usd(lent?.value), supplyAPY: formatApy(lent?.apyRay ?? 0n) },
+    collateral: { amountSuppliedUSD: usd(collateral?.value), supplyAPY: formatApy(0n) },
+    owed: { amountBorrowedUSD: usd(owed?.value), borrowAPY: formatApy(owed?.apyRay ?? 0n) },
   }
 }
 
@@ -85,7 +85,7 @@ export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: H
 function presentAt(position: Position, target: string): NonNullable<Entry['calculations'][number]> {
   return presentCalculations(position, {
     target,
-    healthFactor: healthFactorText(healthOf(position) ?? 'max'),
+    healthFactor: formatHealthFactor(healthOf(position) ?? 'max'),
     safeBorrow: (aim) => safeBorrow(position, aim),
     safeWithdraw: (aim) => safeWithdraw(position, aim),
   })

@@ -1,4 +1,4 @@
-import { NOTHING_LENT, watchedLending } from '../../../finance/lending/watched.ts'
+import { createWatchedLending, EMPTY_LENDING } from '../../../finance/lending/watched.ts'
 import type { Confirmed } from '../../watch.ts'
 import type { MarketMemo } from '../math/market.ts'
 import type { HeldRead } from '../read/position.ts'
@@ -10,11 +10,11 @@ export function watchedPosition(read: HeldRead): Confirmed {
   const { marketId, params, market, supplied, owed, collateral } = held
   const memo: MarketMemo = { marketId, lltvWad: params.lltv, market, supplied, owed, collateral }
   const totals = read.kind === 'position' ? read.position.totals : undefined
-  return watchedLending({ healthFactor: healthOf(held), totals }, totals && memo)
+  return createWatchedLending({ healthFactor: healthOf(held), totals }, totals && memo)
 }
 
 /** The same of a wallet that has nothing in a market. */
-export const WATCHED_NOTHING = watchedLending(NOTHING_LENT, 'nothing')
+export const WATCHED_NOTHING = createWatchedLending(EMPTY_LENDING, 'nothing')
 
 /** What is remembered of a position: undefined if it cannot be foreseen. */
 export type WatchedMemo = MarketMemo | 'nothing' | undefined

@@ -3,8 +3,8 @@ import type { Block } from '../../../chain/block.ts'
 import { encodeCall } from '../../../chain/call/words.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import type { LendingPosition } from '../../../finance/math/lending.ts'
-import { type UsdAnswers, type UsdPrice, type UsdPriceOutcome, usdPriceOf } from '../../../finance/price/price.ts'
-import { type RawToken, type Token, tokenFrom } from '../../../finance/token/token.ts'
+import { computeUsdPrice, type UsdAnswers, type UsdPrice, type UsdPriceOutcome } from '../../../finance/price/price.ts'
+import { type RawToken, type Token, toToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
@@ -90,8 +90,12 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
   const { supplyShares, borrowShares, collateral } = state.position
   if (supplyShares + borrowShares + collateral === 0n) return { kind: 'absent', reason: 'no_position' }
   const tokenOf = (raw: RawToken, answers: UsdAnswers): MarketToken => ({
-    ...tokenFrom(raw),
-    price: usdPriceOf(raw.address, { chain: context.chain, answers, blockTimestampSec: context.block.timestampSec }),
+    ...toToken(raw),
+    price: computeUsdPrice(raw.address, {
+      chain: context.chain,
+      answers,
+      blockTimestampSec: context.block.timestampSec,
+    }),
   })
   const isIdle = isAddressEqual(params.collateralToken, zeroAddress)
   const held: Held = {

@@ -6,7 +6,7 @@ import { type LensAccess, type LensReading, readByLens } from '../../../chain/ca
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
-import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
+import { getPriceSources } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { createPastPlaces } from '../../past.ts'
@@ -113,7 +113,7 @@ async function readMarkets(
   chain: FinanceChain,
 ): Promise<RawMarkets> {
   const { marketIds } = question
-  const sources = priceSourcesOf(chain)
+  const sources = getPriceSources(chain)
   const [{ page: first }, ...others] = await readPages<RawRead>({
     ...paging,
     pageSize: PAGE_SIZES[way],

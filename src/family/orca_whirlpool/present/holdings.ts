@@ -1,4 +1,4 @@
-import { missing } from '../../../finance/price/price.ts'
+import { noPriceBecause } from '../../../finance/price/price.ts'
 import type { AccountHolding } from '../../holding.ts'
 import { type Figurable, figuresOf, received } from '../math/figures.ts'
 import type { Figured, OrcaPosition, OrcaToken } from '../math/position.ts'
@@ -40,7 +40,7 @@ function row(
   },
 ): AccountHolding {
   const { token, amount, part, spam } = held
-  const { price, noPrice = missing('none was read') } = token
+  const { price, noPrice = noPriceBecause('none was read') } = token
   return {
     kind: 'liquidity',
     slot,

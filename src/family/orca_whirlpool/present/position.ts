@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { millionthsOrNull, presentAmount, usdOrNull } from '../../../finance/liquidity/present.ts'
+import { formatUsdE6OrNull, formatUsdOrNull, presentAmount } from '../../../finance/liquidity/present.ts'
 import {
   amount,
   integerText,
@@ -166,21 +166,21 @@ function presentFigures(position: Figurable<OrcaToken>) {
       ...presentAmount(owed, paid),
       collectable_raw: collectable.toString(),
       ...afterFee(collectable, paid),
-      usd: millionthsOrNull(usdE6),
+      usd: formatUsdE6OrNull(usdE6),
     })),
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
-      token0_price: usdOrNull(tokenA.price),
+      token0_price: formatUsdOrNull(tokenA.price),
       token0_price_source: tokenA.price === undefined ? null : 'scope',
       token0_price_confidence: tokenA.price === undefined ? null : 'oracle',
-      token1_price: usdOrNull(tokenB.price),
+      token1_price: formatUsdOrNull(tokenB.price),
       token1_price_source: tokenB.price === undefined ? null : 'scope',
       token1_price_confidence: tokenB.price === undefined ? null : 'oracle',
-      amounts: millionthsOrNull(usd.amountsE6),
-      uncollected_fees: millionthsOrNull(usd.feesE6),
-      rewards: millionthsOrNull(usd.rewardsE6),
-      total: millionthsOrNull(usd.totalE6),
+      amounts: formatUsdE6OrNull(usd.amountsE6),
+      uncollected_fees: formatUsdE6OrNull(usd.feesE6),
+      rewards: formatUsdE6OrNull(usd.rewardsE6),
+      total: formatUsdE6OrNull(usd.totalE6),
     },
   }
 }

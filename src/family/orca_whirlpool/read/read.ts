@@ -1,7 +1,7 @@
 import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { SolanaClient } from '../../../chain/solana/client.ts'
 import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
-import { scopePricesOf } from '../../../finance/price/scope/prices.ts'
+import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createCheck } from './check.ts'
@@ -28,7 +28,7 @@ export function createOrcaReader({
   ...priceMarket
 }: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
   const known = createKnown(programs, clock)
-  const prices = scopePricesOf(solana, priceMarket)
+  const prices = getScopePrices(solana, priceMarket)
   const check = createCheck(programs)
   const items = createItemsReader({ known, prices, check })
   const namer = createNamer({ programs, known, check })

@@ -1,6 +1,6 @@
 import { type Hex, toEventSelector } from 'viem'
 import { decodeWord } from '../../../chain/call/words.ts'
-import type { PositionFlow, PositionFlowKind } from '../../../finance/liquidity/lives/position_flow.ts'
+import type { PositionFlow, PositionFlowKind } from '../../../finance/liquidity/position_history/position_flow.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
 /** The manager's events that change a position, by topic. Every manager that is built alike has them. */

@@ -1,5 +1,5 @@
 import type { FeeGrowth, TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { Both } from '../../../finance/math/pnl/flow.ts'
+import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { mulDivDown, Q128, UINT128_MAX, wrap256 } from '../../../lib/number/fixed_point.ts'
 
 /**
@@ -36,7 +36,7 @@ export function splitOwed(
     /** What the manager keeps as owed. */
     readonly stored: TokenAmounts
     /** Withdrawn and not collected; undefined if the flows are not known. */
-    readonly withdrawn: Both<bigint> | undefined
+    readonly withdrawn: Pair<bigint> | undefined
   },
 ): { readonly fees: TokenAmounts; readonly withdrawn: TokenAmounts } | undefined {
   const { amount0, amount1 } = known.stored

@@ -1,5 +1,5 @@
 import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import { worthIn } from '../../../finance/liquidity/worth.ts'
+import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import {
   type FeeGrowth,
   feeGrowthInside,
@@ -10,7 +10,7 @@ import {
   type TickRange,
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
-import type { Both } from '../../../finance/math/pnl/flow.ts'
+import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
 import { collectable, splitOwed } from './fees.ts'
 
@@ -28,11 +28,11 @@ export interface Figurable extends TickRange {
 }
 
 /** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
-export function figuresOf(position: Figurable, withdrawn?: Both<bigint>) {
+export function figuresOf(position: Figurable, withdrawn?: Pair<bigint>) {
   const { pool, tickLower, tickUpper } = position
   const { principal: amounts, owed } = heldIn(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
-  const worth = worthIn(position)
+  const worth = createUsdValuer(position)
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   return {

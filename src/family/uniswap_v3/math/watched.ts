@@ -1,6 +1,6 @@
-import { worthIn } from '../../../finance/liquidity/worth.ts'
+import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import { isInRange, sqrtPriceAtTickX96, type TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { Both } from '../../../finance/math/pnl/flow.ts'
+import type { Pair } from '../../../finance/math/pnl/flow.ts'
 import { exactSum } from '../../../finance/price/price.ts'
 import { minBigint, pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
@@ -10,7 +10,7 @@ import { type Figurable, heldIn } from './figures.ts'
 /** A position, and what of what it is owed was withdrawn from it, if that is known. */
 export interface WatchedPosition<Of extends Figurable = Figurable> {
   readonly position: Of
-  readonly withdrawn: Both<bigint> | undefined
+  readonly withdrawn: Pair<bigint> | undefined
 }
 
 /** What triggers can watch of a position. */
@@ -62,7 +62,7 @@ export function distanceToEdge({
 }
 
 function usdOf(position: Figurable, amounts: readonly TokenAmounts[]): Rational | undefined {
-  const worth = worthIn(position)
+  const worth = createUsdValuer(position)
   if (worth === undefined) return undefined
   const { units, scale } = exactSum(amounts.flatMap(worth))
   return rational(units, pow10(scale))

@@ -1,7 +1,7 @@
 import { checksumAddress } from 'viem'
-import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
+import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
 import {
-  millionthsOrNull,
+  formatUsdE6OrNull,
   presentAmounts,
   presentManaged,
   presentOutcome,
@@ -14,7 +14,7 @@ import type { Position } from '../read/position.ts'
 /** Which of a position's fields an answer has. */
 interface PresentOptions {
   /** Its profit and loss; given for all of its figures, absent for its state alone. */
-  readonly pnl?: Outcome | undefined
+  readonly pnl?: PnlOutcome | undefined
   /** Square-root price of the pool, only in the answer about one position. */
   readonly sqrtPrice: boolean
 }
@@ -37,7 +37,7 @@ export function presentPosition(position: Position, options: PresentOptions) {
   }
 }
 
-function presentFigures(position: Position, pnl: Outcome) {
+function presentFigures(position: Position, pnl: PnlOutcome) {
   const { token0, token1 } = position
   const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figuresOf(position, pnl.withdrawn)
   const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
@@ -49,10 +49,10 @@ function presentFigures(position: Position, pnl: Outcome) {
     prices: { ...prices, inverse },
     usd: {
       ...presentPrices(position),
-      amounts: millionthsOrNull(usd?.amountsE6),
-      uncollected_fees: millionthsOrNull(usd?.feesE6),
-      withdrawn_principal: millionthsOrNull(usd?.withdrawnE6),
-      total: millionthsOrNull(usd?.totalE6),
+      amounts: formatUsdE6OrNull(usd?.amountsE6),
+      uncollected_fees: formatUsdE6OrNull(usd?.feesE6),
+      withdrawn_principal: formatUsdE6OrNull(usd?.withdrawnE6),
+      total: formatUsdE6OrNull(usd?.totalE6),
     },
     ...presentOutcome(pnl, position),
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { PNL_STATUSES } from '../../../finance/liquidity/lives/profit.ts'
+import { PNL_STATUSES } from '../../../finance/liquidity/position_history/pnl.ts'
 import {
   amounts,
   integerText,

@@ -1,4 +1,4 @@
-import { usdText } from '../../../finance/figure.ts'
+import { formatUsd } from '../../../finance/figure.ts'
 import { formatRational } from '../../../lib/number/rational.ts'
 import type { Confirmed } from '../../watch.ts'
 import { positionValue, type WatchedPosition } from '../math/watched.ts'
@@ -19,5 +19,5 @@ export const WATCHED_UNKNOWN: Confirmed = { value: () => undefined, text: () => 
 
 function textOf(value: ReturnType<typeof positionValue>, figure: string): string | boolean | null {
   if (value === undefined || typeof value === 'boolean') return value ?? null
-  return figure.endsWith('_usd') ? usdText(value) : formatRational(value, { digits: PERCENTAGE_DIGITS })
+  return figure.endsWith('_usd') ? formatUsd(value) : formatRational(value, { digits: PERCENTAGE_DIGITS })
 }

@@ -1,9 +1,14 @@
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { pricedParts } from '../../../finance/liquidity/list/priced_parts.ts'
-import { type Parts, type SortedOut, sent, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
-import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_token.ts'
-import type { TokenJudge } from '../../../finance/token/judge.ts'
+import {
+  type ClassifiedPositions,
+  classifyPositions,
+  type PositionParts,
+  resolveIndex,
+} from '../../../finance/liquidity/list/classify.ts'
+import { priceParts } from '../../../finance/liquidity/list/priced_parts.ts'
+import { computePrices, type PricedToken } from '../../../finance/liquidity/priced_token.ts'
+import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
 import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
@@ -31,14 +36,14 @@ export interface ListedPosition extends BriefPosition {
 }
 
 /** What a reading of one chain means. Its positions are by manager and id, ascending. */
-export interface ChainRead<Listed extends BriefPosition = Position> extends SortedOut<Listed> {
+export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {
   readonly block: Block
 }
 
 interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   /** False if tokens were not asked for what prices them. */
   readonly isPriced: boolean
   /** `included` if positions are answered even if their tokens are spam. */
@@ -70,15 +75,15 @@ export function* interpretList(list: RawRead<RawListed>, options: InterpretOptio
 
 /** Makes positions of a reading. */
 function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, isPriced }: InterpretOptions) {
-  const prices = isPriced ? pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
-  const partsOf = pricedParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
+  const prices = isPriced ? computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
+  const partsOf = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
   // Field by field: to copy all but some fields of an object takes several times as long.
-  return (raw: RawPosition, parts: Parts<RawPool>): Position => {
+  return (raw: RawPosition, parts: PositionParts<RawPool>): Position => {
     const { tokenId, owner, tickLower, tickUpper, insideLast, owed, liquidity, outside } = raw
     const { pool, token0, token1 } = partsOf(parts)
     return {
       chainId: chain.id,
-      deployment: sent(deployments, raw.manager),
+      deployment: resolveIndex(deployments, raw.manager),
       tokenId,
       owner,
       tickLower,
@@ -98,7 +103,7 @@ function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployments, 
 function brieferOf({ chain, deployments }: InterpretOptions) {
   return ({ manager, tokenId, liquidity }: RawBrief): BriefPosition => ({
     chainId: chain.id,
-    deployment: sent(deployments, manager),
+    deployment: resolveIndex(deployments, manager),
     tokenId,
     liquidity,
   })
@@ -133,9 +138,9 @@ function inOrder(a: BriefPosition, b: BriefPosition): number {
 function* sortAll<Raw extends RawBrief, Listed extends BriefPosition>(
   read: RawRead<Raw>,
   { deployments, ...options }: InterpretOptions,
-  make: (raw: Raw, parts: Parts<RawPool>) => Listed,
+  make: (raw: Raw, parts: PositionParts<RawPool>) => Listed,
 ): Steps<ChainRead<Listed>> {
-  const managerOf = ({ manager }: { readonly manager: number }) => sent(deployments, manager).manager
+  const managerOf = ({ manager }: { readonly manager: number }) => resolveIndex(deployments, manager).manager
   const becauseOf = ({ part }: BrokenPosition) => BROKEN_BECAUSE[part]
-  return { ...(yield* sortOut(read, { ...options, managerOf, becauseOf }, make)), block: read.block }
+  return { ...(yield* classifyPositions(read, { ...options, managerOf, becauseOf }, make)), block: read.block }
 }

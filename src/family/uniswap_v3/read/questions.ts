@@ -3,10 +3,10 @@ import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, readPages, readPagesAt } from '../../../chain/call/pages.ts'
 import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
-import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
-import { NO_PRICE_SOURCES, priceSourcesOf } from '../../../finance/price/price_sources.ts'
-import type { TokenJudge } from '../../../finance/token/judge.ts'
+import { ListTooLongError } from '../../../finance/liquidity/list/selection.ts'
+import { getPriceSources, NO_PRICE_SOURCES } from '../../../finance/price/price_sources.ts'
+import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
 import { runCooperatively, type Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
@@ -60,7 +60,7 @@ export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
 /** Where a question is asked, and what judges the tokens of its answer. */
 export interface Asked {
   readonly place: UniswapV3Place
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   /** True if tokens are asked for what prices them, which takes half the bytes of a question about one position. */
   readonly isPriced: boolean
 }
@@ -219,7 +219,7 @@ export function optionsOf<const Spam>({ place, judge, isPriced }: Asked, spam: S
 }
 
 function subjectOf({ place: { client, deployments }, isPriced }: Asked): LensSubject {
-  return { deployments, prices: isPriced ? priceSourcesOf(client.chain) : NO_PRICE_SOURCES }
+  return { deployments, prices: isPriced ? getPriceSources(client.chain) : NO_PRICE_SOURCES }
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */

@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { LensReading } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
-import type { UnreadablePosition } from '../../../finance/liquidity/list/sort_out.ts'
-import { createTokenJudge } from '../../../finance/token/judge.ts'
+import type { UnreadablePosition } from '../../../finance/liquidity/list/classify.ts'
+import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -69,7 +69,7 @@ export function createPositionReader(options: {
 }): PositionReader {
   const { clients, clock, wholeMax = WHOLE_MAX } = options
   const places = placesOf(clients, options.deployments)
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
   const ask = <Answer>(place: UniswapV3Place, read: LensReading<Answer>['read'], signal: AbortSignal) =>

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
+import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
 import { type AskedPlaces, type ManagedRoutesOptions, placesToAsk as placesIn } from '../../managed_places.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
@@ -9,7 +9,7 @@ import type { UniswapV3Lives } from './position_life.ts'
 export type RoutesOptions = ManagedRoutesOptions<PositionReader, UniswapV3Lives>
 
 /** Profit and loss of a position whose flows nobody is to read. */
-export const UNTOLD: Outcome = { status: 'pending' }
+export const UNTOLD: PnlOutcome = { status: 'pending' }
 
 /** The contract that a position is a token of. */
 export const managerOf = ({ manager }: UniswapV3Deployment) => manager

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
-import { outcomeOf } from '../../../finance/liquidity/lives/told_life.ts'
+import { selectOnlyPosition } from '../../../finance/liquidity/list/selection.ts'
+import { computePnlOutcome } from '../../../finance/liquidity/position_history/pnl_outcome.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -41,7 +41,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         places: here,
         reads: await reader.readOne(id, { places: here, isPriced: full, signal }),
       }))
-      const position = onlyPosition(reads, { id, managerOf })
+      const position = selectOnlyPosition(reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = asOf(reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { position, reads, asOf: here }
@@ -56,7 +56,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       return {
         reads,
         position: priced,
-        pnl: await outcomeOf(positionLife),
+        pnl: await computePnlOutcome(positionLife),
         asOf: asOf([positionLife]),
       }
     },

@@ -1,6 +1,6 @@
-import type { ChangeAmounts, LiquidityChange } from '../../../finance/liquidity/lives/liquidity_change.ts'
-import type { PositionFlow } from '../../../finance/liquidity/lives/position_flow.ts'
-import { isNothing } from '../../../finance/math/pnl/flow.ts'
+import type { ChangeAmounts, LiquidityChange } from '../../../finance/liquidity/position_history/liquidity_change.ts'
+import type { PositionFlow } from '../../../finance/liquidity/position_history/position_flow.ts'
+import { isZero } from '../../../finance/math/pnl/flow.ts'
 
 /**
  * A change as flows: liquidity goes in or out, and all fees are paid with it. What goes out is paid at once, so it is
@@ -12,7 +12,7 @@ export function flowsOf(change: LiquidityChange & { readonly found: ChangeAmount
   const shared = { tokenId, block, logIndex, transactionHash, timestampSec, sqrtPriceX96 }
   if (liquidity > 0n) {
     const increase: PositionFlow = { ...shared, kind: 'increase', liquidity, ...principal }
-    if (isNothing([fees.amount0, fees.amount1])) return [increase]
+    if (isZero([fees.amount0, fees.amount1])) return [increase]
     return [increase, { ...shared, kind: 'collect', liquidity: 0n, ...fees }]
   }
   const [amount0, amount1] = [principal.amount0 + fees.amount0, principal.amount1 + fees.amount1]

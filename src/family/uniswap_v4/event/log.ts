@@ -1,6 +1,6 @@
 import { toEventSelector } from 'viem'
 import { decodeWord } from '../../../chain/call/words.ts'
-import type { LiquidityChange } from '../../../finance/liquidity/lives/liquidity_change.ts'
+import type { LiquidityChange } from '../../../finance/liquidity/position_history/liquidity_change.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
 /** Topic of the event that has them; the id of the pool and the position manager are its further topics. */

@@ -1,4 +1,4 @@
-import type { ChangeAmounts } from '../../../finance/liquidity/lives/liquidity_change.ts'
+import type { ChangeAmounts } from '../../../finance/liquidity/position_history/liquidity_change.ts'
 import {
   deposit,
   type FeeGrowth,

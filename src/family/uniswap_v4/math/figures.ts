@@ -1,5 +1,5 @@
 import type { PricedToken } from '../../../finance/liquidity/priced_token.ts'
-import { worthIn } from '../../../finance/liquidity/worth.ts'
+import { createUsdValuer } from '../../../finance/liquidity/value_in_usd.ts'
 import {
   isInRange,
   principal,
@@ -30,7 +30,7 @@ export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
   const held = heldIn(position)
   const { principal: amounts, fees } = held
   const counted = countedOf(held, withdrawal)
-  const worth = worthIn(position)
+  const worth = createUsdValuer(position)
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
   return {

@@ -1,7 +1,7 @@
 import { checksumAddress, zeroAddress } from 'viem'
-import type { Outcome } from '../../../finance/liquidity/lives/profit.ts'
+import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
 import {
-  millionthsOrNull,
+  formatUsdE6OrNull,
   presentAmounts,
   presentManaged,
   presentOutcome,
@@ -14,7 +14,7 @@ import type { FullPosition, Position, V4Pool } from '../read/position.ts'
 
 /** All that `full=true` shows of a position. */
 interface PresentableFull extends FullPosition {
-  readonly pnl: Outcome
+  readonly pnl: PnlOutcome
 }
 
 /** A position in an answer: its state, and with `full` its figures too. */
@@ -59,9 +59,9 @@ function presentFigures({ position, withdrawal, pnl }: PresentableFull) {
     prices: { ...prices, inverse },
     usd: {
       ...presentPrices(position),
-      amounts: millionthsOrNull(usd?.amountsE6),
-      uncollected_fees: millionthsOrNull(usd?.feesE6),
-      total: millionthsOrNull(usd?.totalE6),
+      amounts: formatUsdE6OrNull(usd?.amountsE6),
+      uncollected_fees: formatUsdE6OrNull(usd?.feesE6),
+      total: formatUsdE6OrNull(usd?.totalE6),
     },
     ...presentOutcome(pnl, position),
   }

@@ -1,11 +1,15 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
-import { pricedParts } from '../../../finance/liquidity/list/priced_parts.ts'
-import { type Parts, type SortedOut, sortOut } from '../../../finance/liquidity/list/sort_out.ts'
-import { type PricedToken, pricesOf } from '../../../finance/liquidity/priced_token.ts'
-import type { JudgedToken, TokenJudge } from '../../../finance/token/judge.ts'
+import {
+  type ClassifiedPositions,
+  classifyPositions,
+  type PositionParts,
+} from '../../../finance/liquidity/list/classify.ts'
+import { priceParts } from '../../../finance/liquidity/list/priced_parts.ts'
+import { computePrices, type PricedToken } from '../../../finance/liquidity/priced_token.ts'
 import { nativeToken } from '../../../finance/token/native_token.ts'
+import type { FilteredToken, SpamFilter } from '../../../finance/token/spam_filter.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 import { type Steps, sortInSteps } from '../../../lib/async/cooperative.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -47,7 +51,7 @@ export interface FullPosition {
 }
 
 /** What a reading of one chain means. Its positions are by id, ascending. */
-export interface ChainRead<Listed extends BriefPosition = Position> extends SortedOut<Listed> {
+export interface ChainRead<Listed extends BriefPosition = Position> extends ClassifiedPositions<Listed> {
   readonly block: Block
   /** Complete withdrawals that were executed in the same call, by id; absent if none were. */
   readonly withdrawals?: ReadonlyMap<bigint, Withdrawal>
@@ -56,7 +60,7 @@ export interface ChainRead<Listed extends BriefPosition = Position> extends Sort
 interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
   readonly owner: Address
@@ -88,9 +92,9 @@ export function* interpretList(
 
 /** Makes positions of a reading. */
 function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployment, owner }: InterpretOptions) {
-  const prices = pricesOf(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
-  const partsOf = pricedParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
-  const make = (raw: RawV4Position, parts: Parts<RawV4Pool>): Position => {
+  const prices = computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec })
+  const partsOf = priceParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
+  const make = (raw: RawV4Position, parts: PositionParts<RawV4Pool>): Position => {
     const { spam } = parts
     const found = { ...raw, ...partsOf(parts), chainId: chain.id, deployment, owner }
     return spam === undefined ? found : { ...found, spam }
@@ -101,16 +105,16 @@ function makerOf(read: Pick<RawRead, 'tokens' | 'block'>, { chain, deployment, o
 function* sortAll<Raw extends RawV4Listed | RawV4Position, Listed extends BriefPosition>(
   read: RawRead<Raw>,
   { deployment, judge, ...options }: InterpretOptions,
-  make: (raw: Raw, parts: Parts<RawV4Pool>) => Listed,
+  make: (raw: Raw, parts: PositionParts<RawV4Pool>) => Listed,
 ): Steps<ChainRead<Listed>> {
   const { chain } = options
   const judgeAny = (raw: RawToken) => (raw.address === zeroAddress ? nativeOf(chain) : judge(raw, chain))
   const becauseOf = ({ part }: (typeof read.broken)[number]) => BROKEN_BECAUSE[part]
   const sorting = { ...options, judge: judgeAny, managerOf: () => deployment.positionManager, becauseOf }
-  const sorted = yield* sortOut(read, sorting, make)
+  const sorted = yield* classifyPositions(read, sorting, make)
   const positions = yield* sortInSteps(sorted.positions, (a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   return { ...sorted, block: read.block, positions }
 }
 
 /** No contract says what it is. */
-const nativeOf = memoize((chain: FinanceChain): JudgedToken => ({ token: nativeToken(chain), spam: undefined }))
+const nativeOf = memoize((chain: FinanceChain): FilteredToken => ({ token: nativeToken(chain), spam: undefined }))

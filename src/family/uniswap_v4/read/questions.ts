@@ -5,8 +5,8 @@ import { readPages } from '../../../chain/call/pages.ts'
 import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import { joinPages } from '../../../finance/liquidity/list/pages.ts'
-import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
-import type { TokenJudge } from '../../../finance/token/judge.ts'
+import { getPriceSources } from '../../../finance/price/price_sources.ts'
+import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
 import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
@@ -38,7 +38,7 @@ export const LENS = { topic: 'uniswap_v4', runtime: LENS_RUNTIME } as const
 export interface V4Asked {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   /** `included` if positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
@@ -71,7 +71,7 @@ export async function readOwned(
   { wallet, ids, positionsMax }: WalletIds,
   { chain, deployment, judge, spam }: V4Asked,
 ): Promise<OwnedRead> {
-  const subject = { deployment, prices: priceSourcesOf(chain) }
+  const subject = { deployment, prices: getPriceSources(chain) }
   const pages = await readPages<RawRead<RawV4Listed>>({
     ...paging,
     pageSize: PAGE_SIZES[way],
@@ -101,7 +101,7 @@ export async function readSingle(
   tokenId: bigint,
   { chain, deployment, judge }: Omit<V4Asked, 'spam'>,
 ): Promise<ChainRead> {
-  const subject = { deployment, prices: priceSourcesOf(chain) }
+  const subject = { deployment, prices: getPriceSources(chain) }
   const data = encodeOne(subject, tokenId)
   const read = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
   observeBlock(read.block)

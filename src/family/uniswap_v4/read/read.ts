@@ -4,8 +4,8 @@ import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
-import { ListTooLongError } from '../../../finance/liquidity/list/found.ts'
-import { createTokenJudge } from '../../../finance/token/judge.ts'
+import { ListTooLongError } from '../../../finance/liquidity/list/selection.ts'
+import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -73,7 +73,7 @@ export function createPositionReader(options: {
 }): PositionReader {
   const { clients, find, clock } = options
   const deployments = new Map([...options.deployments].map(([id, each]) => [id, [each]] as const))
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
   const readAllOwned = createOwnershipReader(find)
   const { lists, singles } = createReadingCaches<ChainRead<ListedPosition>, ChainRead>(clock)
   /** Positions of wallets whose withdrawals must be executed to be known, as they were last read. */

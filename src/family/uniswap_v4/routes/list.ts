@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { presentCounts } from '../../../finance/liquidity/list/counts.ts'
-import { positionsOf } from '../../../finance/liquidity/list/found.ts'
+import { flattenPositions } from '../../../finance/liquidity/list/selection.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -46,7 +46,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
         const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
           throw listRefused(error, places)
         })
-        const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+        const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         return {
           places,
           reads,

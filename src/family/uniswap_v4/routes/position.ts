@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { onlyPosition } from '../../../finance/liquidity/list/found.ts'
-import { outcomeOf } from '../../../finance/liquidity/lives/told_life.ts'
+import { selectOnlyPosition } from '../../../finance/liquidity/list/selection.ts'
+import { computePnlOutcome } from '../../../finance/liquidity/position_history/pnl_outcome.ts'
 import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -44,7 +44,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
         places,
         reads: await reader.readOne(id, { places, signal }),
       }))
-      const position = onlyPosition(found.reads, { id, managerOf })
+      const position = selectOnlyPosition(found.reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = asOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
@@ -52,7 +52,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
       const now = life?.position ?? position
       const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
-      const pnl = life === undefined ? FAILED : await outcomeOf(life)
+      const pnl = life === undefined ? FAILED : await computePnlOutcome(life)
       return {
         reads: found.reads,
         position: now,

@@ -1,4 +1,4 @@
-import type { Beginning } from '../../series/series.ts'
+import type { SeriesStart } from '../../series/series.ts'
 
 /** What is known of a midnight: the wallet had moved a token by then, or not yet, or no endpoint reaches back to it. */
 export type Movement = 'before' | 'not_yet' | 'unknown'
@@ -15,7 +15,7 @@ const PARTS = 4
 export async function findFirstDay(
   { from, to }: { readonly from: number; readonly to: number },
   movementAt: (day: number) => Promise<Movement>,
-): Promise<Beginning> {
+): Promise<SeriesStart> {
   let [low, high] = [from, to]
   let isCut = false
   while (high - low > 1) {

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import type { QuorumResult } from '../../../chain/past/quorum.ts'
-import type { SnapshotPlace } from '../../series/place.ts'
 import type { SnapshotSeries } from '../../series/series.ts'
+import type { SnapshotTarget } from '../../series/target.ts'
 
 /** What a wallet had in a market at a midnight, as the live route would have answered it. */
 export interface SnapshotFigures {
@@ -16,7 +16,7 @@ export interface SnapshotFigures {
 export type LendingSeries = SnapshotSeries<SnapshotFigures, SnapshotMarket>
 
 /** A market with daily snapshots, and how its family reads it. */
-export interface SnapshotMarket extends SnapshotPlace<SnapshotFigures> {
+export interface SnapshotMarket extends SnapshotTarget<SnapshotFigures> {
   /** No wallet can have moved a token before this day, in whole days since the epoch. */
   readonly firstDayMin: number
   /**

@@ -1,5 +1,5 @@
 import { checksumAddress } from 'viem'
-import type { SortedOut, SpamPosition } from './sort_out.ts'
+import type { ClassifiedPositions, SpamPosition } from './classify.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
@@ -9,7 +9,7 @@ const SPAMS_SHOWN_MAX = 1_000
  * could not be decoded when they were read whole.
  */
 export function presentCounts(
-  reads: readonly SortedOut<{ readonly liquidity: bigint }>[],
+  reads: readonly ClassifiedPositions<{ readonly liquidity: bigint }>[],
   { filtered, unreadable = 0 }: { readonly filtered: number; readonly unreadable?: number },
 ) {
   const positions = reads.flatMap((read) => read.positions)

@@ -8,8 +8,8 @@ import {
   subtractRational,
   ZERO,
 } from '../../../lib/number/rational.ts'
-import { type Both, isNothing, type Prices, plus } from './flow.ts'
-import { type Ledger, release, waitUntil, worth, worthOf } from './replay.ts'
+import { addAmounts, isZero, type Pair, type Prices } from './flow.ts'
+import { advanceTo, type PnlLedger, releasePending, worth, worthOfFractions } from './replay.ts'
 
 /** A position at the moment that its figures are of. */
 export interface Valuation {
@@ -17,9 +17,9 @@ export interface Valuation {
   /** Prices then; those of the last collect once nothing is left. */
   readonly prices: Prices
   /** What withdrawing all liquidity would pay, raw units. */
-  readonly principal: Both<bigint>
+  readonly principal: Pair<bigint>
   /** Fees that collecting would pay, raw units, without principal that was withdrawn before. */
-  readonly fees: Both<bigint>
+  readonly fees: Pair<bigint>
 }
 
 /**
@@ -75,11 +75,11 @@ export interface PnlFigures {
 }
 
 /** The figures of a position with this history and this holding. Throws `RangeError` for a time before the last flow. */
-export function pnlFigures(history: Ledger, holding: Valuation): PnlFigures {
+export function pnlFigures(history: PnlLedger, holding: Valuation): PnlFigures {
   const { prices, principal, fees } = holding
-  const ledger = settled(waitUntil(history, holding.timeSec), holding)
+  const ledger = settled(advanceTo(history, holding.timeSec), holding)
   const cost = addRational(ledger.cost, ledger.pendingCost)
-  const value = worth(plus(principal, ledger.pending), prices)
+  const value = worth(addAmounts(principal, ledger.pending), prices)
   const feesLeft = worth(fees, prices)
   const exact = {
     deposited: ledger.deposited,
@@ -87,7 +87,10 @@ export function pnlFigures(history: Ledger, holding: Valuation): PnlFigures {
     unrealized: subtractRational(addRational(value, feesLeft), cost),
     fees: addRational(ledger.feesCollected, feesLeft),
     hodlGross: worth(ledger.deposits, prices),
-    twin: addRational(ledger.twinSold, addRational(worthOf(ledger.twin, prices), worthOf(ledger.pendingTwin, prices))),
+    twin: addRational(
+      ledger.twinSold,
+      addRational(worthOfFractions(ledger.twin, prices), worthOfFractions(ledger.pendingTwin, prices)),
+    ),
   }
   const averageCapital =
     ledger.activeSec === 0n ? ledger.deposited : multiplyRational(ledger.costSeconds, rational(1n, ledger.activeSec))
@@ -95,9 +98,9 @@ export function pnlFigures(history: Ledger, holding: Valuation): PnlFigures {
 }
 
 /** A withdrawal that paid nothing is never collected: it ends when nothing at all is left. */
-function settled(ledger: Ledger, { principal, fees, prices }: Valuation): Ledger {
-  const isOver = ledger.liquidity === 0n && [principal, fees, ledger.pending].every(isNothing)
-  return isOver ? release(ledger, ONE, prices) : ledger
+function settled(ledger: PnlLedger, { principal, fees, prices }: Valuation): PnlLedger {
+  const isOver = ledger.liquidity === 0n && [principal, fees, ledger.pending].every(isZero)
+  return isOver ? releasePending(ledger, ONE, prices) : ledger
 }
 
 interface Exact {

@@ -2,10 +2,10 @@ import { minBigint } from '../../../lib/number/fixed_point.ts'
 import type { Rational } from '../../../lib/number/rational.ts'
 
 /** One thing of each of a pool's two tokens. */
-export type Both<T> = readonly [T, T]
+export type Pair<T> = readonly [T, T]
 
 /** US dollars per raw unit of each token, exact. */
-export type Prices = Both<Rational>
+export type Prices = Pair<Rational>
 
 /** Liquidity and tokens go into the pool. */
 export interface Increase {
@@ -14,7 +14,7 @@ export interface Increase {
   readonly timeSec: bigint
   readonly liquidity: bigint
   /** Raw units. */
-  readonly amounts: Both<bigint>
+  readonly amounts: Pair<bigint>
   readonly prices: Prices
 }
 
@@ -23,14 +23,14 @@ export interface Decrease {
   readonly kind: 'decrease'
   readonly timeSec: bigint
   readonly liquidity: bigint
-  readonly amounts: Both<bigint>
+  readonly amounts: Pair<bigint>
 }
 
 /** Tokens are paid out: what was withdrawn before, and fees. */
 export interface Collect {
   readonly kind: 'collect'
   readonly timeSec: bigint
-  readonly amounts: Both<bigint>
+  readonly amounts: Pair<bigint>
   readonly prices: Prices
 }
 
@@ -38,31 +38,31 @@ export interface Collect {
 export type Flow = Increase | Decrease | Collect
 
 /** What of a collect is principal and what is fees. */
-export interface Paid {
-  readonly principal: Both<bigint>
-  readonly fees: Both<bigint>
+export interface CollectSplit {
+  readonly principal: Pair<bigint>
+  readonly fees: Pair<bigint>
 }
 
 /**
  * Splits what a collect pays. One bucket on chain holds both, so principal that was withdrawn before is paid first, and
  * the rest is fees (history.md A.2).
  */
-export function splitPaid(amounts: Both<bigint>, pending: Both<bigint>): Paid {
+export function splitCollect(amounts: Pair<bigint>, pending: Pair<bigint>): CollectSplit {
   const principal = [minBigint(amounts[0], pending[0]), minBigint(amounts[1], pending[1])] as const
-  return { principal, fees: minus(amounts, principal) }
+  return { principal, fees: subtractAmounts(amounts, principal) }
 }
 
 /** Sum of raw amounts. */
-export function plus(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+export function addAmounts(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] + b[0], a[1] + b[1]]
 }
 
 /** Difference of raw amounts. */
-export function minus(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+export function subtractAmounts(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] - b[0], a[1] - b[1]]
 }
 
 /** True if there is nothing of either token. */
-export function isNothing([amount0, amount1]: Both<bigint>): boolean {
+export function isZero([amount0, amount1]: Pair<bigint>): boolean {
   return amount0 === 0n && amount1 === 0n
 }

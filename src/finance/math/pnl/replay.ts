@@ -9,16 +9,16 @@ import {
   ZERO,
 } from '../../../lib/number/rational.ts'
 import {
-  type Both,
+  addAmounts,
   type Collect,
   type Decrease,
   type Flow,
   type Increase,
-  isNothing,
-  minus,
+  isZero,
+  type Pair,
   type Prices,
-  plus,
-  splitPaid,
+  splitCollect,
+  subtractAmounts,
 } from './flow.ts'
 
 /**
@@ -26,18 +26,18 @@ import {
  * instead of pooling them and sells the same share of them whenever liquidity leaves. Money is in US dollars, `cost` is
  * what deposits were worth at their own time, tokens are raw units.
  */
-export interface Ledger {
+export interface PnlLedger {
   readonly timeSec: bigint
   readonly liquidity: bigint
   /** Cost of what is in the pool, and of what was withdrawn and not yet collected. */
   readonly cost: Rational
   readonly pendingCost: Rational
-  readonly twin: Both<Rational>
-  readonly pendingTwin: Both<Rational>
+  readonly twin: Pair<Rational>
+  readonly pendingTwin: Pair<Rational>
   /** Tokens that were withdrawn and not yet collected. */
-  readonly pending: Both<bigint>
+  readonly pending: Pair<bigint>
   /** All tokens that were ever deposited. */
-  readonly deposits: Both<bigint>
+  readonly deposits: Pair<bigint>
   /** Worth of all deposits, of collected principal, and of collected fees, each at its time. */
   readonly deposited: Rational
   readonly withdrawn: Rational
@@ -50,8 +50,8 @@ export interface Ledger {
   readonly activeSec: bigint
 }
 
-const NOTHING: Both<Rational> = [ZERO, ZERO]
-const EMPTY: Ledger = {
+const NOTHING: Pair<Rational> = [ZERO, ZERO]
+const EMPTY: PnlLedger = {
   timeSec: 0n,
   liquidity: 0n,
   cost: ZERO,
@@ -81,7 +81,7 @@ const DENOMINATOR_KEPT = 1n << 2_048n
  * any. Throws `RangeError` if they cannot be the whole history of a position: times that go back, or more liquidity
  * withdrawn than there was.
  */
-export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Ledger> {
+export function* replayInSteps(flows: Iterable<Flow>, before?: PnlLedger): Steps<PnlLedger> {
   let ledger = before
   let replayed = 0
   for (const flow of flows) {
@@ -92,7 +92,7 @@ export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Le
 }
 
 /** The ledger as time passes without flows. Throws `RangeError` for an earlier time. */
-export function waitUntil(ledger: Ledger, timeSec: bigint): Ledger {
+export function advanceTo(ledger: PnlLedger, timeSec: bigint): PnlLedger {
   if (timeSec < ledger.timeSec) throw new RangeError(`Cannot replay flows: time goes back to ${timeSec}`)
   const cost = addRational(ledger.cost, ledger.pendingCost)
   if (cost.numerator <= 0n || timeSec === ledger.timeSec) return { ...ledger, timeSec }
@@ -112,17 +112,17 @@ export function waitUntil(ledger: Ledger, timeSec: bigint): Ledger {
  * @source definition
  * @proof test/family/uniswap_v3/pnl/lives_test.ts
  */
-export function worth(amounts: Both<bigint>, prices: Prices): Rational {
-  return worthOf([rational(amounts[0], 1n), rational(amounts[1], 1n)], prices)
+export function worth(amounts: Pair<bigint>, prices: Prices): Rational {
+  return worthOfFractions([rational(amounts[0], 1n), rational(amounts[1], 1n)], prices)
 }
 
 /** Worth of fractions of raw units in US dollars, exact. */
-export function worthOf(amounts: Both<Rational>, prices: Prices): Rational {
+export function worthOfFractions(amounts: Pair<Rational>, prices: Prices): Rational {
   return addRational(multiplyRational(amounts[0], prices[0]), multiplyRational(amounts[1], prices[1]))
 }
 
 /** Pays out a share of what is pending: the ledger without it, and what the twin gets for its own. */
-export function release(ledger: Ledger, share: Rational, prices: Prices): Ledger {
+export function releasePending(ledger: PnlLedger, share: Rational, prices: Prices): PnlLedger {
   const { pendingCost, pendingTwin, released, twinSold } = ledger
   const cost = multiplyRational(pendingCost, share)
   const sold = scaled(pendingTwin, share)
@@ -132,12 +132,12 @@ export function release(ledger: Ledger, share: Rational, prices: Prices): Ledger
     pendingCost: isAll ? ZERO : bounded(subtractRational(pendingCost, cost)),
     pendingTwin: isAll ? NOTHING : subtractBoth(pendingTwin, sold),
     released: bounded(addRational(released, cost)),
-    twinSold: bounded(addRational(twinSold, worthOf(sold, prices))),
+    twinSold: bounded(addRational(twinSold, worthOfFractions(sold, prices))),
   }
 }
 
-function apply(ledger: Ledger, flow: Flow): Ledger {
-  const now = waitUntil(ledger, flow.timeSec)
+function apply(ledger: PnlLedger, flow: Flow): PnlLedger {
+  const now = advanceTo(ledger, flow.timeSec)
   switch (flow.kind) {
     case 'increase':
       return increased(now, flow)
@@ -148,7 +148,7 @@ function apply(ledger: Ledger, flow: Flow): Ledger {
   }
 }
 
-function increased(ledger: Ledger, { liquidity, amounts, prices }: Increase): Ledger {
+function increased(ledger: PnlLedger, { liquidity, amounts, prices }: Increase): PnlLedger {
   const value = worth(amounts, prices)
   const [amount0, amount1] = amounts
   return {
@@ -157,14 +157,14 @@ function increased(ledger: Ledger, { liquidity, amounts, prices }: Increase): Le
     cost: bounded(addRational(ledger.cost, value)),
     deposited: addRational(ledger.deposited, value),
     twin: addBoth(ledger.twin, [rational(amount0, 1n), rational(amount1, 1n)]),
-    deposits: plus(ledger.deposits, amounts),
+    deposits: addAmounts(ledger.deposits, amounts),
   }
 }
 
-function decreased(ledger: Ledger, { liquidity, amounts }: Decrease): Ledger {
+function decreased(ledger: PnlLedger, { liquidity, amounts }: Decrease): PnlLedger {
   const { liquidity: before, cost, twin } = ledger
   if (liquidity > before) throw new RangeError(`Cannot replay flows: ${liquidity} of ${before} liquidity is withdrawn`)
-  if (liquidity === 0n) return { ...ledger, pending: plus(ledger.pending, amounts) }
+  if (liquidity === 0n) return { ...ledger, pending: addAmounts(ledger.pending, amounts) }
   const left = before - liquidity
   const [costLeft, twinLeft] = [shareLeft(cost, left, before), bothLeft(twin, left, before)]
   return {
@@ -174,16 +174,16 @@ function decreased(ledger: Ledger, { liquidity, amounts }: Decrease): Ledger {
     twin: twinLeft,
     pendingCost: bounded(addRational(ledger.pendingCost, subtractRational(cost, costLeft))),
     pendingTwin: addBoth(ledger.pendingTwin, subtractBoth(twin, twinLeft)),
-    pending: plus(ledger.pending, amounts),
+    pending: addAmounts(ledger.pending, amounts),
   }
 }
 
-function collected(ledger: Ledger, { amounts, prices }: Collect): Ledger {
-  const { principal, fees } = splitPaid(amounts, ledger.pending)
-  const pending = minus(ledger.pending, principal)
-  const share = isNothing(pending) ? ONE : shareOf(worth(principal, prices), worth(ledger.pending, prices))
+function collected(ledger: PnlLedger, { amounts, prices }: Collect): PnlLedger {
+  const { principal, fees } = splitCollect(amounts, ledger.pending)
+  const pending = subtractAmounts(ledger.pending, principal)
+  const share = isZero(pending) ? ONE : shareOf(worth(principal, prices), worth(ledger.pending, prices))
   return {
-    ...release(ledger, share, prices),
+    ...releasePending(ledger, share, prices),
     pending,
     withdrawn: addRational(ledger.withdrawn, worth(principal, prices)),
     feesCollected: addRational(ledger.feesCollected, worth(fees, prices)),
@@ -202,19 +202,19 @@ function shareLeft({ numerator, denominator }: Rational, left: bigint, before: b
   return bounded(rational(numerator * left, denominator * before))
 }
 
-function bothLeft([value0, value1]: Both<Rational>, left: bigint, before: bigint): Both<Rational> {
+function bothLeft([value0, value1]: Pair<Rational>, left: bigint, before: bigint): Pair<Rational> {
   return [shareLeft(value0, left, before), shareLeft(value1, left, before)]
 }
 
-function scaled([value0, value1]: Both<Rational>, factor: Rational): Both<Rational> {
+function scaled([value0, value1]: Pair<Rational>, factor: Rational): Pair<Rational> {
   return [multiplyRational(value0, factor), multiplyRational(value1, factor)]
 }
 
-function addBoth(a: Both<Rational>, b: Both<Rational>): Both<Rational> {
+function addBoth(a: Pair<Rational>, b: Pair<Rational>): Pair<Rational> {
   return [bounded(addRational(a[0], b[0])), bounded(addRational(a[1], b[1]))]
 }
 
-function subtractBoth(a: Both<Rational>, b: Both<Rational>): Both<Rational> {
+function subtractBoth(a: Pair<Rational>, b: Pair<Rational>): Pair<Rational> {
   return [bounded(subtractRational(a[0], b[0])), bounded(subtractRational(a[1], b[1]))]
 }
 

@@ -11,9 +11,9 @@ import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { DirectPrice } from '../price.ts'
-import { createPricesAhead, type LearnedPrice, type PricesAhead } from './ahead.ts'
-import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
-import type { PriceAsker } from './sources.ts'
+import { createPricePrefetcher, type PrefetchedPrice, type PricePrefetcher } from './prefetch.ts'
+import { type HistoricalPriceOutcome, type PriceBlock, readPricesAt } from './prices_at.ts'
+import type { PriceSource } from './sources.ts'
 
 /** Blocks whose prices one request reads again because one endpoint alone gave them. */
 const RECHECKED_MAX = 24
@@ -21,7 +21,7 @@ const RECHECKED_MAX = 24
 const ABSENT_MAX = 50_000
 
 /** One price that is wanted. */
-interface WantedPrice {
+interface PriceToRead {
   /** Checksummed. */
   readonly token: Address
   readonly block: PriceBlock
@@ -29,9 +29,9 @@ interface WantedPrice {
   readonly isFinal: boolean
 }
 
-const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered for it', witnesses: 0 }
+const UNKNOWN: HistoricalPriceOutcome = { kind: 'missing', because: 'no source answered for it', witnesses: 0 }
 
-type Found = Extract<PriceAtOutcome, { kind: 'price' }>
+type FoundPrice = Extract<HistoricalPriceOutcome, { kind: 'price' }>
 
 /** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
 export type PriceReader = ReturnType<typeof createPriceReader>
@@ -40,22 +40,22 @@ export type PriceReader = ReturnType<typeof createPriceReader>
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
   const recheck = createRecheck(clock)
   /** That final blocks have no price. It is only remembered: another configuration may know one. */
-  const absent = createLru<{ readonly outcome: PriceAtOutcome; readonly untilMs: number }>({
+  const absent = createLru<{ readonly outcome: HistoricalPriceOutcome; readonly untilMs: number }>({
     entriesMax: ABSENT_MAX,
   })
 
-  function absentOf(name: string): PriceAtOutcome | undefined {
+  function absentOf(name: string): HistoricalPriceOutcome | undefined {
     const found = absent.get(name)
     return found !== undefined && found.untilMs > clock.monotonicMs() ? found.outcome : undefined
   }
 
-  function noteAbsent(client: FinanceClient, name: string, outcome: PriceAtOutcome): void {
+  function noteAbsent(client: FinanceClient, name: string, outcome: HistoricalPriceOutcome): void {
     if (outcome.witnesses === 0) return
     absent.set(name, { outcome, untilMs: clock.monotonicMs() + getCacheTtlMs(client, outcome.witnesses) })
   }
 
-  async function learn(client: FinanceClient, asker: PriceAsker, learned: readonly LearnedPrice[]): Promise<void> {
-    const found: (WantedPrice & Found)[] = []
+  async function learn(client: FinanceClient, asker: PriceSource, learned: readonly PrefetchedPrice[]): Promise<void> {
+    const found: (PriceToRead & FoundPrice)[] = []
     for (const { token, block, outcome } of learned) {
       if (outcome.kind === 'price') found.push({ token, block, isFinal: true, ...outcome })
       else noteAbsent(client, nameOf(client, asker, { token, block }), outcome)
@@ -67,10 +67,10 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
   async function readBlock(
     client: FinanceClient,
-    asker: PriceAsker,
-    { group, kept }: { readonly group: readonly WantedPrice[]; readonly kept: ReadonlyMap<string, Found> },
+    asker: PriceSource,
+    { group, kept }: { readonly group: readonly PriceToRead[]; readonly kept: ReadonlyMap<string, FoundPrice> },
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<Address, PriceAtOutcome> | undefined> {
+  ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome> | undefined> {
     const [first] = group
     if (first === undefined) return undefined
     const tokens = [...new Set(group.map(({ token }) => token))]
@@ -96,14 +96,14 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
      */
     async pricesAt(
       client: FinanceClient,
-      { asker, wanted }: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
+      { asker, wanted }: { readonly asker: PriceSource; readonly wanted: readonly PriceToRead[] },
       signal: AbortSignal,
-    ): Promise<PriceAtOutcome[]> {
-      const kept = new Map<string, Found>()
+    ): Promise<HistoricalPriceOutcome[]> {
+      const kept = new Map<string, FoundPrice>()
       for (const [name, group] of groupBy(wanted, ({ token }) => askerOf(client, asker, token))) {
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
       }
-      const known = new Map<string, PriceAtOutcome>(kept)
+      const known = new Map<string, HistoricalPriceOutcome>(kept)
       for (const each of wanted) {
         const outcome = each.isFinal && !kept.has(keyOf(each)) ? absentOf(nameOf(client, asker, each)) : undefined
         if (outcome !== undefined) known.set(keyOf(each), outcome)
@@ -114,12 +114,12 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
         ...groupBy(missing, ({ block }) => block.number).values(),
         ...[...groupBy(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
       ]
-      const read = async (group: readonly WantedPrice[]) => {
+      const read = async (group: readonly PriceToRead[]) => {
         if (blocks.length > 1) await yieldToEventLoop()
         const outcomes = await readBlock(client, asker, { group, kept }, signal)
         if (outcomes === undefined) return
-        const found = new Map<string, WantedPrice & Found>()
-        const denied: WantedPrice[] = []
+        const found = new Map<string, PriceToRead & FoundPrice>()
+        const denied: PriceToRead[] = []
         for (const each of group) {
           const read = outcomes.get(each.token) ?? UNKNOWN
           const before = kept.get(keyOf(each))
@@ -141,9 +141,9 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     /** Prices of tokens, checksummed, that somebody will want at final blocks of which something else is read now. */
     ahead: (
       client: FinanceClient,
-      question: { readonly asker: PriceAsker; readonly tokens: readonly Address[] },
-    ): PricesAhead =>
-      createPricesAhead(client, { ...question, clock, learn: (learned) => learn(client, question.asker, learned) }),
+      question: { readonly asker: PriceSource; readonly tokens: readonly Address[] },
+    ): PricePrefetcher =>
+      createPricePrefetcher(client, { ...question, clock, learn: (learned) => learn(client, question.asker, learned) }),
   }
 }
 
@@ -153,9 +153,9 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
  */
 function believed(
   { chain: { id, name }, log }: FinanceClient,
-  { token, block: { number } }: WantedPrice,
-  { before, outcome }: { readonly before: Found; readonly outcome: PriceAtOutcome },
-): PriceAtOutcome {
+  { token, block: { number } }: PriceToRead,
+  { before, outcome }: { readonly before: FoundPrice; readonly outcome: HistoricalPriceOutcome },
+): HistoricalPriceOutcome {
   const { units, scale } = before.price
   const isSame = outcome.kind === 'price' && outcome.price.units === units && outcome.price.scale === scale
   if (outcome.witnesses < QUORUM && isSame) return before
@@ -172,21 +172,21 @@ function believed(
 }
 
 /** The contract that configuration names for a token: if that changes, its prices are found anew. */
-function askerOf({ chain: { prices } }: FinanceClient, asker: PriceAsker, token: Address): string {
+function askerOf({ chain: { prices } }: FinanceClient, asker: PriceSource, token: Address): string {
   if (asker.kind === 'aave_market') return asker.provider.toLowerCase()
   return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
 }
 
 /** Names a price in memory. */
-function nameOf(client: FinanceClient, asker: PriceAsker, price: Pick<WantedPrice, 'token' | 'block'>): string {
+function nameOf(client: FinanceClient, asker: PriceSource, price: Pick<PriceToRead, 'token' | 'block'>): string {
   return `${client.chain.id}:${askerOf(client, asker, price.token)}:${keyOf(price)}`
 }
 
 async function readKept(
   db: Database,
   client: FinanceClient,
-  { name, wanted }: { readonly name: string; readonly wanted: readonly WantedPrice[] },
-): Promise<[string, Found][]> {
+  { name, wanted }: { readonly name: string; readonly wanted: readonly PriceToRead[] },
+): Promise<[string, FoundPrice][]> {
   const tokens = wanted.map(({ token }) => toHexDigits(token))
   const blocks = wanted.map(({ block }) => String(block.number))
   const rows = await priceAtList(db, { chainId: client.chain.id, asker: name, tokens, blocks })
@@ -195,7 +195,7 @@ async function readKept(
     {
       kind: 'price',
       price: { units: BigInt(units), scale, source: source as DirectPrice['source'] },
-      evidence: evidence as Found['evidence'],
+      evidence: evidence as FoundPrice['evidence'],
       witnesses,
     },
   ])
@@ -204,7 +204,7 @@ async function readKept(
 async function keep(
   db: Database,
   client: FinanceClient,
-  { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
+  { asker, found }: { readonly asker: PriceSource; readonly found: readonly (PriceToRead & FoundPrice)[] },
 ): Promise<void> {
   for (const [name, prices] of groupBy(found, ({ token }) => askerOf(client, asker, token))) {
     await priceAtInsert(db, {
@@ -224,7 +224,7 @@ async function keep(
 async function forget(
   db: Database,
   client: FinanceClient,
-  { asker, denied }: { readonly asker: PriceAsker; readonly denied: readonly WantedPrice[] },
+  { asker, denied }: { readonly asker: PriceSource; readonly denied: readonly PriceToRead[] },
 ): Promise<void> {
   for (const [name, prices] of groupBy(denied, ({ token }) => askerOf(client, asker, token))) {
     await priceAtDelete(db, {
@@ -236,6 +236,6 @@ async function forget(
   }
 }
 
-function keyOf({ token, block }: Pick<WantedPrice, 'token' | 'block'>): string {
+function keyOf({ token, block }: Pick<PriceToRead, 'token' | 'block'>): string {
   return `${token.toLowerCase() as Hex}:${block.number}`
 }

@@ -9,28 +9,28 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { FeedRound } from '../price.ts'
-import { type ClaimedRound, compareRounds } from './neighbours.ts'
-import { type Ask, readRoundAt } from './rounds.ts'
+import { type ClaimedRound, compareRounds } from './round_check.ts'
+import { type CallContracts, readRoundAt } from './rounds.ts'
 import {
-  askMarket,
-  askSources,
-  missing,
-  outcomeOf,
-  type PriceAsker,
-  type PriceSaid,
-  type Said,
-  sourceQuestion,
+  createSourceCall,
+  type EndpointPriceClaim,
+  noResultBecause,
+  type PriceResult,
+  type PriceSource,
+  readMarketPrices,
+  readSourcePrices,
+  toPriceResult,
 } from './sources.ts'
 
 /** A past or present block. Its hash is needed while it may still be replaced. */
 export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
 
 /** A price at a block or the reason why it is missing, and how many endpoints say so: 0 if none of them could tell. */
-export type PriceAtOutcome = PriceSaid & { readonly witnesses: number }
+export type HistoricalPriceOutcome = PriceResult & { readonly witnesses: number }
 
 /** Which prices to read in the state of a block. */
 interface StateQuestion {
-  readonly asker: PriceAsker
+  readonly asker: PriceSource
   /** Checksummed. */
   readonly tokens: readonly Address[]
   readonly block: PriceBlock
@@ -47,8 +47,8 @@ interface PricesAtQuestion extends StateQuestion {
 }
 
 /** What the state of a block says about prices, by token, and the endpoints that say so, by their positions. */
-export interface SaidPrices {
-  readonly said: ReadonlyMap<Address, Said>
+export interface StatePrices {
+  readonly said: ReadonlyMap<Address, EndpointPriceClaim>
   readonly endpoints: readonly number[]
 }
 
@@ -65,13 +65,13 @@ export async function readPricesAt(
   client: FinanceClient,
   question: PricesAtQuestion,
   signal: AbortSignal,
-): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
   const { isKept = true, clock } = question
   try {
-    const found = await readSaidPrices(client, question, signal)
-    const claims = isKept ? claimsAlone(found) : []
+    const found = await readStatePrices(client, question, signal)
+    const claims = isKept ? listUnconfirmedClaims(found) : []
     const agreed = await compareRounds(client, { claims, claimant: found.endpoints[0], clock }, signal)
-    return outcomesOf(found, agreed)
+    return toPriceOutcomes(found, agreed)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
     if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, question, signal)
@@ -88,18 +88,18 @@ export async function readPricesAt(
  * The same of state alone, before it is compared with any rounds. Leaves in one request with what is begun about the block
  * in the same turn of the event loop. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
  */
-export async function readSaidPrices(
+export async function readStatePrices(
   client: FinanceClient,
   { asker, tokens, block, clock }: StateQuestion,
   signal: AbortSignal,
-): Promise<SaidPrices> {
+): Promise<StatePrices> {
   const { chain } = client
   const at = { chainId: chain.id, ...block }
   const { value, endpoints } = await readByQuorum(
     client,
     async (endpoint, within) => {
       let timestampSec = block.timestampSec
-      const ask: Ask = async (calls) => {
+      const ask: CallContracts = async (calls) => {
         const { results, block: seen } = await readMulticall(
           endpoint,
           { calls, block: at, isLight: true, clock },
@@ -109,8 +109,8 @@ export async function readSaidPrices(
         return results
       }
       const said = await (asker.kind === 'aave_market'
-        ? askMarket(asker, tokens, ask)
-        : askSources(client, { tokens, block }, ask))
+        ? readMarketPrices(asker, tokens, ask)
+        : readSourcePrices(client, { tokens, block }, ask))
       return { timestampSec, said: new Map(said) }
     },
     {
@@ -132,15 +132,15 @@ export async function readSaidPrices(
 }
 
 /** Rounds that one endpoint alone gave. */
-export function claimsAlone({ said, endpoints }: SaidPrices): readonly ClaimedRound[] {
+export function listUnconfirmedClaims({ said, endpoints }: StatePrices): readonly ClaimedRound[] {
   return endpoints.length < QUORUM ? [...said.values()].flatMap(({ claim }) => claim ?? []) : []
 }
 
 /** The same with how many say so; rounds that the feeds keep are another one's word. */
-export function outcomesOf(
-  { said, endpoints }: SaidPrices,
+export function toPriceOutcomes(
+  { said, endpoints }: StatePrices,
   agreed: ReadonlySet<ClaimedRound>,
-): ReadonlyMap<Address, PriceAtOutcome> {
+): ReadonlyMap<Address, HistoricalPriceOutcome> {
   return new Map(
     [...said].map(([token, { outcome, claim }]) => {
       const isAgreed = claim !== undefined && agreed.has(claim)
@@ -154,7 +154,7 @@ function whatAt({ number }: PriceBlock): string {
 }
 
 /** The same text for the same prices. */
-function textOf(said: ReadonlyMap<Address, Said>): string {
+function textOf(said: ReadonlyMap<Address, EndpointPriceClaim>): string {
   const texts = [...said.values()].map(({ outcome }) => {
     if (outcome.kind === 'missing') return outcome.because
     const { units, scale, source } = outcome.price
@@ -168,14 +168,15 @@ async function readRounds(
   client: FinanceClient,
   { asker, tokens, block, clock }: PricesAtQuestion,
   signal: AbortSignal,
-): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
   const { chain } = client
   const { value, endpoints } = await readByQuorum(
     client,
     async (endpoint, within) => {
       const newest = await readLatestBlock(endpoint, chain.id, within)
-      const ask: Ask = async (calls) => (await readMulticall(endpoint, { calls, block: newest, clock }, within)).results
-      const said = tokens.map(async (token): Promise<[Address, Said]> => {
+      const ask: CallContracts = async (calls) =>
+        (await readMulticall(endpoint, { calls, block: newest, clock }, within)).results
+      const said = tokens.map(async (token): Promise<[Address, EndpointPriceClaim]> => {
         for (const feed of await feedsOf(client, { asker, token }, ask)) {
           const round = await readRoundAt(feed, block.timestampSec, ask)
           if (round !== undefined) return [token, { outcome: roundOutcome(client, { token, feed, round, block }) }]
@@ -196,13 +197,13 @@ async function readRounds(
 /** The feeds whose rounds may tell a token's price: the one that its oracle asks today, or that is configured. */
 async function feedsOf(
   { chain: { prices } }: FinanceClient,
-  { asker, token }: { readonly asker: PriceAsker; readonly token: Address },
-  ask: Ask,
+  { asker, token }: { readonly asker: PriceSource; readonly token: Address },
+  ask: CallContracts,
 ): Promise<Address[]> {
   const own = prices.usdFeeds[token]?.feed
   if (asker.kind === 'chain' && own !== undefined) return [own]
   const oracle = asker.kind === 'chain' ? prices.aaveOracle : asker.oracle
-  const asked = oracle === undefined ? undefined : tryDecodeAddress((await ask([sourceQuestion(oracle, token)]))[0])
+  const asked = oracle === undefined ? undefined : tryDecodeAddress((await ask([createSourceCall(oracle, token)]))[0])
   return [asked, own].filter((feed) => feed !== undefined)
 }
 
@@ -210,26 +211,26 @@ async function feedsOf(
 function roundOutcome(
   client: FinanceClient,
   found: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
-): PriceSaid {
+): PriceResult {
   const { token, feed, round, block } = found
   if (client.chain.prices.usdFeeds[token]?.feed === feed) {
     const answers = { round, aave: undefined }
-    return outcomeOf(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
+    return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'round')
   }
-  if (round.answer <= 0n) return missing('its price feed answered nothing above zero')
+  if (round.answer <= 0n) return noResultBecause('its price feed answered nothing above zero')
   return { kind: 'price', price: { units: round.answer, scale: round.decimals, source: 'feed' }, evidence: 'round' }
 }
 
 /** The dollar of a stablecoin that has no feed and no oracle needs no past. */
 function withoutRounds(
   client: FinanceClient,
-  { asker, token, block }: { readonly asker: PriceAsker; readonly token: Address; readonly block: PriceBlock },
-): PriceSaid {
+  { asker, token, block }: { readonly asker: PriceSource; readonly token: Address; readonly block: PriceBlock },
+): PriceResult {
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
   const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
   if (hasNoSource && stablecoins.includes(token)) {
     const answers = { round: undefined, aave: undefined }
-    return outcomeOf(client, token, { answers, blockTimestampSec: block.timestampSec }, 'state')
+    return toPriceResult(client, token, { answers, blockTimestampSec: block.timestampSec }, 'state')
   }
-  return missing(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
+  return noResultBecause(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
 }

@@ -4,7 +4,7 @@ import { decodeWord, tryDecodeAddress, tryDecodeUint } from '../../../chain/call
 import type { FeedRound } from '../price.ts'
 
 /** Asks contracts as they are now; answers in the order of the questions. */
-export type Ask = (questions: readonly ContractCall[]) => Promise<readonly ReturnData[]>
+export type CallContracts = (questions: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 
 const ABI = parseAbi([
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
@@ -29,7 +29,7 @@ interface Round extends Omit<FeedRound, 'decimals'> {
 }
 
 /** Questions for the latest round of a feed. */
-export function latestRoundQuestions(feed: Address): readonly ContractCall[] {
+export function createLatestRoundCalls(feed: Address): readonly ContractCall[] {
   return [
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'latestRoundData' }) },
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'decimals' }) },
@@ -42,8 +42,8 @@ export interface NamedRound extends FeedRound {
 }
 
 /** What their answers say; undefined if the feed does not answer. */
-export function latestRoundOf(round: ReturnData, decimals: ReturnData): NamedRound | undefined {
-  const named = roundOf(round)
+export function decodeLatestRound(round: ReturnData, decimals: ReturnData): NamedRound | undefined {
+  const named = decodeRound(round)
   if (named === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
   const digits = decodeWord(decimals, 0)
   // Contracts that ask would revert.
@@ -52,18 +52,18 @@ export function latestRoundOf(round: ReturnData, decimals: ReturnData): NamedRou
 }
 
 /** The question for one round of a feed. */
-export function roundQuestion(feed: Address, id: bigint): ContractCall {
+export function createRoundCall(feed: Address, id: bigint): ContractCall {
   return { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [id] }) }
 }
 
 /** What its answer says; undefined if the feed does not have the round. */
-export function roundOf(answer: ReturnData): Omit<FeedRound, 'decimals'> | undefined {
+export function decodeRound(answer: ReturnData): Omit<FeedRound, 'decimals'> | undefined {
   if (answer === undefined || answer.length < 2 + 5 * 64) return undefined
   return { answer: BigInt.asIntN(256, decodeWord(answer, 1)), updatedAtSec: decodeWord(answer, 3) }
 }
 
 /** The phase that a round is of: 0 if its feed has none. */
-export function phaseOf(id: bigint): bigint {
+export function getPhase(id: bigint): bigint {
   return id >> PHASE_BITS
 }
 
@@ -73,13 +73,13 @@ export function phaseOf(id: bigint): bigint {
  * the feed keeps no rounds, or none so old. Where two phases' aggregators were updated at the same time, the round is
  * that of the newer one; rounds of the moment's own second count, though their block may be a later one.
  */
-export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Promise<FeedRound | undefined> {
-  const [round, digits] = await ask(latestRoundQuestions(feed))
-  const latest = latestRoundOf(round, digits)
+export async function readRoundAt(feed: Address, timeSec: bigint, ask: CallContracts): Promise<FeedRound | undefined> {
+  const [round, digits] = await ask(createLatestRoundCalls(feed))
+  const latest = decodeLatestRound(round, digits)
   if (latest === undefined) return undefined
   const { decimals } = latest
   if (latest.updatedAtSec > 0n && latest.updatedAtSec <= timeSec) return latest
-  let phase = phaseOf(latest.id)
+  let phase = getPhase(latest.id)
   let last = BigInt.asUintN(64, latest.id)
   for (let searched = 0; searched < PHASES_MAX; searched++) {
     const found = await searchPhase(feed, { phase, last, timeSec }, ask)
@@ -97,7 +97,7 @@ export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Pro
 async function searchPhase(
   feed: Address,
   { phase, last, timeSec }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint },
-  ask: Ask,
+  ask: CallContracts,
 ): Promise<Round | undefined> {
   let best: Round | undefined
   let above = last + 1n
@@ -132,19 +132,19 @@ function probes(low: bigint, high: bigint): bigint[] {
 async function askRounds(
   feed: Address,
   { phase, numbers }: { readonly phase: bigint; readonly numbers: readonly bigint[] },
-  ask: Ask,
+  ask: CallContracts,
 ): Promise<Round[]> {
-  const answers = await ask(numbers.map((number) => roundQuestion(feed, (phase << PHASE_BITS) | number)))
+  const answers = await ask(numbers.map((number) => createRoundCall(feed, (phase << PHASE_BITS) | number)))
   return answers.flatMap((answer, index) => {
     const number = numbers[index]
-    const round = roundOf(answer)
+    const round = decodeRound(answer)
     // A round that never finished has no time.
     return number === undefined || round === undefined || round.updatedAtSec === 0n ? [] : [{ number, ...round }]
   })
 }
 
 /** Number of the last round of a phase's aggregator, 0 without any; undefined if it cannot be asked. */
-async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigint | undefined> {
+async function lastRoundOf(feed: Address, phase: bigint, ask: CallContracts): Promise<bigint | undefined> {
   const args = [Number(phase)] as const
   const [found] = await ask([
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'phaseAggregators', args }) },

@@ -11,7 +11,7 @@ const READ = toFunctionSelector(
 )
 
 /** What every page of a question has in common. */
-export interface PoolSubject {
+export interface PoolLensQuery {
   readonly factory: Address
   /** Tokens with a feed, and how old its answer may be. */
   readonly quotes: readonly { readonly token: Address; readonly ageSecMax: number }[]
@@ -41,7 +41,7 @@ export interface RawPools extends LensPage {
 }
 
 /** Call data of the lens. */
-export function encodePools({ factory, quotes, windowSec, prices }: PoolSubject, tokens: readonly Address[]): Hex {
+export function encodePools({ factory, quotes, windowSec, prices }: PoolLensQuery, tokens: readonly Address[]): Hex {
   const quoteRows = quotes.map(({ token, ageSecMax }) => packedAddress(token) + ageSecMax.toString(16).padStart(8, '0'))
   const [packedQuotes, packedTokens] = [quoteRows.join(''), tokens.map(packedAddress).join('')]
   return encodeCall(

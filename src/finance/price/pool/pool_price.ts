@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { significant, sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
-import { missing, type NoPrice, type UsdPrice, usdValue } from '../price.ts'
+import { divideSignificant, sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
+import { type NoPrice, noPriceBecause, type UsdPrice, usdValue } from '../price.ts'
 import type { RawQuotePool } from './abi.ts'
 
 /** A price that a pool makes. */
@@ -49,20 +49,20 @@ export function poolPriceFrom(
 ): PoolPriceOutcome {
   const liquidityUsd = usdValue(quoteRaw, quote)
   if (liquidityUsd.units < LIQUIDITY_USD_MIN * pow10(liquidityUsd.scale)) {
-    return missing(`its pool ${pool} holds less than ${LIQUIDITY_USD_MIN} US dollars`, 'thin')
+    return noPriceBecause(`its pool ${pool} holds less than ${LIQUIDITY_USD_MIN} US dollars`, 'thin')
   }
   if (cumulative === undefined) {
-    return missing(`its pool ${pool} does not remember the last ${WINDOW_SEC / 60} minutes`, 'young')
+    return noPriceBecause(`its pool ${pool} does not remember the last ${WINDOW_SEC / 60} minutes`, 'young')
   }
   const mean = meanTick(cumulative)
   if (Math.abs(tick - mean) > TICKS_APART_MAX) {
-    return missing(`the price in its pool ${pool} has just moved by more than 5 %`, 'moved')
+    return noPriceBecause(`the price in its pool ${pool} has just moved by more than 5 %`, 'moved')
   }
   const sqrt = sqrtPriceAtTickX96(mean)
   const [square, unit] = [sqrt * sqrt, 1n << 192n]
   const isToken0 = BigInt(token.address) < BigInt(quote.address)
   const [more, less] = isToken0 ? [square, unit] : [unit, square]
-  const price = significant(
+  const price = divideSignificant(
     more * pow10(token.decimals) * quote.price.units,
     less * pow10(quote.decimals + quote.price.scale),
   )

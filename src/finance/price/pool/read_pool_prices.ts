@@ -5,9 +5,9 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { FinanceChain } from '../../chain.ts'
-import { ageSecMaxOf, missing, usdPriceOf } from '../price.ts'
-import { priceSourcesOf } from '../price_sources.ts'
-import { decodePools, encodePools, type PoolSubject, type RawPools } from './abi.ts'
+import { computeUsdPrice, getMaxFeedAgeSec, noPriceBecause } from '../price.ts'
+import { getPriceSources } from '../price_sources.ts'
+import { decodePools, encodePools, type PoolLensQuery, type RawPools } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type PoolPriceOutcome, type PricedQuote, poolPriceFrom, WINDOW_SEC } from './pool_price.ts'
 
@@ -18,7 +18,7 @@ const LIGHT_TOKENS_MAX = 100
 const QUOTES_MAX = 4
 
 /** Which prices are asked for. */
-export interface PoolPricesQuestion {
+export interface PoolPricesQuery {
   readonly chain: FinanceChain
   /** Those without any other source: `NoPrice.hasSource` is false. Checksummed. */
   readonly tokens: readonly QuotedToken[]
@@ -35,7 +35,7 @@ export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
  */
 export async function readPoolPrices(
   { endpoint, block }: { readonly endpoint: Endpoint; readonly block: Block },
-  { chain, tokens, clock }: PoolPricesQuestion,
+  { chain, tokens, clock }: PoolPricesQuery,
   signal: AbortSignal,
 ): Promise<PoolPriceOutcome[]> {
   const { subject } = subjectOf(chain)
@@ -47,16 +47,16 @@ export async function readPoolPrices(
   return pages.flatMap((page) => pricesOf(page, { chain, subject, tokens: asked.splice(0, page.taken) }))
 }
 
-const NO_POOL = missing('nobody prices it, and no pool of it with a token that has a feed is known')
-const SILENT_QUOTE = missing('the other token of its pool has no price')
+const NO_POOL = noPriceBecause('nobody prices it, and no pool of it with a token that has a feed is known')
+const SILENT_QUOTE = noPriceBecause('the other token of its pool has no price')
 
-interface Asked {
-  readonly subject: PoolSubject
+interface PoolPriceContext {
+  readonly subject: PoolLensQuery
   readonly tokens: readonly QuotedToken[]
   readonly block: Block
 }
 
-async function readAll({ way, call }: LensAccess, { subject, tokens, block }: Asked): Promise<RawPools[]> {
+async function readAll({ way, call }: LensAccess, { subject, tokens, block }: PoolPriceContext): Promise<RawPools[]> {
   const at = block.hash === undefined ? block.number : { hash: block.hash }
   const pages: RawPools[] = []
   for (let start = 0; start < tokens.length; ) {
@@ -79,12 +79,12 @@ async function readAll({ way, call }: LensAccess, { subject, tokens, block }: As
 
 function pricesOf(
   { quotes, pools, block: { timestampSec } }: RawPools,
-  { chain, subject, tokens }: Omit<Asked, 'block'> & { readonly chain: FinanceChain },
+  { chain, subject, tokens }: Omit<PoolPriceContext, 'block'> & { readonly chain: FinanceChain },
 ): PoolPriceOutcome[] {
   const priced = quotes.map(({ decimals, usd }, index): PricedQuote | undefined => {
     const address = subject.quotes[index]?.token
     if (address === undefined || decimals === undefined) return undefined
-    const outcome = usdPriceOf(address, { chain, answers: usd, blockTimestampSec: timestampSec })
+    const outcome = computeUsdPrice(address, { chain, answers: usd, blockTimestampSec: timestampSec })
     return outcome.kind === 'missing' ? undefined : { address, decimals, price: outcome.price }
   })
   return tokens.map((token, index) => {
@@ -96,13 +96,13 @@ function pricesOf(
 }
 
 /** What the lens is asked about; undefined if the chain has no factory or no quote token with a feed. */
-const subjectOf = memoize((chain: FinanceChain): { readonly subject: PoolSubject | undefined } => {
+const subjectOf = memoize((chain: FinanceChain): { readonly subject: PoolLensQuery | undefined } => {
   const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
   const fed = quotes.flatMap((token) => {
     const feed = usdFeeds[token]
-    return feed === undefined ? [] : [{ token, ageSecMax: ageSecMaxOf(feed) }]
+    return feed === undefined ? [] : [{ token, ageSecMax: getMaxFeedAgeSec(feed) }]
   })
   if (factory === undefined || fed.length === 0) return { subject: undefined }
-  const prices = priceSourcesOf(chain)
+  const prices = getPriceSources(chain)
   return { subject: { factory, quotes: fed.slice(0, QUOTES_MAX), windowSec: WINDOW_SEC, prices } }
 })

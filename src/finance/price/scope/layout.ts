@@ -69,12 +69,12 @@ function scopeEntriesOf({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): read
 }
 
 /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
-export function entriesIn(
+export function readScopeEntries(
   accounts: ReadonlyMap<string, SolanaAccount | null>,
   reserve: PricedReserve,
   { scopeProgramId }: KaminoProgram,
 ): readonly (ScopeEntry | undefined)[] {
-  const feed = scopeFeedOf(reserve)
+  const feed = findScopeFeed(reserve)
   const account = feed === undefined ? undefined : accounts.get(feed)
   if (account?.owner !== scopeProgramId || !matchesAccountKind(SCOPE_PRICES_KIND, account.data)) return []
   return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
@@ -89,7 +89,7 @@ export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | 
 }
 
 /** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
-export function scopeFeedOf({
+export function findScopeFeed({
   scopeFeed,
   scopeChain,
 }: Pick<PricedReserve, 'scopeFeed' | 'scopeChain'>): string | undefined {

@@ -37,7 +37,7 @@ interface DatedPrice {
  * the cluster's clock, outside the reserve's bounds, blocked, or in a reserve in emergency. Source: klend
  * `utils/prices/checks.rs` and `refresh_reserve`.
  */
-export function priceOf(
+export function computeReservePrice(
   reserve: PricedReserve,
   { entries, nowSec }: { readonly entries: readonly (ScopeEntry | undefined)[]; readonly nowSec: bigint },
 ): ReservePrice {

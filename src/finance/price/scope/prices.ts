@@ -3,10 +3,10 @@ import { matchesAccountKind } from '../../../chain/solana/bytes.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
-import { missing, type NoPrice } from '../price.ts'
+import { type NoPrice, noPriceBecause } from '../price.ts'
 import type { PriceMarket } from '../table/kamino.ts'
-import { decodePricedReserve, entriesIn, type PricedReserve, RESERVE_KIND, scopeFeedOf } from './layout.ts'
-import { priceOf } from './price.ts'
+import { decodePricedReserve, findScopeFeed, type PricedReserve, RESERVE_KIND, readScopeEntries } from './layout.ts'
+import { computeReservePrice } from './price.ts'
 
 /** US dollars a whole token, exact, and the source of the price. */
 export interface ScopePrice extends Decimal {
@@ -34,7 +34,7 @@ interface PricedMint {
 const made = new WeakMap<SolanaClient, Map<string, ScopePrices>>()
 
 /** Those of a market that are read over a client. */
-export function scopePricesOf(solana: SolanaClient, priceMarket: PriceMarket): ScopePrices {
+export function getScopePrices(solana: SolanaClient, priceMarket: PriceMarket): ScopePrices {
   const ofClient = made.get(solana) ?? new Map<string, ScopePrices>()
   made.set(solana, ofClient)
   const { market, kamino } = priceMarket
@@ -64,7 +64,7 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
     for (const address of reserves) {
       if (!accounts.has(address)) continue
       const reserve = reserveIn(accounts, address)
-      known.set(address, reserve && { mint: reserve.mint, feed: scopeFeedOf(reserve) })
+      known.set(address, reserve && { mint: reserve.mint, feed: findScopeFeed(reserve) })
       if (reserve !== undefined && !reserveOf.has(reserve.mint)) reserveOf.set(reserve.mint, address)
     }
   }
@@ -87,17 +87,17 @@ function createScopePrices({ market: { market, reserves }, kamino: program }: Pr
     },
     /** The price of a token from accounts of one slot, or why the program would accept none. */
     priceIn(accounts: Accounts, { address: mint, isScaled }: PricedMint, nowSec: bigint): ScopeOutcome {
-      if (isScaled) return missing('wallets show another amount of it than its program keeps')
+      if (isScaled) return noPriceBecause('wallets show another amount of it than its program keeps')
       const address = reserveOf.get(mint)
-      if (address === undefined) return { ...missing('no source of its price is configured'), hasSource: false }
+      if (address === undefined) return { ...noPriceBecause('no source of its price is configured'), hasSource: false }
       const reserve = reserveIn(accounts, address)
-      if (reserve?.mint !== mint) return missing('the reserve that prices it was not read')
-      const feed = scopeFeedOf(reserve)
+      if (reserve?.mint !== mint) return noPriceBecause('the reserve that prices it was not read')
+      const feed = findScopeFeed(reserve)
       // A feed that was set since the reserve was learned is read next time.
-      if (feed !== undefined && !accounts.has(feed)) return missing('its price feed was not read')
-      const found = priceOf(reserve, { entries: entriesIn(accounts, reserve, program), nowSec })
-      if (found.kind === 'none') return missing(`the price of its reserve ${found.problem}`)
-      return { kind: 'price', price: { ...decimalOf(found.price), source: 'scope' } }
+      if (feed !== undefined && !accounts.has(feed)) return noPriceBecause('its price feed was not read')
+      const found = computeReservePrice(reserve, { entries: readScopeEntries(accounts, reserve, program), nowSec })
+      if (found.kind === 'none') return noPriceBecause(`the price of its reserve ${found.problem}`)
+      return { kind: 'price', price: { ...toDecimal(found.price), source: 'scope' } }
     },
   }
 }
@@ -107,7 +107,7 @@ const reserveFrom = memoize(({ data }: SolanaAccount): { readonly reserve: Price
 }))
 
 /** The decimal of a price, whose denominator is a power of ten or of two. */
-export function decimalOf({
+export function toDecimal({
   numerator,
   denominator,
 }: {

@@ -47,7 +47,11 @@ export interface PriceMarketRow {
 }
 
 /** The market whose prices are believed, with the reserves that the row adds to it. */
-export function priceMarketOf({ kaminoMarkets = [], klendProgram, scopeProgram }: PriceMarketRow = {}): PriceMarket {
+export function createPriceMarket({
+  kaminoMarkets = [],
+  klendProgram,
+  scopeProgram,
+}: PriceMarketRow = {}): PriceMarket {
   const main = kaminoMarkets.filter(({ market }) => market === KAMINO_MAIN.market)
   const reserves = [...KAMINO_MAIN.reserves, ...main.flatMap((row) => row.reserves)]
   return {

@@ -15,13 +15,13 @@ import { type RawToken, readToken } from '../token.ts'
 const READ = toFunctionSelector(`read(address wallet, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** What every page of a question has in common. */
-export interface BalanceSubject {
+export interface BalanceLensQuery {
   readonly wallet: Address
   readonly prices: PriceSources
 }
 
 /** A token that the wallet has. */
-export interface RawHeld {
+export interface RawTokenBalance {
   /** Its place in the page's question. */
   readonly index: number
   readonly balance: bigint
@@ -33,7 +33,7 @@ export interface RawHeld {
 export interface RawBalances extends LensPage {
   /** A price only if there is a balance. */
   readonly native: { readonly balance: bigint; readonly price: UsdAnswers | undefined }
-  readonly held: readonly RawHeld[]
+  readonly held: readonly RawTokenBalance[]
   /** Places of tokens that have code but do not answer. */
   readonly silent: readonly number[]
 }
@@ -42,12 +42,12 @@ export interface RawBalances extends LensPage {
 export const TOKEN_BYTES = 20
 
 /** Call data; `packed` are the tokens as `packedTokens` gives them. */
-export function encodeBalances({ wallet, prices }: BalanceSubject, packed: string): Hex {
+export function encodeBalances({ wallet, prices }: BalanceLensQuery, packed: string): Hex {
   return encodeCall(READ, wallet, encodeBytes(packed), encodePriceSources(prices))
 }
 
 /** Bytes of call data beside the tokens, padding included. */
-export function fixedBytes(subject: BalanceSubject): number {
+export function fixedBytes(subject: BalanceLensQuery): number {
   return size(encodeBalances(subject, '')) + 32
 }
 
@@ -56,7 +56,7 @@ export function decodeBalances(answer: Hex): RawBalances {
   const { from, block, taken } = decodeLensPage(answer)
   const balance = from.uint(32)
   const native = { balance, price: balance === 0n ? undefined : readUsdAnswers(from) }
-  const held: RawHeld[] = []
+  const held: RawTokenBalance[] = []
   const silent: number[] = []
   while (!from.atEnd()) {
     const tag = from.number(1)
@@ -70,6 +70,6 @@ export function decodeBalances(answer: Hex): RawBalances {
   return { block, taken, native, held, silent }
 }
 
-function readHeld(from: LensCursor): RawHeld {
+function readHeld(from: LensCursor): RawTokenBalance {
   return { index: from.number(2), balance: from.uint(32), token: readToken(from), price: readUsdAnswers(from) }
 }

@@ -7,15 +7,15 @@ import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
-import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/price.ts'
-import { priceSourcesOf } from '../../price/price_sources.ts'
-import type { TokenJudge } from '../judge.ts'
-import { packedTokens, setOfTokens } from '../list/list.ts'
+import { computeUsdPrice, type UsdAnswers, type UsdPriceOutcome } from '../../price/price.ts'
+import { getPriceSources } from '../../price/price_sources.ts'
+import { packedTokens, toTokenSet } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
 import { nativeToken } from '../native_token.ts'
+import type { SpamFilter } from '../spam_filter.ts'
 import type { Token } from '../token.ts'
 import {
-  type BalanceSubject,
+  type BalanceLensQuery,
   decodeBalances,
   encodeBalances,
   fixedBytes,
@@ -54,14 +54,14 @@ export interface Balances {
 }
 
 /** Whose balances are asked for. */
-export interface BalanceQuestion {
+export interface BalanceQuery {
   /** The tokens of its list are asked, and the native one. */
   readonly chain: FinanceChain
   readonly wallet: Address
   /** Further tokens, checksummed. One that is on the list, or the native token under another name, is asked once. */
   readonly others: readonly Address[]
   /** Interprets the tokens that the wallet has. */
-  readonly judge: TokenJudge['judge']
+  readonly judge: SpamFilter['judge']
   readonly clock: Clock
 }
 
@@ -70,16 +70,16 @@ export interface BalanceQuestion {
  * address without code has no row. The first call leaves before anything is awaited that takes a turn of the event loop,
  * so that it can share its `eth_call` with others. Throws as `readByLens`.
  */
-export async function askBalances(
+export async function readBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
-  { chain, wallet, others, judge, clock }: BalanceQuestion,
+  { chain, wallet, others, judge, clock }: BalanceQuery,
   signal: AbortSignal,
 ): Promise<Balances> {
   const { id, tokens } = chain
-  const listed = setOfTokens(tokens.addresses)
+  const listed = toTokenSet(tokens.addresses)
   const further = [...new Set(others)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
   const question: Asked = {
-    subject: { wallet, prices: priceSourcesOf(chain) },
+    subject: { wallet, prices: getPriceSources(chain) },
     packed: packedTokens(tokens.addresses) + packedTokens(further),
     count: tokens.addresses.length + further.length,
   }
@@ -90,7 +90,7 @@ export async function askBalances(
 }
 
 interface Asked {
-  readonly subject: BalanceSubject
+  readonly subject: BalanceLensQuery
   readonly packed: string
   readonly count: number
 }
@@ -115,13 +115,13 @@ function readAll(
 
 function interpret(
   pages: LensPages<RawBalances>,
-  { chain, judge, asked }: Pick<BalanceQuestion, 'chain' | 'judge'> & { readonly asked: readonly Address[] },
+  { chain, judge, asked }: Pick<BalanceQuery, 'chain' | 'judge'> & { readonly asked: readonly Address[] },
 ): Balances {
   const [{ page: first }] = pages
   const { block, native } = first
   const at = (index: number): Address => asked[index] ?? zeroAddress
   const priceOf = (token: Address, answers: UsdAnswers) =>
-    usdPriceOf(token, { chain, answers, blockTimestampSec: block.timestampSec })
+    computeUsdPrice(token, { chain, answers, blockTimestampSec: block.timestampSec })
   const rows: Balance[] = []
   if (native.price !== undefined) {
     const price = priceOf(zeroAddress, native.price)

@@ -41,7 +41,7 @@ const BUILT_IN_CHAINS: Readonly<Record<string, readonly string[]>> = builtIn.cha
  * The built-in list of a chain with the tokens whose prices are known, and what the operator adds. It may be longer than
  * `LISTED_MAX`.
  */
-export function tokenListOf(
+export function createTokenList(
   { id, nativeCurrency, prices }: ListedChain,
   added: readonly NamedTokens[] = [],
 ): TokenList {
@@ -65,4 +65,4 @@ export function tokenListOf(
 export const packedTokens = memoize((addresses: readonly Address[]) => addresses.map(packedAddress).join(''))
 
 /** The same as a set. */
-export const setOfTokens = memoize((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))
+export const toTokenSet = memoize((addresses: readonly Address[]): ReadonlySet<Address> => new Set(addresses))

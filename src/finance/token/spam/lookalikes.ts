@@ -49,7 +49,7 @@ const LENGTH_MAX = 64
 const A = 0x61
 
 /** Which known symbol or name a text looks like without being it; undefined if none, or if it is plain ASCII. */
-export function imitated(text: string): string | undefined {
+export function findImitation(text: string): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is the range of ASCII.
   if (text.length > LENGTH_MAX || /^[\x00-\x7f]*$/.test(text)) return undefined
   const plain = [...text.normalize('NFKD')].map(latinOf).join('').toLowerCase().replace(/\s+/gu, ' ').trim()

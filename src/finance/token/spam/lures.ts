@@ -40,7 +40,7 @@ export function hasLure(text: string): boolean {
 }
 
 /** Whether a text in lower case has a word that asks to do something. */
-export function callsOut(text: string): boolean {
+export function hasCallToAction(text: string): boolean {
   return itemsOf(text).some(({ key }) => CALLS.has(key))
 }
 

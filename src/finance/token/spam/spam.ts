@@ -1,7 +1,7 @@
 import { ACCENTS_MAX } from '../../../lib/text/display_text.ts'
 import { findHosts } from './hosts.ts'
-import { imitated } from './lookalikes.ts'
-import { callsOut, hasLure } from './lures.ts'
+import { findImitation } from './lookalikes.ts'
+import { hasCallToAction, hasLure } from './lures.ts'
 
 /*
  * A token is spam if it lures its holder somewhere or hides what it says. A dot alone does not make a name a link
@@ -43,14 +43,14 @@ const ALIKE =
 const MIXED_WORD = new RegExp(`\\p{Script=Latin}${ALIKE}|${ALIKE}\\p{Script=Latin}`, 'u')
 
 /** What a token says about itself, and where it is on its chain. */
-export interface WrittenToken {
+export interface RawTokenText {
   readonly address: string
   /** Before any characters are removed. */
   readonly asWritten: { readonly symbol: string; readonly name: string }
 }
 
 /** Why a token is spam, as a sentence that names token and rule; undefined if it is not. */
-export function spamReason(token: WrittenToken, listed: ReadonlySet<string>): string | undefined {
+export function spamReason(token: RawTokenText, listed: ReadonlySet<string>): string | undefined {
   if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
   const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
   const name = token.asWritten.name.slice(0, WRITTEN_LENGTH_MAX)
@@ -60,7 +60,7 @@ export function spamReason(token: WrittenToken, listed: ReadonlySet<string>): st
     if ([INVISIBLE, STRAY, BLANK].some((rule) => rule.test(trimmed))) return reason(token, field, 'hides characters')
     if (STACKED.test(trimmed)) return reason(token, field, 'buries letters under accents')
     if (MIXED_WORD.test(trimmed)) return reason(token, field, 'mixes alphabets that look alike')
-    const original = imitated(trimmed)
+    const original = findImitation(trimmed)
     if (original !== undefined) return reason(token, field, `imitates "${original}"`)
   }
   const isLureItself = LURING_SYMBOLS.has(folded(symbol))
@@ -77,12 +77,12 @@ function ruleOf(
 ): string | undefined {
   const { hasHost, hasCommonHost, hasLink, rest } = findHosts(text)
   if (SCHEME.test(text) || hasLink) return 'contains a link'
-  if (hasHost && (isLureItself || callsOut(rest))) return 'calls to a link'
+  if (hasHost && (isLureItself || hasCallToAction(rest))) return 'calls to a link'
   if (isSymbol && hasCommonHost) return 'is a link'
   return hasLure(text) ? 'promises a reward to claim' : undefined
 }
 
-function reason(token: WrittenToken, field: string, rule: string): string {
+function reason(token: RawTokenText, field: string, rule: string): string {
   return `Token ${token.address}: its ${field} ${rule}`
 }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toEventSelector } from 'viem'
 import { readBirth } from '../../../../src/family/uniswap_v3/read/life/birth.ts'
-import { poolPriceAt, tellsPoolPrice } from '../../../../src/finance/liquidity/lives/pool_price.ts'
-import type { PositionFlow } from '../../../../src/finance/liquidity/lives/position_flow.ts'
+import { hasPoolPrice, poolPriceAt } from '../../../../src/finance/liquidity/position_history/pool_price.ts'
+import type { PositionFlow } from '../../../../src/finance/liquidity/position_history/position_flow.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../src/lib/number/rational.ts'
@@ -150,7 +150,7 @@ describe('profit and loss of random lives on the chain', () => {
         return { ...flow, block, timestampSec: Number(timestampSec) }
       })
       // Nobody swaps in the blocks of flows, so that the price at their end is the price of the flow.
-      const [told] = rows.filter(tellsPoolPrice)
+      const [told] = rows.filter(hasPoolPrice)
       if (told === undefined) continue
       const { numerator, denominator } = poolPriceAt(told, rows, stored) ?? { numerator: 0n, denominator: 1n }
       const { sqrtPriceX96 } = await devnet.v3.readSlot0(pool.address, BigInt(told.block))

@@ -1,7 +1,7 @@
 import { TickMath } from '@pancakeswap/v3-sdk'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
-import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
+import type { Flow, Pair, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { Amounts } from '../../../devnet/uniswap_v3.ts'
@@ -32,8 +32,8 @@ const FEED_DECIMALS = 8
 
 /** What the contracts would pay for a position. */
 export interface Payable {
-  readonly principal: Both<bigint>
-  readonly collectable: Both<bigint>
+  readonly principal: Pair<bigint>
+  readonly collectable: Pair<bigint>
 }
 
 const NOTHING: Payable = { principal: [0n, 0n], collectable: [0n, 0n] }
@@ -57,7 +57,7 @@ export async function truthsOf(
   )
 }
 
-function both(amounts: Amounts | undefined): Both<bigint> {
+function both(amounts: Amounts | undefined): Pair<bigint> {
   return amounts === undefined ? [0n, 0n] : [amounts.amount0, amounts.amount1]
 }
 
@@ -111,7 +111,7 @@ export async function truthOf(
 }
 
 /** What was withdrawn and not collected: withdrawn tokens are paid before fees. */
-export function waitingOf(flows: readonly ReceiptFlow[]): Both<bigint> {
+export function waitingOf(flows: readonly ReceiptFlow[]): Pair<bigint> {
   let [waiting0, waiting1] = [0n, 0n]
   for (const { kind, amount0, amount1 } of flows) {
     if (kind === 'decrease') [waiting0, waiting1] = [waiting0 + amount0, waiting1 + amount1]

@@ -5,8 +5,8 @@ import type { UniswapV3Place } from '../../../../src/family/uniswap_v3/read/ques
 import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
-import { createTokenJudge } from '../../../../src/finance/token/judge.ts'
+import { getPriceSources } from '../../../../src/finance/price/price_sources.ts'
+import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
 import { runCooperatively } from '../../../../src/lib/async/cooperative.ts'
 import { MULTICALL3 } from '../../../devnet/addresses.ts'
 import type { StagedSource } from './entries.ts'
@@ -21,10 +21,10 @@ export function createStagedReader(
 ): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
   const { chain } = client
   const place: UniswapV3Place = { client, deployments }
-  const { judge } = createTokenJudge()
+  const { judge } = createSpamFilter()
 
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {
-    const subject = { deployments, prices: priceSourcesOf(chain) }
+    const subject = { deployments, prices: getPriceSources(chain) }
     const attempt = (endpoint: Endpoint, within: AbortSignal) =>
       reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })

@@ -7,7 +7,7 @@ import { listRoute } from '../../../../src/family/uniswap_v4/routes/list.ts'
 import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
 import { createUniswapV4Lives, positionLifeRoutes } from '../../../../src/family/uniswap_v4/routes/position_life.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import type { Life } from '../../../../src/finance/liquidity/lives/life_reader.ts'
+import type { PositionHistory } from '../../../../src/finance/liquidity/position_history/reader.ts'
 import { createHistory } from '../../../../src/history/mod.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -30,7 +30,7 @@ export type AskedLife = Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpp
 /** Reads lives on a devnet, in a process of its own. */
 export interface LifeProcess {
   /** The life up to a block, by default the newest. */
-  read(life: AskedLife, block?: bigint): Promise<Life | undefined>
+  read(life: AskedLife, block?: bigint): Promise<PositionHistory | undefined>
   /** The routes about a life, over the family's own reader. */
   readonly pnl: Route
   readonly events: Route

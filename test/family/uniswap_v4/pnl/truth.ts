@@ -1,7 +1,7 @@
 import { SqrtPriceMath, TickMath } from '@pancakeswap/v3-sdk'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi, toHex, zeroAddress } from 'viem'
 import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
-import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
+import type { Flow, Pair, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { STATE_VIEW_ABI } from '../../../devnet/uniswap_v4/abi.ts'
@@ -15,9 +15,9 @@ export interface ActTruth extends V4Act {
   /** Change of the position's liquidity. */
   readonly delta: bigint
   /** Change of the owner's balances. */
-  readonly paid: Both<bigint>
-  readonly principal: Both<bigint>
-  readonly fees: Both<bigint>
+  readonly paid: Pair<bigint>
+  readonly principal: Pair<bigint>
+  readonly fees: Pair<bigint>
   readonly sqrtPriceX96: bigint
 }
 
@@ -67,7 +67,7 @@ async function truthOfAct(node: Node, act: V4Act, life: V4Life): Promise<ActTrut
 export function amountsOf(
   { tickLower, tickUpper }: Pick<V4Life, 'tickLower' | 'tickUpper'>,
   { sqrtPriceX96, delta }: { readonly sqrtPriceX96: bigint; readonly delta: bigint },
-): Both<bigint> {
+): Pair<bigint> {
   const [liquidity, up] = [delta < 0n ? -delta : delta, delta > 0n]
   const [lower, upper] = [tickLower, tickUpper].map((tick) => BigInt(TickMath.getSqrtRatioAtTick(tick).toString()))
   if (lower === undefined || upper === undefined) throw new Error('Cannot find a root')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
-import type { Both, Flow } from '../../../../src/finance/math/pnl/flow.ts'
+import type { Flow, Pair } from '../../../../src/finance/math/pnl/flow.ts'
 import { hundredths, pooled, pricesAt, type Range, ROOTS } from './pool.ts'
 
 /** A position's life: its flows, what is left, and what happened in it. */
@@ -20,7 +20,7 @@ interface Step {
   readonly root: bigint
   readonly dollars: bigint
   readonly size: bigint
-  readonly fees: Both<bigint>
+  readonly fees: Pair<bigint>
 }
 
 const RANGES: readonly Range[] = [
@@ -47,10 +47,10 @@ export const LIFE: fc.Arbitrary<Life> = fc
 function live(range: Range, steps: readonly Step[], last: Step): Life {
   const flows: Flow[] = []
   let [timeSec, liquidity] = [1_700_000_000n, 0n]
-  let [waiting, fees]: Both<bigint>[] = [
+  let [waiting, fees]: Pair<bigint>[] = [
     [0n, 0n],
     [0n, 0n],
-  ] as [Both<bigint>, Both<bigint>]
+  ] as [Pair<bigint>, Pair<bigint>]
   let [hasWithdrawals, collectsAtOnce] = [false, true]
   for (const step of steps) {
     timeSec += step.seconds
@@ -76,9 +76,9 @@ function live(range: Range, steps: readonly Step[], last: Step): Life {
       const owed = sum(waiting, fees)
       if (act === 'collect') [waiting, fees] = pay(flows, timeSec, owed, prices)
       else {
-        const part: Both<bigint> = [(owed[0] * step.size) / PART, (owed[1] * step.size) / PART]
+        const part: Pair<bigint> = [(owed[0] * step.size) / PART, (owed[1] * step.size) / PART]
         flows.push({ kind: 'collect', timeSec, amounts: part, prices })
-        const principal: Both<bigint> = [min(part[0], waiting[0]), min(part[1], waiting[1])]
+        const principal: Pair<bigint> = [min(part[0], waiting[0]), min(part[1], waiting[1])]
         fees = minus(fees, minus(part, principal))
         waiting = minus(waiting, principal)
       }
@@ -93,9 +93,9 @@ function live(range: Range, steps: readonly Step[], last: Step): Life {
 function pay(
   flows: Flow[],
   timeSec: bigint,
-  amounts: Both<bigint>,
+  amounts: Pair<bigint>,
   prices: Valuation['prices'],
-): Both<bigint>[] & [Both<bigint>, Both<bigint>] {
+): Pair<bigint>[] & [Pair<bigint>, Pair<bigint>] {
   flows.push({ kind: 'collect', timeSec, amounts, prices })
   return [
     [0n, 0n],
@@ -103,11 +103,11 @@ function pay(
   ]
 }
 
-function sum(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+function sum(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] + b[0], a[1] + b[1]]
 }
 
-function minus(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+function minus(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] - b[0], a[1] - b[1]]
 }
 

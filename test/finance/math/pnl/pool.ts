@@ -1,5 +1,5 @@
 import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
-import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
+import type { Flow, Pair, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { multiplyRational, type Rational, rational } from '../../../../src/lib/number/rational.ts'
 
 /** Raw units of token0 in a whole one: amounts at all `ROOTS` are whole numbers of them. */
@@ -15,7 +15,7 @@ export interface Range {
 }
 
 /** Whole tokens in a pool: L(1/√P − 1/√Pb) and L(√P − √Pa). */
-export function pooled(liquidity: bigint, root: bigint, { lower, upper }: Range): Both<bigint> {
+export function pooled(liquidity: bigint, root: bigint, { lower, upper }: Range): Pair<bigint> {
   const here = root < lower ? lower : root > upper ? upper : root
   return [(liquidity * UNITS0) / here - (liquidity * UNITS0) / upper, liquidity * (here - lower) * UNITS1]
 }
@@ -31,7 +31,7 @@ export function priced(dollars0: bigint, dollars1: bigint): Prices {
 }
 
 /** Raw units of hundredths of whole tokens. */
-export function hundredths(of0: bigint, of1: bigint): Both<bigint> {
+export function hundredths(of0: bigint, of1: bigint): Pair<bigint> {
   return [(of0 * UNITS0) / 100n, (of1 * UNITS1) / 100n]
 }
 
@@ -54,6 +54,6 @@ export function dearer([price0, price1]: Prices, factor: Rational): Prices {
   return [multiplyRational(price0, factor), multiplyRational(price1, factor)]
 }
 
-function times([amount0, amount1]: Both<bigint>, factor: bigint): Both<bigint> {
+function times([amount0, amount1]: Pair<bigint>, factor: bigint): Pair<bigint> {
   return [amount0 * factor, amount1 * factor]
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { pnlFigures } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
-import { waitUntil } from '../../../../src/finance/math/pnl/replay.ts'
+import { advanceTo } from '../../../../src/finance/math/pnl/replay.ts'
 import { ONE, rational } from '../../../../src/lib/number/rational.ts'
 import { replay } from './replayed.ts'
 
@@ -10,7 +10,7 @@ const DEPOSIT: Flow = { kind: 'increase', timeSec: 100n, liquidity: 2n, amounts:
 const HALF: Flow = { kind: 'decrease', timeSec: 100n, liquidity: 1n, amounts: [1n, 0n] }
 
 test('the smallest cost in whole dollars counts for as long as it stays, and is shared by what is withdrawn', () => {
-  const waited = waitUntil(replay([DEPOSIT]), 107n)
+  const waited = advanceTo(replay([DEPOSIT]), 107n)
   expect(waited).toMatchObject({ costSeconds: rational(7n, 1n), activeSec: 7n })
   const half = replay([DEPOSIT, HALF])
   expect(half).toMatchObject({ cost: rational(1n, 2n), pendingCost: rational(1n, 2n) })
@@ -25,7 +25,7 @@ test('no time counts in which nothing is in the position, and what waits to be c
   const all: Flow = { ...HALF, liquidity: 2n }
   const paid: Flow = { kind: 'collect', timeSec: 105n, amounts: [1n, 0n], prices: [ONE, ONE] }
   const closed = replay([DEPOSIT, all, paid])
-  expect(waitUntil(closed, 200n)).toMatchObject({ costSeconds: rational(5n, 1n), activeSec: 5n, timeSec: 200n })
+  expect(advanceTo(closed, 200n)).toMatchObject({ costSeconds: rational(5n, 1n), activeSec: 5n, timeSec: 200n })
   const waiting = { timeSec: 105n, prices: [ONE, ONE], principal: [0n, 0n], fees: [0n, 0n] } as const
   expect(pnlFigures(replay([DEPOSIT, all]), waiting)).toMatchObject({ pnlE6: 0n, marketE6: 0n, divergenceE6: 0n })
 })

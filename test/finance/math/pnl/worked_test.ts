@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type PnlFigures, pnlFigures, type Valuation } from '../../../../src/finance/math/pnl/figures.ts'
-import type { Both, Flow } from '../../../../src/finance/math/pnl/flow.ts'
+import type { Flow, Pair } from '../../../../src/finance/math/pnl/flow.ts'
 import { hundredths, pooled, priced, pricesAt, type Range } from './pool.ts'
 import { replay } from './replayed.ts'
 import { shown } from './shown.ts'
@@ -11,7 +11,7 @@ interface History {
   readonly holding: Valuation
 }
 
-const NOTHING: Both<bigint> = [0n, 0n]
+const NOTHING: Pair<bigint> = [0n, 0n]
 const ETHER: Range = { lower: 40n, upper: 60n }
 const BITCOIN: Range = { lower: 3n, upper: 5n }
 
@@ -96,7 +96,7 @@ const HISTORIES: Record<keyof typeof worked, History> = {
   },
 }
 
-function sum(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+function sum(a: Pair<bigint>, b: Pair<bigint>): Pair<bigint> {
   return [a[0] + b[0], a[1] + b[1]]
 }
 
@@ -111,7 +111,7 @@ describe('pnlFigures()', () => {
   })
 
   test('of a withdrawal that paid nothing ends with nothing unrealized', () => {
-    const whole: Both<bigint> = [0n, 1n]
+    const whole: Pair<bigint> = [0n, 1n]
     const flows: Flow[] = [
       { kind: 'increase', timeSec: 0n, liquidity: 3n, amounts: whole, prices: priced(1n, 5_000n) },
       { kind: 'decrease', timeSec: 9n, liquidity: 3n, amounts: NOTHING },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, decodeFunctionResult, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { type PriceAtOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
+import { type HistoricalPriceOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
@@ -147,7 +147,7 @@ async function pricesAt(
   return tokens.map((token) => outcomes.get(getAddress(token)))
 }
 
-function answersOf(outcomes: readonly (PriceAtOutcome | undefined)[]): unknown[] {
+function answersOf(outcomes: readonly (HistoricalPriceOutcome | undefined)[]): unknown[] {
   return outcomes.map((each) => (each?.kind === 'price' ? [each.price.units, each.evidence] : each?.because))
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeFunctionData, type Hex, parseAbi } from 'viem'
-import { type Ask, latestRoundOf, readRoundAt } from '../../../../src/finance/price/past/rounds.ts'
+import { type CallContracts, decodeLatestRound, readRoundAt } from '../../../../src/finance/price/past/rounds.ts'
 import { walletOf } from '../../../devnet/addresses.ts'
 
 const ABI = parseAbi([
@@ -27,7 +27,7 @@ function feedOf(phases: readonly (readonly bigint[])[], { ownPhase = 0n }: { rea
     return updatedAtSec === undefined ? undefined : roundWords(id, updatedAtSec)
   }
   const newest = (BigInt(phases.length) << 64n) | BigInt(phases.at(-1)?.length ?? 0)
-  const ask: Ask = async (questions) => {
+  const ask: CallContracts = async (questions) => {
     requests.push(questions.length)
     return questions.map(({ to, data }) => {
       const { functionName, args } = decodeFunctionData({ abi: ABI, data })
@@ -85,7 +85,7 @@ describe('the round of a moment', () => {
 
   test('of an aggregator without an end is left after twelve requests', async () => {
     let requests = 0
-    const ask: Ask = async (questions) => {
+    const ask: CallContracts = async (questions) => {
       requests++
       return questions.map(({ data }) => {
         const { functionName, args } = decodeFunctionData({ abi: ABI, data })
@@ -103,6 +103,6 @@ describe('the round of a moment', () => {
 
 test('decimals that no uint8 holds are no answer, as for whoever asks on the chain', () => {
   const round = roundWords(3n, 900n)
-  expect(latestRoundOf(round, words(255n))).toMatchObject({ decimals: 255 })
-  for (const odd of [256n, (1n << 32n) | 8n]) expect(latestRoundOf(round, words(odd))).toBeUndefined()
+  expect(decodeLatestRound(round, words(255n))).toMatchObject({ decimals: 255 })
+  for (const odd of [256n, (1n << 32n) | 8n]) expect(decodeLatestRound(round, words(odd))).toBeUndefined()
 })

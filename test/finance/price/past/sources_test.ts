@@ -3,7 +3,7 @@ import { type Address, getAddress } from 'viem'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
-import type { PriceAsker } from '../../../../src/finance/price/past/sources.ts'
+import type { PriceSource } from '../../../../src/finance/price/past/sources.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { walletOf } from '../../../devnet/addresses.ts'
@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 interface Asked {
-  readonly asker?: PriceAsker
+  readonly asker?: PriceSource
   readonly tokens: readonly Address[]
   readonly block: PriceBlock
   readonly prices?: Partial<ChainPrices>

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { verdictOn } from '../../../../src/finance/price/past/neighbours.ts'
+import { classifyRound } from '../../../../src/finance/price/past/round_check.ts'
 
 const PHASE = 1n << 64n
 const TIME_SEC = 1_000n
@@ -17,7 +17,7 @@ const digits = words(8n)
 
 test('the round before the one of the time is none, one that follows in the same second or never finished is no harm', () => {
   const same = round(PHASE | 3n, 7n, 900n)
-  const verdictWith = (next: Hex | undefined) => verdictOn(claim(3n, 900n), [newest, digits, same, next])
+  const verdictWith = (next: Hex | undefined) => classifyRound(claim(3n, 900n), [newest, digits, same, next])
   expect(verdictWith(round(PHASE | 4n, 8n, 999n))).toBe('contradicts')
   expect(verdictWith(round(PHASE | 4n, 8n, 1_000n))).toBe('agrees')
   expect(verdictWith(round(PHASE | 4n, 8n, 1_001n))).toBe('agrees')
@@ -27,10 +27,10 @@ test('the round before the one of the time is none, one that follows in the same
 
 test('the newest round of a feed speaks for itself, and nothing follows it', () => {
   const now = [round(PHASE | 3n, 7n, 900n), digits, undefined, round(PHASE | 4n, 8n, 950n)]
-  expect(verdictOn(claim(3n, 900n), now)).toBe('agrees')
-  expect(verdictOn(claim(3n, 901n), now)).toBe('contradicts')
+  expect(classifyRound(claim(3n, 900n), now)).toBe('agrees')
+  expect(classifyRound(claim(3n, 901n), now)).toBe('contradicts')
 })
 
 test('a feed that does not answer now says nothing', () => {
-  expect(verdictOn(claim(3n, 900n), [undefined, digits, undefined, undefined])).toBe('silent')
+  expect(classifyRound(claim(3n, 900n), [undefined, digits, undefined, undefined])).toBe('silent')
 })

@@ -6,7 +6,7 @@ import { decodePools, encodePools } from '../../../../src/finance/price/pool/abi
 import { LENS_RUNTIME } from '../../../../src/finance/price/pool/lens_artifact.ts'
 import { exceedsLiquidity, type PoolPriceOutcome } from '../../../../src/finance/price/pool/pool_price.ts'
 import { usdValue } from '../../../../src/finance/price/price.ts'
-import { priceSourcesOf } from '../../../../src/finance/price/price_sources.ts'
+import { getPriceSources } from '../../../../src/finance/price/price_sources.ts'
 import { POOL_INIT_CODE_HASHES } from '../../../../src/finance/price/table/pools.ts'
 import { transferCall } from '../../../devnet/aave_v3/calls.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
@@ -200,7 +200,7 @@ test('a price of 12 candidates takes at most 70,000 gas, also if each of them is
     for (const fee of [100, 500, 3_000, 10_000]) await newPool(devnet, all, { quote, fee, dollars: 60_000 })
   }
   await pass(devnet, HALF_AN_HOUR_SEC + 60)
-  const subject = { ...SUBJECT, prices: priceSourcesOf(pooledChain(devnet)) }
+  const subject = { ...SUBJECT, prices: getPriceSources(pooledChain(devnet)) }
   const gas = (tokens: readonly Address[]) => gasOf(devnet, LENS_RUNTIME, encodePools(subject, tokens))
   const base = await gas([])
   for (const { address } of [few, all]) {
@@ -225,7 +225,7 @@ test('tokens that are sent to where a pool would be price nothing and hide no po
 }, 30_000)
 
 test('the answer is the same whether addresses of pools can be calculated, cannot be, or are calculated wrongly', async () => {
-  const subject = { ...SUBJECT, prices: priceSourcesOf(pooledChain(devnet)) }
+  const subject = { ...SUBJECT, prices: getPriceSources(pooledChain(devnet)) }
   const tokens = await Promise.all([0, 1, 2].map(() => newToken(devnet, 18)))
   const [rich, thin] = tokens.map((address) => ({ address, decimals: 18, usd: 2 }))
   if (rich === undefined || thin === undefined) throw new Error('Expected two tokens')

@@ -3,8 +3,8 @@ import { matchesAccountKind } from '../../../../src/chain/solana/bytes.ts'
 import {
   decodePricedReserve,
   decodeScopeEntry,
+  findScopeFeed,
   SCOPE_PRICES_KIND,
-  scopeFeedOf,
 } from '../../../../src/finance/price/scope/layout.ts'
 import { addressOf, reserveBytes, scopeBytes } from '../../../support/kamino.ts'
 
@@ -35,14 +35,16 @@ describe('scopeFeedOf()', () => {
     ['an empty chain', [65_535], undefined],
     ['a first entry past the end', [512], undefined],
   ] as const)('%s', (_, scopeChain, expected) => {
-    expect(scopeFeedOf(decodePricedReserve(reserveBytes({ market: MARKET, scopeFeed: A, scopeChain })))).toBe(expected)
+    expect(findScopeFeed(decodePricedReserve(reserveBytes({ market: MARKET, scopeFeed: A, scopeChain })))).toBe(
+      expected,
+    )
   })
 
   test('is nothing without a feed', () => {
-    expect(scopeFeedOf(decodePricedReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
+    expect(findScopeFeed(decodePricedReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
     const scopeFeed = 'nu11111111111111111111111111111111111111111'
     expect(
-      scopeFeedOf(decodePricedReserve(reserveBytes({ market: MARKET, scopeFeed, scopeChain: [1] }))),
+      findScopeFeed(decodePricedReserve(reserveBytes({ market: MARKET, scopeFeed, scopeChain: [1] }))),
     ).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { decodePricedReserve, type ScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
-import { cachedPrice, priceOf, scopePrice } from '../../../../src/finance/price/scope/price.ts'
+import { cachedPrice, computeReservePrice, scopePrice } from '../../../../src/finance/price/scope/price.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
 import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../../support/kamino.ts'
 
@@ -60,7 +60,9 @@ describe('priceOf()', () => {
     ['live', 100n, 'live'],
     ['too old a second later', 101n, 'cached'],
   ])('as old as the reserve allows is %s', (_, ageSec, kind) => {
-    expect(priceOf(reserve(cached), { entries: [entry(3n, 0n, NOW - ageSec)], nowSec: NOW }).kind).toBe(kind as never)
+    expect(computeReservePrice(reserve(cached), { entries: [entry(3n, 0n, NOW - ageSec)], nowSec: NOW }).kind).toBe(
+      kind as never,
+    )
   })
 
   test.each([
@@ -68,35 +70,36 @@ describe('priceOf()', () => {
     [100n, 'none'],
   ])('cached %d s ago is %s', (ageSec, kind) => {
     const own = reserve({ ...cached, priceTimestampSec: NOW - ageSec })
-    expect(priceOf(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
+    expect(computeReservePrice(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
   })
 
   test('is none while the market blocks the price or has an emergency, whatever is live', () => {
     const asked = { entries: live, nowSec: NOW }
     const own = reserve(cached)
-    expect(priceOf(own, asked).kind).toBe('live')
-    expect(priceOf({ ...own, priceBlocked: true }, asked).kind).toBe('none')
-    expect(priceOf({ ...own, emergencyMode: true }, asked).kind).toBe('none')
+    expect(computeReservePrice(own, asked).kind).toBe('live')
+    expect(computeReservePrice({ ...own, priceBlocked: true }, asked).kind).toBe('none')
+    expect(computeReservePrice({ ...own, emergencyMode: true }, asked).kind).toBe('none')
   })
 
   test('of a reserve with a maximum age of 0 is a live one of the same second, never a cached one', () => {
     const own = reserve({ ...cached, priceTimestampSec: NOW, maxPriceAgeSec: 0n })
-    expect(priceOf(own, { entries: [entry(3n, 0n, NOW)], nowSec: NOW }).kind).toBe('live')
-    expect(priceOf(own, { entries: [entry(3n, 0n, NOW - 1n)], nowSec: NOW }).kind).toBe('none')
+    expect(computeReservePrice(own, { entries: [entry(3n, 0n, NOW)], nowSec: NOW }).kind).toBe('live')
+    expect(computeReservePrice(own, { entries: [entry(3n, 0n, NOW - 1n)], nowSec: NOW }).kind).toBe('none')
   })
 
   test.each(Array.from({ length: 64 }, (_, status) => status))('cached with checks %d', (priceStatus) => {
     // Loaded 1, young 2, within bounds 16 and allowed 32; 4 and 8 are about the average.
     const expected = [1, 2, 16, 32].every((bit) => (priceStatus & bit) !== 0) ? 'cached' : 'none'
-    expect(priceOf(reserve({ ...cached, priceStatus }), { entries: [], nowSec: NOW }).kind).toBe(expected)
+    expect(computeReservePrice(reserve({ ...cached, priceStatus }), { entries: [], nowSec: NOW }).kind).toBe(expected)
     // The checks of the last refresh do not apply to a live price.
-    expect(priceOf(reserve({ ...cached, priceStatus }), { entries: live, nowSec: NOW }).kind).toBe('live')
+    expect(computeReservePrice(reserve({ ...cached, priceStatus }), { entries: live, nowSec: NOW }).kind).toBe('live')
   })
 
   test('compares bounds in the program’s fixed point, rounded down', () => {
     // A third of a dollar, and the same as a bound of 36 decimals: both are the same 2^-60ths.
     const third = [entry(1n, 0n, NOW), entry(333_333_333_333_333_333n, 18n, NOW)]
-    const at = (lower: bigint) => priceOf(reserve({ priceBounds: { lower, upper: 0n, exponent: 18n } }), { ...asked })
+    const at = (lower: bigint) =>
+      computeReservePrice(reserve({ priceBounds: { lower, upper: 0n, exponent: 18n } }), { ...asked })
     const asked = { entries: third, nowSec: NOW }
     expect(at(333_333_333_333_333_333n).kind).toBe('live')
     expect(at(333_333_333_333_333_343n).kind).toBe('none')
@@ -104,7 +107,7 @@ describe('priceOf()', () => {
 
   test('within its bounds is one that equals either, and an absent bound of 0 binds nothing', () => {
     const kindOf = (priceBounds: { lower: bigint; upper: bigint; exponent: bigint }) =>
-      priceOf(reserve({ priceBounds }), { entries: [entry(15n, 1n, NOW)], nowSec: NOW }).kind
+      computeReservePrice(reserve({ priceBounds }), { entries: [entry(15n, 1n, NOW)], nowSec: NOW }).kind
     const [lower, upper] = [15n, 15n]
     for (const each of [
       { lower, upper },
@@ -130,6 +133,8 @@ describe('priceOf()', () => {
     expect(kindOf({ lower: 1n, upper: 0n, exponent: 0n })).toBe('live')
     expect(kindOf({ lower: 0n, upper: 1n, exponent: 0n })).toBe('none')
     const half = { entries: [entry(5n, 1n, NOW)], nowSec: NOW }
-    expect(priceOf(reserve({ priceBounds: { lower: 1n, upper: 0n, exponent: 0n } }), half).kind).toBe('none')
+    expect(computeReservePrice(reserve({ priceBounds: { lower: 1n, upper: 0n, exponent: 0n } }), half).kind).toBe(
+      'none',
+    )
   })
 })

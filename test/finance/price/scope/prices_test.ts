@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createSolanaClient } from '../../../../src/chain/solana/client.ts'
-import { scopePricesOf } from '../../../../src/finance/price/scope/prices.ts'
+import { getScopePrices } from '../../../../src/finance/price/scope/prices.ts'
 import { KAMINO_MAINNET } from '../../../../src/finance/price/table/kamino.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -17,7 +17,7 @@ const signal = new AbortController().signal
 
 test('all that price by one market over one client ask for its reserves once, even at the same time', async () => {
   const solana = connected()
-  const [first, second] = [marketOf(SOL, USDC), marketOf(SOL, USDC)].map((market) => scopePricesOf(solana, market))
+  const [first, second] = [marketOf(SOL, USDC), marketOf(SOL, USDC)].map((market) => getScopePrices(solana, market))
   if (first === undefined || second === undefined) throw new Error('There are two')
   expect([first.isReady(), second.isReady()]).toEqual([false, false])
   await solana.read((session) => Promise.all([first.prepare(session), second.prepare(session)]), { signal })
@@ -29,10 +29,10 @@ test('all that price by one market over one client ask for its reserves once, ev
 
 test('other reserves and other clients have prices of their own', () => {
   const [solana, other] = [connected(), connected()]
-  const prices = scopePricesOf(solana, marketOf(SOL))
-  expect(scopePricesOf(solana, marketOf(SOL))).toBe(prices)
-  expect(scopePricesOf(solana, marketOf(SOL, USDC))).not.toBe(prices)
-  expect(scopePricesOf(other, marketOf(SOL))).not.toBe(prices)
+  const prices = getScopePrices(solana, marketOf(SOL))
+  expect(getScopePrices(solana, marketOf(SOL))).toBe(prices)
+  expect(getScopePrices(solana, marketOf(SOL, USDC))).not.toBe(prices)
+  expect(getScopePrices(other, marketOf(SOL))).not.toBe(prices)
   solana.close()
   other.close()
 })

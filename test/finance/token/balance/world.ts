@@ -15,8 +15,8 @@ import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
-import { askBalances, type Balances } from '../../../../src/finance/token/balance/read_balances.ts'
-import { createTokenJudge } from '../../../../src/finance/token/judge.ts'
+import { type Balances, readBalances } from '../../../../src/finance/token/balance/read_balances.ts'
+import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK } from '../../../devnet/addresses.ts'
@@ -80,7 +80,7 @@ export function listedChain(devnet: Devnet, addresses: readonly Address[], chang
   return chainOf(devnet, { tokens: { addresses, names: ['test'], added: [] }, ...changes })
 }
 
-const { judge } = createTokenJudge()
+const { judge } = createSpamFilter()
 
 /** Reads balances as a portfolio does. */
 export function read(
@@ -100,7 +100,7 @@ export function read(
     judge,
     clock: systemClock,
   }
-  return clientOfWay(client, way).read((endpoint, signal) => askBalances({ endpoint, block }, question, signal), {
+  return clientOfWay(client, way).read((endpoint, signal) => readBalances({ endpoint, block }, question, signal), {
     signal: patient,
     budgetMs: 30_000,
   })

@@ -5,7 +5,7 @@ import optimism from '@eth-optimism/tokenlist'
 import { getAddress, zeroAddress } from 'viem'
 import { FINANCE_CHAINS } from '../../../../src/finance/chain.ts'
 import builtIn from '../../../../src/finance/token/list/built_in.json' with { type: 'json' }
-import { LISTED_MAX, tokenListOf } from '../../../../src/finance/token/list/list.ts'
+import { createTokenList, LISTED_MAX } from '../../../../src/finance/token/list/list.ts'
 import { AAVE_MARKETS } from '../../../support/registries.ts'
 
 const MODULES = join(import.meta.dir, '../../../../node_modules')
@@ -65,8 +65,8 @@ describe('tokenListOf()', () => {
     const added = [
       { name: 'Mine', addresses: [OVM_ETH, GOLD, zeroAddress, '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'] as const },
     ]
-    const { addresses, names } = tokenListOf(known, added)
-    expect(addresses).toEqual(tokenListOf(known).addresses)
+    const { addresses, names } = createTokenList(known, added)
+    expect(addresses).toEqual(createTokenList(known).addresses)
     expect(addresses).not.toContain(GOLD)
     expect(names).toEqual([`built-in ${builtIn.date}`, 'Mine'])
   })

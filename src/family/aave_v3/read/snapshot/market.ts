@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
-import { NOTHING } from '../../../../finance/lending/present.ts'
+import { EMPTY_SNAPSHOT } from '../../../../finance/lending/present.ts'
 import type { SnapshotFigures, SnapshotMarket } from '../../../../finance/lending/series/market.ts'
-import type { Midnight } from '../../../../finance/series/place.ts'
+import type { Midnight } from '../../../../finance/series/target.ts'
 import { figuresOf } from '../../present/present.ts'
 import type { ChainRead } from '../position.ts'
 import type { AaveV3Place, LendingReader } from '../read.ts'
@@ -59,5 +59,5 @@ function checkAlone(
 function figuresIn({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
   if (unanswerable.some((each) => each.wallet === wallet)) return undefined
   const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
-  return position === undefined ? NOTHING : figuresOf(position)
+  return position === undefined ? EMPTY_SNAPSHOT : figuresOf(position)
 }

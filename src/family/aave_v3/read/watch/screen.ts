@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
-import { lendingValue } from '../../../../finance/lending/watched.ts'
+import { getLendingValue } from '../../../../finance/lending/watched.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
 import { changesOf, walletsIn } from '../../event/watch.ts'
@@ -80,7 +80,7 @@ function foresightOf(prices: Prices): FigureForesight {
       const account = memo as AccountMemo | undefined
       if (account === undefined) return undefined
       const totals = foreseen(account, prices.get(account.market) ?? UNPRICED)
-      return totals === undefined ? undefined : lendingValue(totals, figure)
+      return totals === undefined ? undefined : getLendingValue(totals, figure)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
-import { scopeFeedOf } from '../../../../finance/price/scope/layout.ts'
+import { findScopeFeed } from '../../../../finance/price/scope/layout.ts'
 import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import { memoize } from '../../../../lib/memoize.ts'
@@ -59,7 +59,7 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
   let version = 0
 
   function learnReserve(address: string, reserve: Reserve): void {
-    priced.set(address, { mint: reserve.mint, feed: scopeFeedOf(reserve) })
+    priced.set(address, { mint: reserve.mint, feed: findScopeFeed(reserve) })
     const reserves = markets.get(reserve.market)
     if (reserves === undefined || reserves.has(address) || reserves.size >= RESERVES_MAX) return
     reserves.set(address, { mint: reserve.mint, groups: reserve.groups })

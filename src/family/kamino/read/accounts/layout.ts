@@ -6,7 +6,7 @@ import {
   matchesAccountKind,
 } from '../../../../chain/solana/bytes.ts'
 import { decodePricedReserve, RESERVE_KIND } from '../../../../finance/price/scope/layout.ts'
-import { shownText } from '../../../../finance/token/text.ts'
+import { toTokenDisplayText } from '../../../../finance/token/text.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
@@ -151,7 +151,7 @@ export function decodeMarket(data: Uint8Array) {
 function nameAt(data: Uint8Array, at: number): string {
   const bytes = data.subarray(at, at + NAME_BYTES)
   const end = bytes.indexOf(0)
-  return shownText(new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end)))
+  return toTokenDisplayText(new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end)))
 }
 
 function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {

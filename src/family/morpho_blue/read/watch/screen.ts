@@ -1,8 +1,8 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { FinanceChain } from '../../../../finance/chain.ts'
-import { lendingValue, NOTHING_LENT } from '../../../../finance/lending/watched.ts'
-import { usdPriceOf } from '../../../../finance/price/price.ts'
-import { tokenFrom } from '../../../../finance/token/token.ts'
+import { EMPTY_LENDING, getLendingValue } from '../../../../finance/lending/watched.ts'
+import { computeUsdPrice } from '../../../../finance/price/price.ts'
+import { toToken } from '../../../../finance/token/token.ts'
 import { pow10 } from '../../../../lib/number/fixed_point.ts'
 import { rational } from '../../../../lib/number/rational.ts'
 import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
@@ -75,8 +75,8 @@ function marketNow(raw: RawMarket, { client: { chain }, block }: WatchPlace): Ma
 }
 
 function loanUsdOf({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, blockTimestampSec: bigint) {
-  const { decimals } = tokenFrom(loan)
-  const outcome = usdPriceOf(loan.address, { chain, answers, blockTimestampSec })
+  const { decimals } = toToken(loan)
+  const outcome = computeUsdPrice(loan.address, { chain, answers, blockTimestampSec })
   if (decimals === undefined || outcome.kind === 'missing') return undefined
   return rational(outcome.price.units, pow10(outcome.price.scale + decimals))
 }
@@ -85,10 +85,10 @@ function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForesight {
   return {
     estimate(memo, figure) {
       const known = memo as WatchedMemo
-      if (known === 'nothing') return lendingValue(NOTHING_LENT, figure)
+      if (known === 'nothing') return getLendingValue(EMPTY_LENDING, figure)
       const now = known && markets.get(known.marketId)
       const figures = known && now && foreseen(known, now)
-      return figures && lendingValue(figures, figure)
+      return figures && getLendingValue(figures, figure)
     },
   }
 }

@@ -4,9 +4,9 @@ import { decodeWord, encodeCall, tryDecodeAddress, tryDecodeUint } from '../../.
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import { type QuorumResult, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
-import { tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
-import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
-import type { PositionFlow } from '../../../../finance/liquidity/lives/position_flow.ts'
+import { decodePnlToken } from '../../../../finance/liquidity/position_history/flow_price.ts'
+import type { PositionFlow } from '../../../../finance/liquidity/position_history/position_flow.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/position_history/valued_flows.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -78,7 +78,7 @@ async function readPool(
   ])
   const real = tryDecodeAddress(known)
   if (real === undefined || !isAddressEqual(real, pool)) return undefined
-  return { pool: real, tokens: [tokenWith(decimals0, token0), tokenWith(decimals1, token1)] }
+  return { pool: real, tokens: [decodePnlToken(decimals0, token0), decodePnlToken(decimals1, token1)] }
 }
 
 /** The pool says sender and three numbers; owner and range are topics. */

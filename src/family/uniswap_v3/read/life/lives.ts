@@ -2,14 +2,18 @@ import { toLowerHex } from '../../../../chain/call/words.ts'
 import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
 import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
-import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
-import { createMintFinder } from '../../../../finance/liquidity/lives/mint/mint_block.ts'
-import { isUnminted } from '../../../../finance/liquidity/lives/mint/unminted.ts'
+import { createMintFinder } from '../../../../finance/liquidity/position_history/mint/mint_block.ts'
+import { isUnminted } from '../../../../finance/liquidity/position_history/mint/unminted.ts'
 import {
   type PositionFlow,
   positionSubject,
   readPositionFlows,
-} from '../../../../finance/liquidity/lives/position_flow.ts'
+} from '../../../../finance/liquidity/position_history/position_flow.ts'
+import {
+  createPositionHistoryReader,
+  getPositionKey,
+  type PositionHistoryReader,
+} from '../../../../finance/liquidity/position_history/reader.ts'
 import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
@@ -24,7 +28,7 @@ import { createFlowStream } from './stream.ts'
 /** Whose life is read. */
 export type UniswapV3LifeQuestion = ManagedLifeQuestion<UniswapV3Deployment, Position>
 
-export type UniswapV3LifeReader = LifeReader<UniswapV3LifeQuestion>
+export type UniswapV3LifeReader = PositionHistoryReader<UniswapV3LifeQuestion>
 
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
@@ -53,10 +57,10 @@ export function createUniswapV3LifeReader(services: {
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
-    return births.get({ key: keyOf(question), read }, signal)
+    return births.get({ key: getPositionKey(question), read }, signal)
   }
 
-  return createLifeReader<UniswapV3LifeQuestion, PositionFlow, StreamTarget>(services, {
+  return createPositionHistoryReader<UniswapV3LifeQuestion, PositionFlow, StreamTarget>(services, {
     stream,
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
       const { manager, startBlock: firstBlock } = deployment

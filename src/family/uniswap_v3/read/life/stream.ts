@@ -1,4 +1,4 @@
-import { POSITION_FLOWS, type PositionFlow } from '../../../../finance/liquidity/lives/position_flow.ts'
+import { POSITION_FLOWS, type PositionFlow } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import type { Stream } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { FLOW_KINDS, flowsOf } from '../../event/log.ts'

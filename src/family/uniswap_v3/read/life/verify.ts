@@ -1,7 +1,7 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
-import { readPositionFlows } from '../../../../finance/liquidity/lives/position_flow.ts'
-import { createWaves } from '../../../../finance/liquidity/lives/waves.ts'
+import { createAdaptiveConcurrency } from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
+import { readPositionFlows } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
@@ -40,7 +40,7 @@ type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
  */
 export function createFlowCheck(options: { readonly stream: string; readonly clock: Clock }): FlowCheck {
   const { stream, clock } = options
-  const inWaves = createWaves(QUIET_AT_ONCE)
+  const inWaves = createAdaptiveConcurrency(QUIET_AT_ONCE)
   const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
   const ahead = createPrefetcher<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
 

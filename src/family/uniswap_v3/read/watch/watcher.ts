@@ -1,6 +1,6 @@
 import type { LensAccess } from '../../../../chain/call/lens.ts'
-import { createTimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
-import { createTokenJudge } from '../../../../finance/token/judge.ts'
+import { createTimedHistories } from '../../../../finance/liquidity/position_history/timed_histories.ts'
+import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../family.ts'
 import { askByLens } from '../../../managed_places.ts'
@@ -27,8 +27,8 @@ export function createWatcher(
 ): Watcher {
   const { deployments, clock } = options
   const reader = createPositionReader(options)
-  const { judge } = createTokenJudge()
-  const timedLives = createTimedLives({ lives: createUniswapV3LifeReader(options), clock })
+  const { judge } = createSpamFilter()
+  const timedLives = createTimedHistories({ lives: createUniswapV3LifeReader(options), clock })
   const withdrawnOf = createWithdrawnOf({ timedLives, clock })
   const here = (chainId: number) => deployments.get(chainId) ?? []
 

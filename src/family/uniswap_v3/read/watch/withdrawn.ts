@@ -1,7 +1,7 @@
 import type { FinanceClient } from '../../../../finance/chain.ts'
-import { contradictionOf } from '../../../../finance/liquidity/lives/profit.ts'
-import type { TimedLives } from '../../../../finance/liquidity/lives/timed_lives.ts'
-import type { Both } from '../../../../finance/math/pnl/flow.ts'
+import { findContradiction } from '../../../../finance/liquidity/position_history/pnl.ts'
+import type { TimedHistories } from '../../../../finance/liquidity/position_history/timed_histories.ts'
+import type { Pair } from '../../../../finance/math/pnl/flow.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import { heldIn } from '../../math/figures.ts'
@@ -22,15 +22,15 @@ type WithdrawnOf = (
   positions: readonly Position[],
   at: { readonly client: FinanceClient; readonly block: bigint },
   signal: AbortSignal,
-) => Promise<readonly (Both<bigint> | undefined)[]>
+) => Promise<readonly (Pair<bigint> | undefined)[]>
 
 /** Makes it over lives. A position is looked up once for each change of it. */
 export function createWithdrawnOf(options: {
-  readonly timedLives: TimedLives<UniswapV3LifeQuestion>
+  readonly timedLives: TimedHistories<UniswapV3LifeQuestion>
   readonly clock: Clock
 }): WithdrawnOf {
   const { timedLives, clock } = options
-  const known = createLru<Both<bigint>>({ entriesMax: KNOWN_MAX })
+  const known = createLru<Pair<bigint>>({ entriesMax: KNOWN_MAX })
   return async (positions, { client, block }, signal) => {
     const asked = positions.filter((each) => isOwed(each) && known.get(keyOf(each)) === undefined).slice(0, ASKED_MAX)
     if (asked.length > 0) {
@@ -44,7 +44,7 @@ export function createWithdrawnOf(options: {
         if (life === undefined || typeof life === 'string') continue
         const { amount0, amount1 } = heldIn(position).owed
         const state = { liquidity: position.liquidity, owed: [amount0, amount1] as const }
-        if (contradictionOf(life, state) === undefined) known.set(keyOf(position), life.withdrawn)
+        if (findContradiction(life, state) === undefined) known.set(keyOf(position), life.withdrawn)
       }
     }
     return positions.map((each) => (isOwed(each) ? known.get(keyOf(each)) : [0n, 0n]))

@@ -1,12 +1,15 @@
 import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
 import type { Database } from '../../../../db/database.ts'
 import {
+  blocksPendingError,
+  createAdaptiveConcurrency,
+} from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
+import {
   type ChangeAmounts,
   type FoundChange,
-  keepAmounts,
   type StoredChange,
-} from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { blocksMissing, createWaves } from '../../../../finance/liquidity/lives/waves.ts'
+  storeAmounts,
+} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
 import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
@@ -36,7 +39,7 @@ const RECHECKED_MAX = 12
 export function createAmountsFinder({ db, clock }: { readonly db: Database; readonly clock: Clock }): FindAmounts {
   const readGroups = createGroupReader(clock)
   const recheck = createRecheck(clock)
-  const inWaves = createWaves(BLOCKS_AT_ONCE)
+  const inWaves = createAdaptiveConcurrency(BLOCKS_AT_ONCE)
 
   return async (question, signal) => {
     const { client, place, changes, finalTo } = question
@@ -54,12 +57,12 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
         if (found[0] !== undefined) befores.set(found[0].block, before)
       }
       const kept = read.flatMap((each) => each.changes).filter(({ block }) => block <= finalTo)
-      await keepAmounts(db, { place, tokenId }, kept)
+      await storeAmounts(db, { place, tokenId }, kept)
     }
 
     let done = 0
     const what = 'what its changes paid is'
-    registerTimeoutError(signal, () => blocksMissing({ client, tokenId }, { what, done, of: missing.length }))
+    registerTimeoutError(signal, () => blocksPendingError({ client, tokenId }, { what, done, of: missing.length }))
     await inWaves({ chainId: client.chain.id, items: missing }, async (some) => {
       await keep(await readGroups(question, some, signal))
       done += some.length

@@ -1,10 +1,10 @@
 import { createBlockFinder } from '../../../../chain/past/block_at.ts'
 import { QUORUM } from '../../../../chain/past/quorum.ts'
 import { type ChainClient, StatePrunedError } from '../../../../chain/rpc/client.ts'
-import type { FoundChange, StoredChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
+import { formatPosition } from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
+import type { FoundChange, StoredChange } from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
-import type { PricesAhead } from '../../../../finance/price/past/ahead.ts'
+import type { PricePrefetcher } from '../../../../finance/price/past/prefetch.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
@@ -22,7 +22,7 @@ export interface AmountsQuestion {
   /** The last block that can never be replaced, so far as is known. */
   readonly finalTo: number
   /** Prices that will be wanted at the blocks of changes: they leave together with the questions for the state. */
-  readonly ahead?: PricesAhead | undefined
+  readonly ahead?: PricePrefetcher | undefined
 }
 
 /** Fees moved between two changes of one block, so nobody can tell what each paid. */
@@ -187,14 +187,14 @@ function poolOf({ client, place: { poolManager } }: AmountsQuestion, { pool }: S
 
 function moved({ client }: AmountsQuestion, { tokenId, block }: StoredChange): MovedError {
   const message =
-    `Cannot tell what ${titleOf({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
+    `Cannot tell what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
   return new MovedError(message, { retryAfterSec: RETRY_SEC.moved })
 }
 
 /** The changes cannot be all. */
 export function contradicted({ client }: AmountsQuestion, { tokenId, block }: StoredChange): UnavailableError {
-  const title = titleOf({ client, tokenId })
+  const title = formatPosition({ client, tokenId })
   const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
   return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradicted })
 }

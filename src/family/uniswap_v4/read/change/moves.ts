@@ -1,6 +1,9 @@
 import type { Hex } from 'viem'
 import type { ChainClient } from '../../../../chain/rpc/client.ts'
-import { lookAtLogs, type SeenLogs } from '../../../../finance/liquidity/lives/mint/seen_logs.ts'
+import {
+  readWitnessedLogs,
+  type WitnessedLogs,
+} from '../../../../finance/liquidity/position_history/mint/witnessed_logs.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
@@ -16,7 +19,7 @@ export interface NamedPool {
 }
 
 /** Moves of a pool, and how many different endpoints gave them. */
-export type SeenMoves = SeenLogs<PoolMove>
+export type SeenMoves = WitnessedLogs<PoolMove>
 
 /** A block, by its hash if it may still be replaced. */
 export interface AskedBlock {
@@ -89,7 +92,7 @@ export async function readPriceBefore(
 
 function look({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
   const what = `the moves of pool ${pool}`
-  return lookAtLogs({ client, filter, range, what, rowsOf: movesOf, textOf: textOfMove }, signal)
+  return readWitnessedLogs({ client, filter, range, what, rowsOf: movesOf, textOf: textOfMove }, signal)
 }
 
 /** Neighbouring blocks together; what may be replaced is alone. */

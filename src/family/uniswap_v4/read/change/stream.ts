@@ -1,6 +1,9 @@
 import { type Hex, padHex } from 'viem'
 import { toLowerHex } from '../../../../chain/call/words.ts'
-import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import {
+  LIQUIDITY_CHANGES,
+  type LiquidityChange,
+} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { Stream, StreamTarget } from '../../../../history/stream.ts'
 import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'

@@ -4,9 +4,9 @@ import { decodeAddress, decodeWord, encodeCall } from '../../../../chain/call/wo
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
 import { type QuorumResult, readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
-import { type PnlToken, tokenWith } from '../../../../finance/liquidity/lives/flow_price.ts'
-import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
-import type { LiquidityChange } from '../../../../finance/liquidity/lives/liquidity_change.ts'
+import { decodePnlToken, type PnlToken } from '../../../../finance/liquidity/position_history/flow_price.ts'
+import type { LiquidityChange } from '../../../../finance/liquidity/position_history/liquidity_change.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/position_history/valued_flows.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
@@ -74,7 +74,7 @@ async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: Abor
   const decimals = await ask(tokens.map((to) => ({ to, data: DECIMALS })))
   const tokenAt = (index: 0 | 1): PnlToken => {
     const address = tokens[index]
-    return address === zeroAddress ? { address, decimals: NATIVE_DECIMALS } : tokenWith(decimals[index], address)
+    return address === zeroAddress ? { address, decimals: NATIVE_DECIMALS } : decodePnlToken(decimals[index], address)
   }
   const { pool, tickLower, tickUpper } = first
   return { pool, hooks, subject: { tokens: [tokenAt(0), tokenAt(1)], tickLower, tickUpper } }

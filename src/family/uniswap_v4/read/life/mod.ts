@@ -3,17 +3,21 @@ import { getCacheTtlMs } from '../../../../chain/past/quorum.ts'
 import { type Endpoint, StatePrunedError } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
-import type { PnlToken } from '../../../../finance/liquidity/lives/flow_price.ts'
-import type { PnlSubject } from '../../../../finance/liquidity/lives/life.ts'
-import { createLifeReader, keyOf, type LifeReader } from '../../../../finance/liquidity/lives/life_reader.ts'
+import { formatPosition } from '../../../../finance/liquidity/position_history/adaptive_concurrency.ts'
+import type { PnlToken } from '../../../../finance/liquidity/position_history/flow_price.ts'
 import {
   type FoundChange,
   type LiquidityChange,
   readChanges,
-} from '../../../../finance/liquidity/lives/liquidity_change.ts'
-import { createMintFinder } from '../../../../finance/liquidity/lives/mint/mint_block.ts'
-import { isUnminted } from '../../../../finance/liquidity/lives/mint/unminted.ts'
-import { titleOf } from '../../../../finance/liquidity/lives/waves.ts'
+} from '../../../../finance/liquidity/position_history/liquidity_change.ts'
+import { createMintFinder } from '../../../../finance/liquidity/position_history/mint/mint_block.ts'
+import { isUnminted } from '../../../../finance/liquidity/position_history/mint/unminted.ts'
+import {
+  createPositionHistoryReader,
+  getPositionKey,
+  type PositionHistoryReader,
+} from '../../../../finance/liquidity/position_history/reader.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/position_history/valued_flows.ts'
 import type { FeeGrowth, TickRange } from '../../../../finance/math/liquidity.ts'
 import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
@@ -41,7 +45,7 @@ interface LivingPosition extends TickRange {
   readonly growth: { readonly insideLast: FeeGrowth } | undefined
 }
 
-export type UniswapV4LifeReader = LifeReader<UniswapV4LifeQuestion>
+export type UniswapV4LifeReader = PositionHistoryReader<UniswapV4LifeQuestion>
 
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
@@ -73,7 +77,7 @@ export function createUniswapV4LifeReader(services: {
       const { value, endpoints } = await readBirth({ client, place, tokenId, block, clock }, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
-    return births.get({ key: `${keyOf({ client, manager, tokenId })}:${block}`, read }, signal)
+    return births.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)
   }
 
   /** When it was minted; undefined if it never was, or later. */
@@ -100,7 +104,7 @@ export function createUniswapV4LifeReader(services: {
     return { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] }
   }
 
-  return createLifeReader<UniswapV4LifeQuestion, LiquidityChange, ChangePlace>(services, {
+  return createPositionHistoryReader<UniswapV4LifeQuestion, LiquidityChange, ChangePlace>(services, {
     stream: CHANGE_STREAM,
     async locate(question, toBlock, signal) {
       const { client, deployment, position } = question
@@ -164,7 +168,7 @@ function checkLast({ client, position, tokenId, block }: UniswapV4LifeQuestion, 
   const [then, now] = [last?.found.inside, position?.growth?.insideLast]
   if (then === undefined || now === undefined) return
   if (then.growth0 === now.growth0 && then.growth1 === now.growth1) return
-  const message = `The history of ${titleOf({ client, tokenId })} is not complete: it lacks its last change`
+  const message = `The history of ${formatPosition({ client, tokenId })} is not complete: it lacks its last change`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC })
 }
 

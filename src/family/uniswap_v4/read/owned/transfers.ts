@@ -1,4 +1,4 @@
-import { firstEntries, WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
+import { keepFirstEntries, WALLET_ENTRIES, type WalletEntry } from '../../../../finance/wallet_entry.ts'
 import { createEventTable, createLogFieldReader, toAddressTopic } from '../../../../history/logs/event_table.ts'
 import type { HistoryLog, Stream } from '../../../../history/stream.ts'
 
@@ -19,7 +19,7 @@ export const TRANSFER_STREAM: Stream<WalletEntry> = {
   ],
   decode({ contract }, logs) {
     const entries = logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : []))
-    return { rows: firstEntries(entries), unsettled: [] }
+    return { rows: keepFirstEntries(entries), unsettled: [] }
   },
 }
 

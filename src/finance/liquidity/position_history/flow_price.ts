@@ -1,0 +1,95 @@
+import type { Address, Hex } from 'viem'
+import { tryDecodeUint } from '../../../chain/call/words.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { Decimal } from '../../../lib/number/decimal.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
+import { divideSignificant } from '../../math/liquidity.ts'
+import type { Pair, Prices } from '../../math/pnl/flow.ts'
+import { DIRECT_PRICE_SOURCES, type UsdPrice } from '../../price/price.ts'
+import { DECIMALS_MAX } from '../../token/token.ts'
+
+/** Where a price of its own can be from: a source of the token itself, or, for the native token, one of its wrapper. */
+const OWN_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'wrapper'] as const
+
+/** Where the price of a flow can be from: those, or the position's pool and the other token. */
+export const FLOW_PRICE_SOURCES = [...OWN_PRICE_SOURCES, 'pool'] as const
+
+/** US dollars per whole token, exact. */
+export interface FlowPrice extends Decimal {
+  readonly source: (typeof FLOW_PRICE_SOURCES)[number]
+}
+
+/** A token of the position's pool. */
+export interface PnlToken {
+  readonly address: Address
+  readonly decimals: number
+  /** The token whose price it has: what wraps the native token. Absent: itself. */
+  readonly pricedAs?: Address
+}
+
+/** A token by what it answers to `decimals`. Throws `UpstreamError` if that is none. */
+export function decodePnlToken(answer: Hex | undefined, address: Address): PnlToken {
+  const count = tryDecodeUint(answer)
+  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
+  return { address, decimals: Number(count) }
+}
+
+/** The token whose price it has. */
+export function getPricedToken({ address, pricedAs = address }: PnlToken): Address {
+  return pricedAs
+}
+
+/** What a token costs by its own sources, or why nobody says, in words that follow "because". */
+export type OwnPrice = OwnUsdPrice | { readonly because: string }
+
+interface OwnUsdPrice extends UsdPrice {
+  readonly source: (typeof OWN_PRICE_SOURCES)[number]
+}
+
+/** A token has no price and the other one cannot give it one. */
+export interface MissingPrice {
+  readonly token: Address
+  readonly because: string
+}
+
+/**
+ * Prices of both tokens. One without a price of its own gets it from the pool (raw token1 per raw token0) and the other
+ * token, to 18 significant digits.
+ *
+ * @figure usd
+ * @source Chainlink `latestRoundData` at the block; `UniswapV3Pool.slot0`
+ * @proof test/family/uniswap_v3/pnl/lives_test.ts
+ */
+export function computePairPrices(
+  [token0, token1]: Pair<PnlToken>,
+  [own0, own1]: Pair<OwnPrice>,
+  poolPrice: Rational | undefined,
+): Pair<FlowPrice> | MissingPrice {
+  const { numerator, denominator } = poolPrice ?? ZERO
+  if ('because' in own0) {
+    if ('because' in own1 || numerator === 0n) return { token: token0.address, because: own0.because }
+    return [byPool(own1, { from: token1, to: token0, units: [numerator, denominator] }), own1]
+  }
+  if (!('because' in own1)) return [own0, own1]
+  if (numerator === 0n) return { token: token1.address, because: own1.because }
+  return [own0, byPool(own0, { from: token0, to: token1, units: [denominator, numerator] })]
+}
+
+/** US dollars per raw unit of both tokens. */
+export function rawPrices([token0, token1]: Pair<PnlToken>, [price0, price1]: Pair<FlowPrice>): Prices {
+  return [rawPrice(token0, price0), rawPrice(token1, price1)]
+}
+
+function rawPrice({ decimals }: PnlToken, { units, scale }: Decimal): Rational {
+  return rational(units, pow10(scale + decimals))
+}
+
+/** The price of `to`, of which a raw unit is worth `units` raw units of `from`. */
+function byPool(
+  { units: priced, scale }: Decimal,
+  { from, to, units: [more, less] }: { readonly from: PnlToken; readonly to: PnlToken; readonly units: Pair<bigint> },
+): FlowPrice {
+  const price = divideSignificant(priced * more * pow10(to.decimals), less * pow10(scale + from.decimals))
+  return { ...price, source: 'pool' }
+}

@@ -1,0 +1,58 @@
+import { DisputeError, readByQuorum } from '../../../../chain/past/quorum.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { LogRange } from '../../../../history/logs/check_logs.ts'
+import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
+import { createLogSource } from '../../../../history/logs/source.ts'
+import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
+import { UnavailableError } from '../../../../lib/error.ts'
+
+/** Which logs are looked at, and what they are. */
+interface LogsQuestion<Row> {
+  readonly client: ChainClient
+  readonly filter: LogFilter
+  readonly range: LogRange
+  readonly rowsOf: (logs: readonly HistoryLog[]) => readonly Row[]
+  readonly textOf: (row: Row) => string
+  /** For errors: `the moves of pool 0x…`. */
+  readonly what: string
+}
+
+/** Rows of logs and how many different endpoints gave them. */
+export interface WitnessedLogs<Row> {
+  readonly rows: readonly Row[]
+  readonly witnesses: number
+}
+
+/** No endpoint takes so many blocks at once: how many it may be. */
+interface TooWide extends Pick<UnavailableError, 'message'> {
+  readonly blocks: number
+}
+
+/** Looks at logs, of two endpoints. Throws as `readByQuorum`. */
+export async function readWitnessedLogs<Row>(
+  { client, filter, range, rowsOf, textOf, what }: LogsQuestion<Row>,
+  signal: AbortSignal,
+): Promise<WitnessedLogs<Row> | TooWide> {
+  const half = 'blockHash' in range ? 1 : Math.ceil((range.toBlock - range.fromBlock + 1) / 2)
+  let blocks: number | undefined
+  const attempt = async (endpoint: Endpoint, within: AbortSignal) => {
+    try {
+      return rowsOf(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
+    } catch (error) {
+      const { reaction } = error instanceof LogsRefusedError ? error : {}
+      if (reaction?.kind === 'late') blocks ??= half
+      if (reaction?.kind === 'range' || reaction?.kind === 'results') {
+        blocks = Math.min(blocks ?? half, reaction.blocks ?? half)
+      }
+      throw error
+    }
+  }
+  try {
+    const options = { signal, what, textOf: (rows: readonly Row[]) => rows.map(textOf).join() }
+    const { value: rows, endpoints } = await readByQuorum(client, attempt, options)
+    return { rows, witnesses: endpoints.length }
+  } catch (error) {
+    if (blocks === undefined || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+    return { blocks: Math.max(1, blocks), message: error.message }
+  }
+}
