@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import type { FollowedHistory } from '../family/family.ts'
+import type { IndexableHistory } from '../family/family.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
@@ -75,7 +75,7 @@ function chainOf({ options: { chain } }: CommandArgs): number | undefined {
   return chain === undefined ? undefined : parseWhole(chain, { what: '--chain', min: 1, max: CHAIN_ID_MAX })
 }
 
-function isWanted({ chainId, title }: FollowedHistory, args: CommandArgs): boolean {
+function isWanted({ chainId, title }: IndexableHistory, args: CommandArgs): boolean {
   const { family } = args.options
   const chain = chainOf(args)
   return (chain === undefined || chain === chainId) && (family === undefined || title.split(' ')[0] === family)
@@ -83,7 +83,7 @@ function isWanted({ chainId, title }: FollowedHistory, args: CommandArgs): boole
 
 /** Reads one history, and tells about it now and then. What fails is tried again, as long as there is progress. */
 async function readOne(
-  followed: FollowedHistory,
+  followed: IndexableHistory,
   { args, io, histories }: { readonly args: CommandArgs; readonly io: CommandIo; readonly histories: Histories },
 ): Promise<void> {
   const title = `${followed.title} on chain ${followed.chainId}`

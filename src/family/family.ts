@@ -89,13 +89,16 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
   /** What triggers can watch in it; absent if nothing can be watched yet. */
   readonly watch?: (setup: FamilySetup<Setting>) => Watchable & WatchReading
   /** Histories that can be read ahead; absent if there are none. */
-  readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
+  readonly histories?: (setup: FamilySetup<Setting>) => readonly IndexableHistory[]
   /** Contracts that its answers need; absent if nobody looks at them. */
   readonly contracts?: (
     setup: ContractsSetup & { readonly settings: ReadonlyMap<number, Setting> },
-  ) => readonly Needed[]
+  ) => readonly RequiredContract[]
   /** What the family does while nobody asks, for a feature; absent if that is nothing. */
-  readonly work?: { readonly feature: Feature; readonly rounds: (setup: FamilySetup<Setting>) => Work['round'] }
+  readonly work?: {
+    readonly feature: Feature
+    readonly rounds: (setup: FamilySetup<Setting>) => BackgroundWork['round']
+  }
 }
 
 /** How a family's subjects are read. Both connect. */
@@ -111,13 +114,13 @@ interface ContractsSetup {
 }
 
 /** A contract that answers need, for the operator to look at. */
-interface Needed {
+interface RequiredContract {
   /** Reads it for a wallet. Throws `UnavailableError`, whose cause is `SilentError` if the contract does not answer. */
   read(wallet: Address, signal: AbortSignal): Promise<unknown>
 }
 
 /** A history of everybody that can be read ahead. */
-export interface FollowedHistory {
+export interface IndexableHistory {
   readonly chainId: number
   /** `aave-v3 main`. */
   readonly title: string
@@ -126,7 +129,7 @@ export interface FollowedHistory {
 }
 
 /** Work that no caller waits for, done in rounds. */
-export interface Work {
+export interface BackgroundWork {
   /** `aave-v3 snapshots`. */
   readonly name: string
   /** One round; gives the pause until the next one, milliseconds. Throws to be tried again. */
@@ -140,7 +143,7 @@ export type Family = ReturnType<typeof defineFamily>
 export type ConfiguredFamily = ReturnType<Family['configure']>
 
 /** A family's `watch`, with its settings. */
-export interface Watched extends Watchable, WatchReading {
+export interface WatchableFamily extends Watchable, WatchReading {
   readonly family: string
   /** Chains that are served and have the family. */
   readonly chainIds: readonly number[]
@@ -191,7 +194,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
         /** The same on Solana. */
         accountHoldings: (setup: ConfiguredSetup) => definition.accountHoldings?.(here(setup)),
         /** What triggers can watch in it on these chains; undefined if nothing. */
-        watch(setup: ConfiguredSetup): Watched | undefined {
+        watch(setup: ConfiguredSetup): WatchableFamily | undefined {
           if (definition.watch === undefined) return undefined
           const own = here(setup)
           return { ...definition.watch(own), family: name, chainIds: [...own.settings.keys()] }
@@ -200,7 +203,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
         /** Contracts that its answers need on these chains. */
         contracts: (setup: ContractsSetup) => definition.contracts?.({ ...setup, settings }) ?? [],
         /** What it does while nobody asks, unless that is for a feature that is off. */
-        work: (setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined =>
+        work: (setup: ConfiguredSetup, featuresOff: readonly Feature[]): BackgroundWork | undefined =>
           work === undefined || featuresOff.includes(work.feature)
             ? undefined
             : { name: `${name} ${work.feature}`, round: work.rounds(here(setup)) },

@@ -9,7 +9,7 @@ import { type PricedToken, toPriceOutcome } from '../finance/liquidity/priced_to
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
-import type { FamilyPlace } from './place.ts'
+import type { FamilyTarget } from './target.ts'
 
 /** Some of one token that a wallet has, or owes, in a position of a family. */
 export interface Holding {
@@ -22,11 +22,11 @@ export interface Holding {
   /** By the family's own oracle if it has one to be trusted, else by the chain's sources of prices; or why there is none. */
   readonly price: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can say. */
-  readonly refused?: Refused | undefined
+  readonly refused?: HoldingExclusion | undefined
 }
 
 /** Adds what a liquidity position has of both tokens, if it has any. */
-export function addLiquidity(
+export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
   { amounts, ...of }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused'>,
@@ -47,7 +47,7 @@ export interface AccountToken extends Omit<HeldToken, 'address'> {
 }
 
 /** Why a holding is not counted, and the same in a sentence without a full stop. */
-export interface Refused {
+export interface HoldingExclusion {
   readonly reason: 'spam' | 'withdrawal_reverts' | 'exceeds_liquidity'
   readonly detail: string
 }
@@ -69,7 +69,7 @@ export interface Holdings {
 }
 
 /** Where and when a wallet's holdings are asked for. */
-export type HoldingsPlace = Pick<FamilyPlace<unknown>, 'client' | 'block'>
+export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block'>
 
 /** What one endpoint is asked. */
 export interface HoldingsRequest {
@@ -85,7 +85,7 @@ export interface HoldingsRequest {
  * turn of the event loop, so that it shares its `eth_call` with those of the other families. Throws as
  * `Endpoint.call`.
  */
-export type AskHoldings = (request: HoldingsRequest, signal: AbortSignal) => Promise<Holdings>
+export type ReadHoldings = (request: HoldingsRequest, signal: AbortSignal) => Promise<Holdings>
 
 /** Reads what wallets hold in a family. */
 export interface HoldingsReader {
@@ -95,7 +95,7 @@ export interface HoldingsReader {
    * Learns whatever must be known before the chain is asked in one call: which contracts stood at the block, what a
    * history says. Undefined if nothing of the family stood there. Throws `UnavailableError` until that is known.
    */
-  open(wallet: Address, place: HoldingsPlace, signal: AbortSignal): Promise<AskHoldings | undefined>
+  open(wallet: Address, place: HoldingsTarget, signal: AbortSignal): Promise<ReadHoldings | undefined>
 }
 
 /*
@@ -149,7 +149,7 @@ export interface HoldingsPlan {
 }
 
 /** Whose holdings are asked for. */
-export interface HoldingsQuestion {
+export interface HoldingsQuery {
   readonly wallet: string
   /** The earliest slot that may answer. */
   readonly minSlot: bigint
@@ -167,5 +167,5 @@ export interface AccountHoldingsReader {
    */
   recall(wallet: string): Pick<HoldingsPlan, 'items' | 'check'> | undefined
   /** Finds out what the wallet has now. Throws as `SolanaSession`. */
-  plan(session: SolanaSession, question: HoldingsQuestion): Promise<HoldingsPlan>
+  plan(session: SolanaSession, question: HoldingsQuery): Promise<HoldingsPlan>
 }

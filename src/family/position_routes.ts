@@ -21,7 +21,7 @@ export const POSITION_CHARGES = {
 } satisfies Record<string, Charge>
 
 /** One of the chains that have what is read; without any, every id passes: the route then answers that none is configured. */
-export function chainWith(what: string, chainIds: readonly number[]) {
+export function chainIdWith(what: string, chainIds: readonly number[]) {
   return chainIds.length > 0
     ? chainIdIn(chainIds, `configured chain with ${what}`)
     : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
@@ -33,7 +33,7 @@ export const inactiveStatus = v.optional(
 )
 
 /** True for the detailed payload. */
-export const isFull = v.optional(
+export const fullParameter = v.optional(
   v.pipe(flag, v.description('Adds amounts, fees, values in USD and, where its history tells them, profits.')),
   'false',
 )
@@ -48,7 +48,9 @@ export const managerAddress = v.optional(
 )
 
 /** Refuses `full` for positions that are closed. */
-export function fullOfActive<Asked extends { readonly status?: 'inactive' | undefined; readonly full: boolean }>() {
+export function refuseFullOfInactive<
+  Asked extends { readonly status?: 'inactive' | undefined; readonly full: boolean },
+>() {
   return v.check(
     ({ status, full }: Asked) => !(full && status === 'inactive'),
     'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',

@@ -34,6 +34,6 @@ export const kaminoEntries = {
 }
 
 /** Values that occur more than once, each listed once. */
-export function repeated<T>(values: readonly T[]): T[] {
+export function findDuplicates<T>(values: readonly T[]): T[] {
   return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
 }

@@ -16,7 +16,7 @@ export type WatchSubject = Readonly<Record<string, string>>
 export type FigureValue = Rational | 'MAX' | boolean | undefined
 
 /** What a family can say of one subject at one block. */
-export interface Confirmed {
+export interface ConfirmedFigures {
   /** The figure, for comparing. */
   value(figure: string): FigureValue
   /** The same as the family's route shows it; null if the route would. */
@@ -26,13 +26,13 @@ export interface Confirmed {
 }
 
 /** The block at which subjects are read, always in the background: callers come first. */
-export interface WatchPlace {
+export interface WatchTarget {
   readonly client: FinanceClient
   readonly block: PinnedBlock
 }
 
 /** Something that a family's events say happened to a subject. */
-export interface Happening {
+export interface SubjectEvent {
   readonly subject: WatchSubject
   /** One of the family's `events`. */
   readonly type: string
@@ -43,19 +43,19 @@ export interface Happening {
 }
 
 /** Foresees figures in memory, from what all subjects share and what was last confirmed of each. */
-export interface Screen {
+export interface FigureForecaster {
   /**
    * Reads what the subjects of these memos share (indexes and prices of reserves, ticks of pools), in one call of a lens
    * that may leave together with those of other families. The result foresees figures at this block.
    */
-  share(memos: Iterable<unknown>, place: WatchPlace, signal: AbortSignal): Promise<FigureForesight>
+  share(memos: Iterable<unknown>, place: WatchTarget, signal: AbortSignal): Promise<FigureForecast>
   /** What finds every log of a block that may change what a subject holds. */
   filters(chainId: number): readonly LogFilter[]
   /** Tells of a subject whether the logs may have changed it. */
   touched(logs: readonly HistoryLog[], chainId: number): (subject: WatchSubject) => boolean
 }
 
-export interface FigureForesight {
+export interface FigureForecast {
   /** About what the figure is now; undefined if only confirming can tell. */
   estimate(memo: unknown, figure: string): FigureValue
 }
@@ -70,17 +70,17 @@ export interface Watcher {
    */
   confirm(
     subjects: readonly WatchSubject[],
-    place: WatchPlace,
+    place: WatchTarget,
     signal: AbortSignal,
-  ): Promise<readonly (Confirmed | 'gone')[]>
+  ): Promise<readonly (ConfirmedFigures | 'gone')[]>
   /** Absent: subjects are confirmed at each block. */
-  readonly screen?: Screen
+  readonly screen?: FigureForecaster
   /** What happens to subjects. Absent: the family has no such events. */
-  readonly events?: WatchedEvents
+  readonly events?: SubjectEventReader
 }
 
 /** Tells what happened to subjects from the logs of a block. */
-export interface WatchedEvents {
+export interface SubjectEventReader {
   filters(chainId: number): readonly LogFilter[]
   /**
    * What happened to these subjects, in the order of the logs, of which others may be among them. Now and then it reads
@@ -89,9 +89,9 @@ export interface WatchedEvents {
   happenings(
     logs: readonly HistoryLog[],
     subjects: readonly WatchSubject[],
-    place: WatchPlace,
+    place: WatchTarget,
     signal: AbortSignal,
-  ): Promise<readonly Happening[]>
+  ): Promise<readonly SubjectEvent[]>
 }
 
 /** Subjects as of a slot of Solana. */
@@ -101,7 +101,7 @@ export interface ConfirmedAtSlot {
   /** By the cluster's clock, Unix seconds. */
   readonly timestampSec: bigint
   /** In the order of the subjects. */
-  readonly subjects: readonly (Confirmed | 'gone')[]
+  readonly subjects: readonly (ConfirmedFigures | 'gone')[]
 }
 
 /**

@@ -1,5 +1,5 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { ConfiguredFamily, FamilyServices, Work } from '../family/family.ts'
+import type { BackgroundWork, ConfiguredFamily, FamilyServices } from '../family/family.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
@@ -28,7 +28,7 @@ export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
 }
 
 /** What is done about portfolios while nobody asks: the last midnight is taken for wallets that were asked for. */
-export function portfolioWork(setup: PortfolioSetup): Work {
+export function portfolioWork(setup: PortfolioSetup): BackgroundWork {
   return { name: 'portfolio snapshots', round: (signal) => readersOf(setup).snapshots.takeDaily(signal) }
 }
 

@@ -8,7 +8,7 @@ import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
 import { migrate } from '../db/migrate.ts'
-import type { Work } from '../family/family.ts'
+import type { BackgroundWork } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { createHistory } from '../history/mod.ts'
@@ -229,7 +229,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
 }
 
 /** Work of a family as a job. */
-function jobOf(work: Work, log: Log): Job {
+function jobOf(work: BackgroundWork, log: Log): Job {
   const { name } = work
   return {
     ...work,

@@ -1,6 +1,6 @@
 import { usageRoutes } from '../account/routes.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { FamilyServices, FollowedHistory, Watched, Work } from '../family/family.ts'
+import type { BackgroundWork, FamilyServices, IndexableHistory, WatchableFamily } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
@@ -43,19 +43,19 @@ export function routesOf(
 }
 
 /** Histories of everybody that can be read ahead. */
-export function historiesOf(config: Config, connect: () => FamilyServices): readonly FollowedHistory[] {
+export function historiesOf(config: Config, connect: () => FamilyServices): readonly IndexableHistory[] {
   return config.families.flatMap((family) => family.histories(setupOf(config, connect)))
 }
 
 /** What families do while nobody asks. */
-export function workOf(config: Config, connect: () => FamilyServices): readonly Work[] {
+export function workOf(config: Config, connect: () => FamilyServices): readonly BackgroundWork[] {
   const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
   const further = config.featuresOff.includes('snapshots') ? [] : [portfolioWork(portfolioOf(config, connect))]
   return [...works.filter((work) => work !== undefined), ...further]
 }
 
 /** What triggers can watch in each family that has something. */
-export function watchedOf(config: Config, connect: () => FamilyServices): readonly Watched[] {
+export function watchedOf(config: Config, connect: () => FamilyServices): readonly WatchableFamily[] {
   const setup = setupOf(config, connect)
   return config.families.map((family) => family.watch(setup)).filter((each) => each !== undefined)
 }

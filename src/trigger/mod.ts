@@ -1,6 +1,6 @@
 import { triggerLines } from '../../sql/functions.ts'
 import { blockAgeMaxSec, finalAgeMaxSec } from '../chain/block_age.ts'
-import type { FamilyServices, Watched } from '../family/family.ts'
+import type { FamilyServices, WatchableFamily } from '../family/family.ts'
 import type { AccountWatcher, Watcher } from '../family/watch.ts'
 import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job.ts'
 import { once } from '../lib/memoize.ts'
@@ -17,7 +17,7 @@ import { HEAD_NAMES, type HeadName, type Trigger } from './trigger.ts'
 export interface TriggersOptions extends Pick<FamilyServices, 'db' | 'holder' | 'clients' | 'clock' | 'log'> {
   /** The number that stands for Solana among chain ids, if it is served. */
   readonly solanaChainId: number | undefined
-  readonly families: readonly Watched[]
+  readonly families: readonly WatchableFamily[]
   /** Of the instance, without a slash at its end; undefined if nobody knows it. */
   readonly publicUrl: string | undefined
   readonly metrics: Metrics

@@ -5,7 +5,7 @@ import { createChainClient, type EvmClient } from '../../src/chain/evm/evm_clien
 import { readBlock } from '../../src/chain/evm/read_block.ts'
 import { createLendingReader } from '../../src/family/aave_v3/read/read.ts'
 import { createPositionReader as createMorphoReader } from '../../src/family/morpho_blue/read/read.ts'
-import { type FamilyPlace, readingOf } from '../../src/family/place.ts'
+import { type FamilyTarget, toReadOptions } from '../../src/family/target.ts'
 import { createPositionReader } from '../../src/family/uniswap_v3/read/read.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { readBalances } from '../../src/finance/token/balance/read_balances.ts'
@@ -48,7 +48,7 @@ beforeEach(async () => {
 })
 
 /** How all of them read. */
-interface Manner extends Pick<FamilyPlace<never>, 'block' | 'priority'> {
+interface Manner extends Pick<FamilyTarget<never>, 'block' | 'priority'> {
   readonly together?: boolean
 }
 
@@ -85,7 +85,7 @@ async function readAll({ together = false, ...manner }: Manner): Promise<readonl
         readBalances({ endpoint, block: manner.block }, { ...question, clock: systemClock }, within),
       {
         signal: never,
-        ...readingOf(places),
+        ...toReadOptions(places),
       },
     ),
   ])

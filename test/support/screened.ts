@@ -1,6 +1,6 @@
 import { type Hex, toHex } from 'viem'
 import type { PinnedBlock } from '../../src/chain/block.ts'
-import type { Confirmed, FigureValue, Watcher, WatchPlace, WatchSubject } from '../../src/family/watch.ts'
+import type { ConfirmedFigures, FigureValue, Watcher, WatchSubject, WatchTarget } from '../../src/family/watch.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { HistoryLog, LogFilter } from '../../src/history/stream.ts'
 import { compareRational, type Rational, rational } from '../../src/lib/number/rational.ts'
@@ -44,11 +44,11 @@ export function createScreened(options: {
   const chainId = client.chain.id
   const subjects = clauses.map(({ subject }) => subject)
   const states: (boolean | undefined)[] = clauses.map(() => undefined)
-  const memos: (Confirmed | 'gone' | undefined)[] = clauses.map(() => undefined)
+  const memos: (ConfirmedFigures | 'gone' | undefined)[] = clauses.map(() => undefined)
 
   let last: bigint | undefined
 
-  async function isNamed(place: WatchPlace): Promise<boolean[]> {
+  async function isNamed(place: WatchTarget): Promise<boolean[]> {
     const known = memos.flatMap((memo) => (memo === undefined || memo === 'gone' ? [] : [memo.memo]))
     const foresight = await screen?.share(known, place, patient)
     const filters = screen?.filters(chainId) ?? []
@@ -90,7 +90,7 @@ export function createScreened(options: {
 /** A signal that never fires. */
 const patient = new AbortController().signal
 
-function stateOf(found: Confirmed | 'gone' | undefined, { figure, below }: WatchedClause): boolean | undefined {
+function stateOf(found: ConfirmedFigures | 'gone' | undefined, { figure, below }: WatchedClause): boolean | undefined {
   return found === undefined || found === 'gone' ? undefined : truthOf(found.value(figure), below)
 }
 

@@ -3,8 +3,15 @@ import { type Address, type Hex, keccak256, pad, toHex } from 'viem'
 import type { PinnedBlock } from '../../src/chain/block.ts'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
-import type { Watched } from '../../src/family/family.ts'
-import type { Confirmed, FigureValue, Happening, Watcher, WatchPlace, WatchSubject } from '../../src/family/watch.ts'
+import type { WatchableFamily } from '../../src/family/family.ts'
+import type {
+  ConfirmedFigures,
+  FigureValue,
+  SubjectEvent,
+  Watcher,
+  WatchSubject,
+  WatchTarget,
+} from '../../src/family/watch.ts'
 import type { FinanceChain, FinanceClient } from '../../src/finance/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -125,7 +132,7 @@ export function meterWatcher(
 ): Watcher {
   const filters = () => [{ addresses: [METER.toLowerCase() as Hex], topics: [] }]
   const read = <T>(
-    { client, block }: WatchPlace,
+    { client, block }: WatchTarget,
     of: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
     signal: AbortSignal,
   ) => client.read(of, { signal, priority: 'background', past: block })
@@ -156,7 +163,7 @@ export function meterWatcher(
       )
       // Endpoints of a loaded machine may be too late, and are asked again.
       asked.confirmed += subjects.length
-      return units.map((each): Confirmed => {
+      return units.map((each): ConfirmedFigures => {
         const level = levelOf(each, price)
         const text = typeof level === 'object' ? formatRational(level, { digits: 2 }) : 'MAX'
         return { value: () => level, text: () => text, memo: each }
@@ -167,7 +174,7 @@ export function meterWatcher(
       filters,
       async happenings(logs, subjects) {
         const byKey = new Map(subjects.map((subject) => [keyOf(subject['account'] ?? ''), subject]))
-        return logs.flatMap(({ topics: [key], blockNumber, blockHash, transactionHash, logIndex }): Happening[] => {
+        return logs.flatMap(({ topics: [key], blockNumber, blockHash, transactionHash, logIndex }): SubjectEvent[] => {
           const subject: WatchSubject | undefined = key && byKey.get(key)
           return subject === undefined
             ? []
@@ -179,7 +186,7 @@ export function meterWatcher(
 }
 
 /** The family as configuration would have it. */
-export function meterFamily(): Watched {
+export function meterFamily(): WatchableFamily {
   return {
     family: 'meter',
     chainIds: [METER_CHAIN_ID],

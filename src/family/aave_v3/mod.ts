@@ -10,7 +10,7 @@ import { createMidnights } from '../../history/midnight.ts'
 import { createRecheck } from '../../history/recheck.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
-import { address, repeated, startBlock } from '../setting.ts'
+import { address, findDuplicates, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createLendingReader } from './read/read.ts'
 import { createMarketReader } from './read/read_market.ts'
@@ -43,7 +43,7 @@ export const AAVE_V3 = defineFamily({
   builtIn: AAVE_V3_DEPLOYMENTS,
   settingOf: ({ aaveV3 }) => aaveV3,
   mistakesOf: (markets, chainId) =>
-    repeated(markets.map(({ market }) => market)).map(
+    findDuplicates(markets.map(({ market }) => market)).map(
       (market) => `market "${market}" of chain ${chainId} is described twice`,
     ),
   routes({ chainIds, settings, connect }) {

@@ -2,8 +2,8 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createPriceMarket, type PriceMarketRow } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
-import { connectedTo } from '../place.ts'
 import { kaminoEntries } from '../setting.ts'
+import { requireReader } from '../target.ts'
 import { createKaminoReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
 import { listRoutes } from './routes/list.ts'
@@ -34,7 +34,7 @@ export const KAMINO = defineFamily({
     },
   }),
   routes({ settings, connect }) {
-    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Kamino'))
+    const reader = once(() => requireReader(readerOf(settings, connect()), 'Kamino'))
     return [...listRoutes(reader), ...obligationRoutes(reader)]
   },
 })

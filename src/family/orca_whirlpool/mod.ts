@@ -3,8 +3,8 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { createPriceMarket } from '../../finance/price/table/kamino.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
-import { connectedTo } from '../place.ts'
 import { kaminoEntries, program } from '../setting.ts'
+import { requireReader } from '../target.ts'
 import { createOrcaReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
@@ -26,7 +26,7 @@ export const ORCA_WHIRLPOOL = defineFamily({
   }),
   accountHoldings: ({ settings, connect }) => readerOf(settings, connect())?.holdings,
   routes({ settings, connect }) {
-    const reader = once(() => connectedTo(readerOf(settings, connect()), 'Orca'))
+    const reader = once(() => requireReader(readerOf(settings, connect()), 'Orca'))
     return [listRoute(reader), positionRoute(reader)]
   },
 })

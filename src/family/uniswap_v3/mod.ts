@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { toLowerHex } from '../../chain/call/words.ts'
 import { once } from '../../lib/memoize.ts'
 import { defineFamily } from '../family.ts'
-import { address, repeated, startBlock } from '../setting.ts'
+import { address, findDuplicates, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createFlowStream } from './read/life/stream.ts'
 import { createPositionReader } from './read/read.ts'
@@ -34,7 +34,7 @@ export const UNISWAP_V3 = defineFamily({
   builtIn: UNISWAP_V3_DEPLOYMENTS,
   settingOf: ({ uniswapV3 }) => uniswapV3,
   mistakesOf: (deployments, chainId) =>
-    repeated(deployments.map(({ manager }) => manager)).map(
+    findDuplicates(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,
     ),
   histories({ settings, connect }) {

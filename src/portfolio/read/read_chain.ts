@@ -4,7 +4,7 @@ import { createBlockCache, type WithExpiry } from '../../chain/block_cache.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type QuorumResult, readByQuorum } from '../../chain/past/quorum.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
-import type { AskHoldings, HoldingsPlace, HoldingsReader } from '../../family/holding.ts'
+import type { HoldingsReader, HoldingsTarget, ReadHoldings } from '../../family/holding.ts'
 import { readPoolPrices } from '../../finance/price/pool/read_pool_prices.ts'
 import { readBalances } from '../../finance/token/balance/read_balances.ts'
 import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
@@ -24,7 +24,7 @@ const FURTHER_MAX = 5_000
 const FURTHER_TOKENS_MAX = 200_000
 
 /** Whose assets are asked for, where and when. */
-export interface ChainQuestion extends HoldingsPlace {
+export interface ChainQuestion extends HoldingsTarget {
   readonly wallet: Address
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]
@@ -133,7 +133,7 @@ const NONE: ReadonlySet<Address> = new Set()
 
 interface Asking {
   readonly question: ChainQuestion
-  readonly asks: readonly AskHoldings[]
+  readonly asks: readonly ReadHoldings[]
   readonly judge: SpamFilter['judge']
   readonly clock: Clock
   readonly before: ReadonlySet<Address>

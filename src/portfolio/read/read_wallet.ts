@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { WithExpiry } from '../../chain/block_cache.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { createMoments, momentRefused } from '../../family/past.ts'
-import { isNow, type Moment } from '../../family/place.ts'
+import { createBlockResolver, momentError } from '../../family/historical_targets.ts'
+import { isNow, type Moment } from '../../family/target.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -49,7 +49,7 @@ export function createWalletReader(options: {
   readonly clock: Clock
 }): WalletReader {
   const { clients, reader, solana, clock } = options
-  const moments = createMoments(clock)
+  const moments = createBlockResolver(clock)
 
   /** The block of the moment, or what is wrong with the moment on this chain. */
   async function blockOf(client: FinanceClient, moment: Moment, signal: AbortSignal): Promise<PinnedBlock | string> {
@@ -106,7 +106,7 @@ export function createWalletReader(options: {
       const reads = found.flatMap((each) => ('read' in each ? each.read : []))
       const unread = found.flatMap((each) => ('unread' in each ? each.unread : []))
       const [refused] = found.flatMap((each) => ('refused' in each ? each.refused : []))
-      if (reads.length + unread.length === 0 && refused !== undefined) throw momentRefused(question, refused)
+      if (reads.length + unread.length === 0 && refused !== undefined) throw momentError(question, refused)
       return { reads, unread: unread.sort((a, b) => a.chainId - b.chainId) }
     },
   }

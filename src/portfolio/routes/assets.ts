@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { asOf, isNow, untilNext } from '../../family/place.ts'
+import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/target.ts'
 import { choice, flag, limit, momentRule, page } from '../../http/request/input.ts'
 import { createPagination, slicePage } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
@@ -45,11 +45,11 @@ export function assetsRoute(options: PortfolioOptions): Route {
       return { reads, unread, total: matching.length, items: slicePage(inOrder(matching), { page, limit }) }
     },
     count: ({ items }) => items.filter((row) => !isSpam(row)).length,
-    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? untilNext(reads) : 0),
+    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ items, total, reads }, { page, limit }, { url }) => ({
       data: items.map(presentRow),
       pagination: createPagination({ page, limit, total, url }),
-      asOf: asOf(reads),
+      asOf: toAsOf(reads),
     }),
   })
 }

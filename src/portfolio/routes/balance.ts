@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { asOf, isNow, untilNext } from '../../family/place.ts'
+import { getEarliestExpiryMs, isNow, toAsOf } from '../../family/target.ts'
 import { momentRule } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'
@@ -28,10 +28,10 @@ export function balanceRoute(options: PortfolioOptions): Route {
       return { ...read, balance: balanceOf(rows) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
-    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? untilNext(reads) : 0),
+    untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
     present: ({ balance, reads, unread, coverage }, { wallet }) => ({
       data: presentBalance(wallet, balance, { unread, coverage }),
-      asOf: asOf(reads),
+      asOf: toAsOf(reads),
     }),
   })
 }

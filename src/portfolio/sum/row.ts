@@ -1,5 +1,5 @@
 import type { Block } from '../../chain/block.ts'
-import type { AccountToken, HeldToken, Holding, HoldingsSearch, Refused } from '../../family/holding.ts'
+import type { AccountToken, HeldToken, Holding, HoldingExclusion, HoldingsSearch } from '../../family/holding.ts'
 import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
@@ -32,7 +32,7 @@ export interface HeldAsset {
   /** True if no list has the token, and no position that is not refused. */
   readonly isUnlisted: boolean
   /** What is known against it besides. */
-  readonly refused: Refused | undefined
+  readonly refused: HoldingExclusion | undefined
   /** Null in the wallet itself. */
   readonly position: Holding['position'] | null
   /** True if nobody may move it, on Solana. */

@@ -3,7 +3,7 @@ import { type Address, getAddress, isAddress } from 'viem'
 import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
-import { address as checksummed, kaminoEntries, repeated } from '../../family/setting.ts'
+import { address as checksummed, findDuplicates, kaminoEntries } from '../../family/setting.ts'
 import type { FinanceChain, UsdFeed, Wrapper } from '../../finance/chain.ts'
 import { WRAPPER_KINDS } from '../../finance/price/table/wrappers.ts'
 import { createTokenList, type NamedTokens } from '../../finance/token/list/list.ts'
@@ -53,7 +53,7 @@ const usdFeeds = v.pipe(
 
 const wrappers = v.pipe(
   v.array(v.strictObject({ token: checksummed, kind: v.picklist(WRAPPER_KINDS), of: checksummed })),
-  v.check((rows) => repeated(rows.map(({ token }) => token)).length === 0, 'expected each token once'),
+  v.check((rows) => findDuplicates(rows.map(({ token }) => token)).length === 0, 'expected each token once'),
   v.check(
     (rows) => areOpened(rows),
     `expected at most ${WRAPPERS_MAX} wrappers around a token, and none around itself`,
@@ -243,5 +243,5 @@ export function isHttpUrl(text: string): boolean {
 }
 
 function repeatedIds(rows: readonly ChainRow[]): string[] {
-  return repeated(rows.map(({ id }) => id)).map((id) => `CHAINS_FILE: chain ${id} is described twice`)
+  return findDuplicates(rows.map(({ id }) => id)).map((id) => `CHAINS_FILE: chain ${id} is described twice`)
 }

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Citation } from '../../chain/receipt/citing.ts'
-import type { Confirmed, FigureValue, Happening } from '../../family/watch.ts'
+import type { ConfirmedFigures, FigureValue, SubjectEvent } from '../../family/watch.ts'
 import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
 import { aboutOf, mayChange } from './choose.ts'
 import type { ToldBlock } from './tell.ts'
@@ -8,7 +8,7 @@ import type { Entry, WatchedSubject } from './watchlist.ts'
 
 /** A subject as it was confirmed, and what that was read from. */
 export interface ConfirmedRead {
-  readonly confirmed: Confirmed | 'gone'
+  readonly confirmed: ConfirmedFigures | 'gone'
   readonly cited: () => Promise<readonly Citation[]>
 }
 
@@ -31,7 +31,7 @@ export function stepRead(
   of: {
     readonly found: ConfirmedRead
     /** As it was confirmed before. */
-    readonly previous: Confirmed | 'gone' | undefined
+    readonly previous: ConfirmedFigures | 'gone' | undefined
     readonly block: ToldBlock
     readonly apply: Apply
   },
@@ -59,7 +59,7 @@ export function stepRead(
   }
 }
 
-function textOf(confirmed: Confirmed | 'gone', figure: string): string | null {
+function textOf(confirmed: ConfirmedFigures | 'gone', figure: string): string | null {
   const text = confirmed === 'gone' ? null : confirmed.text(figure)
   return text === null ? null : String(text)
 }
@@ -67,7 +67,7 @@ function textOf(confirmed: Confirmed | 'gone', figure: string): string | null {
 /** Tells what happened, block by block. What happened before a trigger was made does not concern it. */
 export function stepHappenings(
   entry: Entry,
-  happenings: readonly Happening[],
+  happenings: readonly SubjectEvent[],
   {
     block,
     timeOf,

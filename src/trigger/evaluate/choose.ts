@@ -1,4 +1,4 @@
-import type { FigureForesight, FigureValue } from '../../family/watch.ts'
+import type { FigureForecast, FigureValue } from '../../family/watch.ts'
 import type { Bounds } from '../step.ts'
 import { type Entry, SWEEP_BLOCKS, type Waits, type WatchedSubject } from './watchlist.ts'
 
@@ -45,7 +45,7 @@ export function isDueAnyway(subject: WatchedSubject, block: bigint): boolean {
 }
 
 /** True if a subject must be confirmed, by what is foreseen of it. */
-export function isDueBy(subject: WatchedSubject, foresight: FigureForesight): boolean {
+export function isDueBy(subject: WatchedSubject, foresight: FigureForecast): boolean {
   const { confirmed } = subject
   const { figures } = waitsOf(subject)
   if (figures.length === 0) return false

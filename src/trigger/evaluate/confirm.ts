@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { createCitingClient } from '../../chain/receipt/citing.ts'
-import type { Watcher, WatchPlace } from '../../family/watch.ts'
+import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
 import { once } from '../../lib/memoize.ts'
 import type { ConfirmedRead } from './apply.ts'
@@ -27,7 +27,7 @@ export async function confirm(
   watcher: Watcher,
   of: {
     readonly subjects: readonly WatchedSubject[]
-    readonly client: WatchPlace['client']
+    readonly client: WatchTarget['client']
     readonly block: PinnedBlock
   },
   signal: AbortSignal,

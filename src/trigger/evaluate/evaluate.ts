@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Watcher, WatchPlace } from '../../family/watch.ts'
+import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,7 +15,7 @@ import { type Entry, setLife, type WatchedSubject, type Watchlist } from './watc
 
 /** What evaluating a block needs. */
 export interface Evaluating {
-  readonly client: WatchPlace['client']
+  readonly client: WatchTarget['client']
   readonly list: Watchlist
   readonly watchers: ReadonlyMap<string, Watcher>
   readonly telling: Telling

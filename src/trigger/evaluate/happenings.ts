@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
-import type { Happening, Watcher, WatchPlace } from '../../family/watch.ts'
+import type { SubjectEvent, Watcher, WatchTarget } from '../../family/watch.ts'
 import type { WatchedLogs } from '../../family/watch_logs.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -8,7 +8,7 @@ import type { WatchedSubject } from './watchlist.ts'
 
 /** What happened to subjects that are watched for it, and when. */
 export interface Happenings {
-  of(subject: WatchedSubject): readonly Happening[]
+  of(subject: WatchedSubject): readonly SubjectEvent[]
   /** Time of a block in which something happened, Unix seconds. */
   timeOf(blockNumber: number): bigint
 }
@@ -24,11 +24,11 @@ export async function readHappenings(
     waiting,
     logs,
     place,
-  }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchPlace },
+  }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchTarget },
   signal: AbortSignal,
 ): Promise<Happenings> {
   const waiters = new Map(waiting.map((each) => [each.subject, each]))
-  const found = new Map<WatchedSubject, Happening[]>()
+  const found = new Map<WatchedSubject, SubjectEvent[]>()
   if (events !== undefined && waiters.size > 0) {
     for (const happening of await events.happenings(logs, [...waiters.keys()], place, signal)) {
       const subject = waiters.get(happening.subject)
@@ -47,8 +47,8 @@ export async function readHappenings(
 
 /** Times of blocks by number: as their logs say, else as their headers do. */
 async function readTimes(
-  happenings: readonly Happening[],
-  { logs, place: { client, block } }: { readonly logs: WatchedLogs; readonly place: WatchPlace },
+  happenings: readonly SubjectEvent[],
+  { logs, place: { client, block } }: { readonly logs: WatchedLogs; readonly place: WatchTarget },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, bigint>> {
   const hashes = new Map(happenings.map(({ blockNumber, blockHash }) => [blockNumber, blockHash]))

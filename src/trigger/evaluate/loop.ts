@@ -1,4 +1,4 @@
-import type { Watcher, WatchPlace } from '../../family/watch.ts'
+import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
 import { evaluateBlock } from './evaluate.ts'
 import { readNextBlocks } from './head/heads.ts'
@@ -8,7 +8,7 @@ import { listKnownBlocks } from './watchlist.ts'
 
 /** What evaluates a line. */
 export interface LoopOptions extends TenantOptions {
-  readonly client: WatchPlace['client']
+  readonly client: WatchTarget['client']
   readonly watchers: ReadonlyMap<string, Watcher>
 }
 

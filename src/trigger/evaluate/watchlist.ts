@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { watchBlockList, watchListChanged, watchListLine } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import type { Confirmed, WatchSubject } from '../../family/watch.ts'
+import type { ConfirmedFigures, WatchSubject } from '../../family/watch.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Bounds, lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
@@ -29,7 +29,7 @@ export interface WatchedSubject {
   readonly subject: WatchSubject
   readonly entries: Set<Entry>
   /** As it was confirmed last; absent if it never was. */
-  confirmed?: Confirmed | 'gone'
+  confirmed?: ConfirmedFigures | 'gone'
   confirmedAt: bigint
   /** True if it must be confirmed whatever a screen says. */
   isDue: boolean

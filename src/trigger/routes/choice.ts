@@ -1,4 +1,4 @@
-import type { Watched } from '../../family/family.ts'
+import type { WatchableFamily } from '../../family/family.ts'
 import type { Watchable, WatchSubject } from '../../family/watch.ts'
 import { toParameters, validateInput } from '../../http/request/parameters.ts'
 import { CodedError } from '../../lib/error.ts'
@@ -15,7 +15,7 @@ export interface Choice {
 }
 
 /** The family, on a chain that is served with it. */
-export function familyOf(families: readonly Watched[], name: string, chainId: number): Watched {
+export function familyOf(families: readonly WatchableFamily[], name: string, chainId: number): WatchableFamily {
   const found = families.find(({ family }) => family === name)
   if (found === undefined || found.chainIds.length === 0) {
     throw notConfigured(name)
@@ -71,7 +71,7 @@ export function choiceOf(
 export function changedChoice(
   { family, clause }: { readonly family: string; readonly clause: Clause },
   { when, clear }: { readonly when?: Clause | undefined; readonly clear?: string | undefined },
-  families: readonly Watched[],
+  families: readonly WatchableFamily[],
 ): Choice | undefined {
   if (when === undefined && clear === undefined) return undefined
   const watchable = families.find((each) => each.family === family)

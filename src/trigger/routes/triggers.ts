@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Watched } from '../../family/family.ts'
+import type { WatchableFamily } from '../../family/family.ts'
 import type { WatchSubject } from '../../family/watch.ts'
 import {
   choice,
@@ -102,7 +102,7 @@ const listInput = v.object({
 /** What organizations want to be told. `families`: what can be watched; `solanaChainId` is evaluated by slots. */
 export function triggerRoutes(
   services: () => TriggerServices,
-  { families, solanaChainId }: { readonly families: readonly Watched[]; readonly solanaChainId: number },
+  { families, solanaChainId }: { readonly families: readonly WatchableFamily[]; readonly solanaChainId: number },
 ): readonly Route[] {
   const shown = async (key: { readonly organizationId: string; readonly id: string }) => ({
     data: presentTrigger(await findTrigger(services().db, key)),

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { createWatcher } from '../../../src/family/aave_v3/read/watch/watcher.ts'
-import type { Watched } from '../../../src/family/family.ts'
-import type { Confirmed, Watcher, WatchSubject } from '../../../src/family/watch.ts'
+import type { WatchableFamily } from '../../../src/family/family.ts'
+import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../src/family/watch.ts'
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../src/lib/number/rational.ts'
@@ -62,7 +62,7 @@ function watcherOver(served = client()): Watcher {
   })
 }
 
-function watched(): Watched {
+function watched(): WatchableFamily {
   const family = AAVE_V3.configure(new Map(rows()))
   const setup = { chainIds: [devnet.chainId], servesSolana: false, connect: () => ({}) as never }
   const found = family.watch(setup)
@@ -71,7 +71,7 @@ function watched(): Watched {
 }
 
 /** The figures of a subject as triggers would show them. */
-function textsOf(found: Confirmed | 'gone' | undefined) {
+function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }

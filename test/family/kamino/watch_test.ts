@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
-import type { Watched } from '../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../src/family/family.ts'
 import { KAMINO } from '../../../src/family/kamino/mod.ts'
 import { createWatcher } from '../../../src/family/kamino/read/watch/watcher.ts'
-import type { Confirmed, WatchSubject } from '../../../src/family/watch.ts'
+import type { ConfirmedFigures, WatchSubject } from '../../../src/family/watch.ts'
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
 import { cases } from '../../support/cases.ts'
 import { addressOf, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
@@ -43,14 +43,14 @@ function world(): ServedAccounts {
   return { ...scene(), ...Object.fromEntries(own) }
 }
 
-function watched(): Watched {
+function watched(): WatchableFamily {
   const setup = { chainIds: [], servesSolana: true, connect: () => ({}) as never }
   const found = KAMINO.configure(new Map()).watch(setup)
   if (found === undefined) throw new Error('Cannot watch Kamino')
   return found
 }
 
-function textsOf(found: Confirmed | 'gone' | undefined) {
+function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }

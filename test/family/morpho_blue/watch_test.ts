@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, type Hex, zeroHash } from 'viem'
 import { type Citation, createCitingClient } from '../../../src/chain/receipt/citing.ts'
-import type { Watched } from '../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { createWatcher } from '../../../src/family/morpho_blue/read/watch/watcher.ts'
-import type { Confirmed, Watcher, WatchSubject } from '../../../src/family/watch.ts'
+import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../src/family/watch.ts'
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../src/lib/number/rational.ts'
@@ -53,14 +53,14 @@ function watcherOver(served = client()): Watcher {
   return createWatcher({ clients, deployments, clock: systemClock })
 }
 
-function watched(): Watched {
+function watched(): WatchableFamily {
   const setup = { chainIds: [devnet.chainId], servesSolana: false, connect: () => ({}) as never }
   const found = MORPHO_BLUE.configure(new Map(rows())).watch(setup)
   if (found === undefined) throw new Error('Cannot watch Morpho')
   return found
 }
 
-function textsOf(found: Confirmed | 'gone' | undefined) {
+function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
   if (found === undefined || found === 'gone') throw new Error('Expected figures')
   return Object.fromEntries(FIGURES.map((figure) => [figure, found.text(figure)]))
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import type { Watched } from '../../../src/family/family.ts'
+import type { WatchableFamily } from '../../../src/family/family.ts'
 import { distanceToEdge } from '../../../src/family/uniswap_v3/math/watched.ts'
 import { UNISWAP_V3 as FAMILY } from '../../../src/family/uniswap_v3/mod.ts'
 import type { Position } from '../../../src/family/uniswap_v3/read/position.ts'
@@ -41,7 +41,7 @@ const BLOCKS = cases(2_000, 60)
 
 const subjectOf = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
 
-function watched(): Watched {
+function watched(): WatchableFamily {
   const setup = { chainIds: [1], servesSolana: false, connect: () => ({}) as never }
   const found = FAMILY.configure(new Map([[1, { uniswapV3: [DEPLOYMENT] }]])).watch(setup)
   if (found === undefined) throw new Error('Cannot watch Uniswap V3')

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Holding, Refused } from '../../../src/family/holding.ts'
+import type { Holding, HoldingExclusion } from '../../../src/family/holding.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import type { UsdPriceOutcome } from '../../../src/finance/price/price.ts'
 import type { Token } from '../../../src/finance/token/token.ts'
@@ -16,7 +16,7 @@ const TOKEN: Token = {
 const PRICE: UsdPriceOutcome = { kind: 'price', price: { units: 1n, scale: 0, source: 'feed' } }
 
 /** Whether the wallet's own balance of a token that no list has is unlisted, beside a position in it. */
-function isUnlistedBeside(refused: Refused | undefined): boolean | undefined {
+function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | undefined {
   const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
   if (chain === undefined) throw new Error('Cannot find chain 1')
   const position = { family: 'uniswap-v3', token_id: '1' }

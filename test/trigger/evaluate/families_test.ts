@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Database } from '../../../src/db/database.ts'
 import { createWatcher as createAaveWatcher } from '../../../src/family/aave_v3/read/watch/watcher.ts'
 import { createWatcher as createUniswapWatcher } from '../../../src/family/uniswap_v3/read/watch/watcher.ts'
-import type { Confirmed, Watcher, WatchSubject } from '../../../src/family/watch.ts'
+import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../src/family/watch.ts'
 import { type RunningJob, startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -162,7 +162,7 @@ function naive({ figure, below, clear }: Watching) {
   let fired = false
   return {
     told,
-    step(block: bigint, found: Confirmed | 'gone' | undefined) {
+    step(block: bigint, found: ConfirmedFigures | 'gone' | undefined) {
       const value = found === undefined || found === 'gone' ? undefined : found.value(figure)
       if (value === undefined) return
       const isBelow = (level: Rational | undefined) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { AccountWatcher, Confirmed } from '../../../src/family/watch.ts'
+import type { AccountWatcher, ConfirmedFigures } from '../../../src/family/watch.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { rational } from '../../../src/lib/number/rational.ts'
@@ -35,7 +35,7 @@ test('subjects are read in turn, each reading at a later slot, and the family co
     async confirm(subjects, minSlot) {
       slot = minSlot > slot ? minSlot : slot + 3n
       asked.push([minSlot, subjects.map(({ obligation = '' }) => obligation)])
-      const found = subjects.map(({ obligation = '' }): Confirmed | 'gone' => {
+      const found = subjects.map(({ obligation = '' }): ConfirmedFigures | 'gone' => {
         const level = levels.get(obligation)
         if (level === undefined) return 'gone'
         return { value: () => rational(level, 100n), text: () => String(Number(level) / 100), memo: undefined }

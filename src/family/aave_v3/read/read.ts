@@ -8,8 +8,8 @@ import type { FinanceClient } from '../../../finance/chain.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import { createPastPlaces } from '../../past.ts'
-import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { createHistoricalTargets } from '../../historical_targets.ts'
+import { createTargets, type FamilyTarget, toReadOptions } from '../../target.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import { decodeNamed, decodeTouched, encodeNamed, encodeTouched, type RawRead } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -27,7 +27,7 @@ const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
 
 /** Where a chain's markets are read. */
-export type AaveV3Place = FamilyPlace<AaveV3Deployment>
+export type AaveV3Place = FamilyTarget<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
 export type LendingReader = ReturnType<typeof createLendingReader>
@@ -39,7 +39,7 @@ export function createLendingReader(options: {
   readonly clock: Clock
 }) {
   const { clients, clock } = options
-  const places = placesOf(clients, options.deployments)
+  const places = createTargets(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
 
@@ -74,7 +74,7 @@ export function createLendingReader(options: {
   return {
     /** Chains that have this family, by id. */
     places,
-    past: createPastPlaces({ name: 'Aave V3', clock, contractOf: providerOf }),
+    past: createHistoricalTargets({ name: 'Aave V3', clock, contractOf: providerOf }),
     /**
      * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
      * throws `UnavailableError` that names the chain.
@@ -141,7 +141,7 @@ export function createLendingReader(options: {
 }
 
 function limitsOf(place: AaveV3Place) {
-  return { budgetMs: BUDGET_MS, ...readingOf(place) }
+  return { budgetMs: BUDGET_MS, ...toReadOptions(place) }
 }
 
 /** What names a market on its chain. */

@@ -6,7 +6,7 @@ import { eventsOutput } from '../../../finance/lending/schema.ts'
 import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { chainWith } from '../../position_routes.ts'
+import { chainIdWith } from '../../position_routes.ts'
 import type { LendingPlace } from '../event/place.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
@@ -25,7 +25,7 @@ export function eventsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, history, events } = options
   const input = v.object({
-    chain_id: chainWith(NAME, chainIds),
+    chain_id: chainIdWith(NAME, chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     type: v.optional(v.pipe(choice(LENDING_EVENT_TYPES), v.description('Events of this kind only.'))),

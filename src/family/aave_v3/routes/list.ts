@@ -17,7 +17,7 @@ import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Reply, type Route } from '../../../http/route/route.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
-import { asOf, isNow, type Moment, placesOn, readAt, untilNext } from '../../place.ts'
+import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { Unanswerable, WalletPositions } from '../read/position.ts'
@@ -51,7 +51,7 @@ export function createRoutes({
   const common = {
     errors: [503],
     count: ({ matching }: Matching) => matching.length,
-    untilMs: ({ reads }: Matching, asked: Moment) => (isNow(asked) ? untilNext(reads) : 0),
+    untilMs: ({ reads }: Matching, asked: Moment) => (isNow(asked) ? getEarliestExpiryMs(reads) : 0),
   } as const
   return [
     defineRoute({
@@ -137,13 +137,13 @@ function presentMatching(
   return {
     data: slicePage(matching, { page, limit }).map(present),
     pagination: createPagination({ page, limit, total: matching.length, url }),
-    asOf: asOf(reads),
+    asOf: toAsOf(reads),
   }
 }
 
 /** The chains to ask, each with only one market if the caller named it. */
 function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Place[] {
-  return placesOn(places, { chainId, what: NAME })
+  return filterTargets(places, { chainId, what: NAME })
     .map(({ client, deployments }) => ({
       client,
       deployments: deployments.filter(({ market }) => market_id === undefined || market === market_id),

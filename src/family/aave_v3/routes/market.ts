@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { documented } from '../../../http/request/input.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { notConfigured } from '../../place.ts'
+import { notConfiguredError } from '../../target.ts'
 import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
 
@@ -37,7 +37,7 @@ export function marketPlace(
   { chainId, market }: { readonly chainId: number; readonly market: string },
 ): AaveV3Place & { readonly deployment: AaveV3Deployment } {
   const place = places.get(chainId)
-  if (place === undefined) throw notConfigured(NAME)
+  if (place === undefined) throw notConfiguredError(NAME)
   const deployment = place.deployments.find((each) => each.market === market)
   if (deployment !== undefined) return { ...place, deployments: [deployment], deployment }
   const known = place.deployments.map((each) => `"${each.market}"`).join(', ')

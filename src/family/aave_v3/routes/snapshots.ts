@@ -5,7 +5,7 @@ import type { LendingSeries } from '../../../finance/lending/series/market.ts'
 import { SNAPSHOTS_MAX } from '../../../finance/series/series.ts'
 import { evmAddress, wholeNumber } from '../../../http/request/input.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { chainWith } from '../../position_routes.ts'
+import { chainIdWith } from '../../position_routes.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../read/snapshot/market.ts'
 import { CHARGES } from './credits.ts'
@@ -23,7 +23,7 @@ export function snapshotsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, series } = options
   const input = v.object({
-    chain_id: chainWith(NAME, chainIds),
+    chain_id: chainIdWith(NAME, chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(

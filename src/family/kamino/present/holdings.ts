@@ -1,6 +1,6 @@
 import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
-import type { AccountHolding, AccountHoldings, Refused } from '../../holding.ts'
+import type { AccountHolding, AccountHoldings, HoldingExclusion } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
 import type { ObligationTarget } from '../read/accounts/known.ts'
@@ -53,12 +53,12 @@ export function holdingsOf(
   return { rows, ownTokens: [], search: presentCoverage(by), notRead }
 }
 
-const HOLLOW: Refused = {
+const HOLLOW: HoldingExclusion = {
   reason: 'exceeds_liquidity',
   detail: 'The market is in no table, and its reserve has less at hand than the wallet supplied',
 }
 
-function spamOf(token: SolanaToken | undefined): Refused | undefined {
+function spamOf(token: SolanaToken | undefined): HoldingExclusion | undefined {
   const spam = token && solanaSpamReason(token).reason
   return spam === undefined ? undefined : { reason: 'spam', detail: spam }
 }

@@ -5,7 +5,7 @@ import { chainIdIn, limit, noMoment, page, solanaAddress, targetHealthFactor } f
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { SOLANA_ADDRESS } from '../../../lib/text/text_format.ts'
-import { asOfSlot, SPARE_MS } from '../../place.ts'
+import { SPARE_MS, toAsOfSlot } from '../../target.ts'
 import { batchOutput, listOutput, presentCoverage, presentReduced, presentWallet } from '../present/list.ts'
 import { BATCH_BUDGET_MS, type KaminoReader, LIST_BUDGET_MS } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
@@ -46,7 +46,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
         data: slicePage(wallets, { page, limit }).map((each) => presentWallet(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
-        asOf: asOfSlot(slot),
+        asOf: toAsOfSlot(slot),
       }),
     }),
     defineRoute({
@@ -76,7 +76,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
         data: slicePage(wallets, { page, limit }).map((each) => presentReduced(each, { target, slot: isMixed })),
         coverage: presentCoverage(by),
         pagination: createPagination({ page, limit, total: wallets.length, url }),
-        asOf: asOfSlot(slot),
+        asOf: toAsOfSlot(slot),
       }),
     }),
   ]

@@ -5,7 +5,7 @@ import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/reque
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOfSlot } from '../../place.ts'
+import { toAsOfSlot } from '../../target.ts'
 import { type Named, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
 import type { AbsentReason } from '../read/obligations.ts'
 import type { KaminoReader } from '../read/read.ts'
@@ -52,7 +52,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
       output: yieldOutput,
       present: ({ slot, position }, query) => ({
         data: { ...names(query), ...presentYieldFigures(position) },
-        asOf: asOfSlot(slot),
+        asOf: toAsOfSlot(slot),
       }),
     }),
     defineRoute({
@@ -63,7 +63,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
       output: riskOutput,
       present: ({ slot, position }, query) => ({
         data: presentRisk(names(query), position, query.target_health_factor),
-        asOf: asOfSlot(slot),
+        asOf: toAsOfSlot(slot),
       }),
     }),
   ]

@@ -1,5 +1,5 @@
 import { spamReason } from '../../../finance/token/spam/spam.ts'
-import type { Holding, Refused } from '../../holding.ts'
+import type { Holding, HoldingExclusion } from '../../holding.ts'
 import { idleOf } from '../math/market.ts'
 import type { Held, MarketToken } from '../read/position.ts'
 
@@ -11,7 +11,7 @@ import type { Held, MarketToken } from '../read/position.ts'
 export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding[] {
   const { marketId, market, supplied, owed, collateral, loan, collateralToken, isAccrued } = held
   const position = { family: 'morpho-blue', market_id: marketId }
-  const refusedBy = (token: MarketToken): Refused | undefined => {
+  const refusedBy = (token: MarketToken): HoldingExclusion | undefined => {
     const spam = spamReason(token, spamTokens)
     if (spam !== undefined) return { reason: 'spam', detail: spam }
     return isAccrued ? undefined : FROZEN
@@ -30,7 +30,7 @@ export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding
           },
         ]
   const idle = idleOf(market)
-  const unpayable: Refused | undefined =
+  const unpayable: HoldingExclusion | undefined =
     supplied > idle
       ? {
           reason: 'exceeds_liquidity',
@@ -44,7 +44,7 @@ export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding
   ]
 }
 
-const FROZEN: Refused = {
+const FROZEN: HoldingExclusion = {
   reason: 'withdrawal_reverts',
   detail: 'The interest of the market cannot be accrued, so nothing can be withdrawn from it',
 }

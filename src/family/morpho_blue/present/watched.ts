@@ -1,11 +1,11 @@
 import { createWatchedLending, EMPTY_LENDING } from '../../../finance/lending/watched.ts'
-import type { Confirmed } from '../../watch.ts'
+import type { ConfirmedFigures } from '../../watch.ts'
 import type { MarketMemo } from '../math/market.ts'
 import type { HeldRead } from '../read/position.ts'
 import { healthOf } from './list.ts'
 
 /** What triggers see of a position. */
-export function watchedPosition(read: HeldRead): Confirmed {
+export function watchedPosition(read: HeldRead): ConfirmedFigures {
   const held = read.kind === 'position' ? read.position : read.held
   const { marketId, params, market, supplied, owed, collateral } = held
   const memo: MarketMemo = { marketId, lltvWad: params.lltv, market, supplied, owed, collateral }

@@ -9,8 +9,8 @@ import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
 import { getPriceSources } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import { createPastPlaces } from '../../past.ts'
-import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { createHistoricalTargets } from '../../historical_targets.ts'
+import { createTargets, type FamilyTarget, toReadOptions } from '../../target.ts'
 import type { RawRead } from '../math/state.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
 import { decodeLens, encodeRead, type MarketsQuestion } from './abi.ts'
@@ -31,7 +31,7 @@ const READ_BYTES = 512
 const MARKET_BYTES = 4_096
 
 /** Where a chain's markets are read; its one deployment is Morpho. */
-export type MorphoBluePlace = FamilyPlace<MorphoBlueDeployment>
+export type MorphoBluePlace = FamilyTarget<MorphoBlueDeployment>
 
 /** Which markets of which wallet; ids in lower case, each once. */
 export type AskedMarkets = Omit<MarketsQuestion, 'morpho'>
@@ -57,7 +57,7 @@ export function createPositionReader(options: {
   readonly clock: Clock
 }) {
   const { clients, deployments, clock } = options
-  const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
+  const places = createTargets(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
@@ -85,7 +85,11 @@ export function createPositionReader(options: {
   return {
     /** Chains that have this family, by id. */
     places,
-    past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
+    past: createHistoricalTargets<MorphoBlueDeployment>({
+      name: 'Morpho Blue',
+      clock,
+      contractOf: ({ morpho }) => morpho,
+    }),
     /** What `read` gives, of one endpoint. Throws as `Endpoint.call`. */
     ask,
     /** The same as the chain answers it. */
@@ -99,7 +103,7 @@ export function createPositionReader(options: {
         place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
           signal: shared,
           budgetMs: BUDGET_MS,
-          ...readingOf(place),
+          ...toReadOptions(place),
         })
       return cache.reuse({ ...keptAs(place, questionOf(place, asked)), read }, signal)
     },

@@ -13,7 +13,7 @@ import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, type Moment, placesOn, readAt } from '../../place.ts'
+import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
 import type { EnteredReader } from '../read/entered.ts'
@@ -61,7 +61,7 @@ export function listRoute(options: {
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: slicePage(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
       pagination: createPagination({ page, limit, total: matching.length, url }),
-      asOf: asOf(reads),
+      asOf: toAsOf(reads),
     }),
   })
 }
@@ -78,7 +78,7 @@ async function readMatching(
   { wallet, chain_id, market_id, ...moment }: Asked,
   signal: AbortSignal,
 ) {
-  const places = placesOn(reader.places, { chainId: chain_id, what: NAME })
+  const places = filterTargets(reader.places, { chainId: chain_id, what: NAME })
   const readPlace = (place: MorphoBluePlace) => (shared: AbortSignal) => {
     // One market needs no history to be found.
     if (market_id !== undefined) return reader.read(place, { wallet, marketIds: [market_id] }, shared)

@@ -5,8 +5,8 @@ import { evmAddress, moment, momentRule, targetHealthFactor } from '../../../htt
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { isNow, notConfigured } from '../../place.ts'
-import { chainWith } from '../../position_routes.ts'
+import { chainIdWith } from '../../position_routes.ts'
+import { isNow, notConfiguredError } from '../../target.ts'
 import { yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
@@ -24,7 +24,7 @@ export function yieldRoute(options: {
 }): Route {
   const input = v.pipe(
     v.object({
-      chain_id: chainWith(NAME, options.chainIds),
+      chain_id: chainIdWith(NAME, options.chainIds),
       wallet: evmAddress,
       market_id: marketId,
       target_health_factor: targetHealthFactor,
@@ -46,7 +46,7 @@ export function yieldRoute(options: {
       const reader = options.reader()
       const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
       const [place] = await reader.past.at(configured, at, signal)
-      if (place === undefined) throw notConfigured(NAME)
+      if (place === undefined) throw notConfiguredError(NAME)
       const { block, untilMs, markets } = await reader.read(place, { marketIds: [market_id], wallet }, signal)
       return { block, untilMs, position: positionIn(markets[0], { chain_id, wallet, market_id }) }
     },

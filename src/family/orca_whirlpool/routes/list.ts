@@ -3,8 +3,8 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, limit, noMoment, page, solanaAddress } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { asOfSlot, SPARE_MS } from '../../place.ts'
-import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
+import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../position_routes.ts'
+import { SPARE_MS, toAsOfSlot } from '../../target.ts'
 import { listOutput, presentCounts, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 
@@ -15,12 +15,12 @@ export function listRoute(reader: () => OrcaReader): Route {
       ...noMoment,
       wallet: solanaAddress,
       status: inactiveStatus,
-      full: isFull,
+      full: fullParameter,
       chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
       page,
       limit,
     }),
-    fullOfActive(),
+    refuseFullOfInactive(),
   )
   return defineRoute({
     method: 'GET',
@@ -43,7 +43,7 @@ export function listRoute(reader: () => OrcaReader): Route {
       data: read.positions.map((position) => presentPosition(position, { sqrtPrice: false, slot: read.isMixed })),
       pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts({ ...read, filtered: matching }),
-      asOf: asOfSlot(read.slot),
+      asOf: toAsOfSlot(read.slot),
     }),
   })
 }

@@ -3,8 +3,8 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { chainIdIn, noMoment, solanaAddress } from '../../../http/request/input.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOfSlot, SPARE_MS } from '../../place.ts'
-import { isFull, POSITION_CHARGES } from '../../position_routes.ts'
+import { fullParameter, POSITION_CHARGES } from '../../position_routes.ts'
+import { SPARE_MS, toAsOfSlot } from '../../target.ts'
 import { positionOutput, presentPosition } from '../present/position.ts'
 import { BUDGET_MS, type OrcaReader } from '../read/read.ts'
 
@@ -14,7 +14,7 @@ export function positionRoute(reader: () => OrcaReader): Route {
     ...noMoment,
     id: solanaAddress,
     wallet: solanaAddress,
-    full: isFull,
+    full: fullParameter,
     chain_id: v.optional(chainIdIn([SOLANA_CHAIN_ID], 'chain of this family')),
   })
   return defineRoute({
@@ -43,7 +43,7 @@ export function positionRoute(reader: () => OrcaReader): Route {
     untilMs: ({ untilMs }) => untilMs,
     present: ({ position }) => ({
       data: presentPosition(position, { sqrtPrice: true, slot: false }),
-      asOf: asOfSlot(position.slot),
+      asOf: toAsOfSlot(position.slot),
     }),
   })
 }

@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
 import { memoize } from '../../../lib/memoize.ts'
-import { addLiquidity, type Holding, type Refused } from '../../holding.ts'
+import { addLiquidityRows, type Holding, type HoldingExclusion } from '../../holding.ts'
 import { heldIn } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -11,10 +11,10 @@ export function holdingsOf(positions: readonly Position[]): Holding[] {
   for (const position of positions) {
     const { deployment, tokenId, spam } = position
     const { principal, owed } = heldIn(position)
-    const refused: Refused | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
+    const refused: HoldingExclusion | undefined = spam === undefined ? undefined : { reason: 'spam', detail: spam }
     const named = { family: 'uniswap-v3', manager_address: addressOf(deployment), token_id: String(tokenId) }
-    addLiquidity(rows, position, { amounts: principal, refused, position: { ...named, part: 'principal' } })
-    addLiquidity(rows, position, { amounts: owed, refused, position: { ...named, part: 'fees' } })
+    addLiquidityRows(rows, position, { amounts: principal, refused, position: { ...named, part: 'principal' } })
+    addLiquidityRows(rows, position, { amounts: owed, refused, position: { ...named, part: 'fees' } })
   }
   return rows
 }

@@ -9,7 +9,7 @@ import { getPriceSources, NO_PRICE_SOURCES } from '../../../finance/price/price_
 import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
 import { runCooperatively, type Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { FamilyPlace } from '../../place.ts'
+import type { FamilyTarget } from '../../target.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { RawBrief, RawRead } from './abi.ts'
 import {
@@ -46,7 +46,7 @@ const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 /** Where a chain's positions are read. */
-export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
+export type UniswapV3Place = FamilyTarget<UniswapV3Deployment>
 
 /*
  * Questions to the lens, each about one block. They throw `UpstreamError` if its answers do not belong to one block or are

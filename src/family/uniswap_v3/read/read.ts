@@ -7,9 +7,15 @@ import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { askByLens, createReadingCaches, onEachChain, pricedByPools, type ReadPlaces } from '../../managed_places.ts'
-import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { placesOf } from '../../place.ts'
+import { createHistoricalTargets, type HistoricalTargets } from '../../historical_targets.ts'
+import {
+  addPoolPrices,
+  createReadingCaches,
+  forEachChain,
+  readTargetByLens,
+  type TargetReads,
+} from '../../managed_targets.ts'
+import { createTargets } from '../../target.ts'
 import { allHeldIn } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
@@ -21,7 +27,7 @@ const WHOLE_MAX = 1_000
 export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, UniswapV3Place>
-  readonly past: PastPlaces<UniswapV3Deployment>
+  readonly past: HistoricalTargets<UniswapV3Deployment>
   /**
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
@@ -32,7 +38,7 @@ export interface PositionReader {
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
   /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
-  priceByPools(positions: readonly Position[], at: ReadPlaces<UniswapV3Deployment>): Promise<readonly Position[]>
+  priceByPools(positions: readonly Position[], at: TargetReads<UniswapV3Deployment>): Promise<readonly Position[]>
 }
 
 export interface PositionReadOptions {
@@ -68,12 +74,12 @@ export function createPositionReader(options: {
   readonly wholeMax?: number
 }): PositionReader {
   const { clients, clock, wholeMax = WHOLE_MAX } = options
-  const places = placesOf(clients, options.deployments)
+  const places = createTargets(clients, options.deployments)
   const { judge } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
   const ask = <Answer>(place: UniswapV3Place, read: LensReading<Answer>['read'], signal: AbortSignal) =>
-    askByLens(place, { ...LENS, clock, read }, signal)
+    readTargetByLens(place, { ...LENS, clock, read }, signal)
 
   function listOf(wallet: Address, asked: Asked, signal: AbortSignal) {
     const { place, isPriced } = asked
@@ -85,7 +91,11 @@ export function createPositionReader(options: {
 
   return {
     places,
-    past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
+    past: createHistoricalTargets<UniswapV3Deployment>({
+      name: 'Uniswap V3',
+      clock,
+      contractOf: ({ manager }) => manager,
+    }),
     readWallet(wallet, { places, isPriced = true, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => listOf(wallet, { place, judge, isPriced }, shared))
       return allOrAbort(tasks, signal)
@@ -98,11 +108,11 @@ export function createPositionReader(options: {
       })
       return allOrAbort(tasks, signal)
     },
-    priceByPools: (positions, at) => pricedByPools(positions, at, { amountsOf: allHeldIn, clock }),
+    priceByPools: (positions, at) => addPoolPrices(positions, at, { amountsOf: allHeldIn, clock }),
     async complete(wallet, { reads, positions, isPriced = true, signal }) {
       const brief = positions.filter((each) => !isListed(each))
       const at = { places: [...places.values()], reads, signal }
-      const completed = await onEachChain(brief, at, async ({ positions: here, place, read: { block } }, shared) => {
+      const completed = await forEachChain(brief, at, async ({ positions: here, place, read: { block } }, shared) => {
         const { hash } = block
         if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
         const picks = here.map(({ deployment, tokenId }) => ({

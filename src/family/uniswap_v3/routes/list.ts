@@ -5,9 +5,9 @@ import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../..
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { listRefused } from '../../managed_places.ts'
-import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
+import { toListError } from '../../managed_targets.ts'
+import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../position_routes.ts'
+import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { uncoveredOfAll } from '../present/uncovered.ts'
@@ -19,7 +19,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     v.object({
       wallet: evmAddress,
       status: inactiveStatus,
-      full: isFull,
+      full: fullParameter,
       chain_id: v.optional(chainIdIn(chainIds)),
       ...moment,
       ...receipt,
@@ -27,7 +27,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       limit,
     }),
     momentRule(),
-    fullOfActive(),
+    refuseFullOfInactive(),
   )
   return defineRoute({
     method: 'GET',
@@ -43,7 +43,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, isPriced: full, signal }).catch((error: unknown) => {
-          throw listRefused(error, places)
+          throw toListError(error, places)
         })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = slicePage(matching, { page, limit })
@@ -63,12 +63,12 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     count: ({ items }) => items.length,
     uncovered: { isAny: ({ full }) => full, paths: ({ items }) => uncoveredOfAll(items) },
     // Profits come from histories, which grow while the block is the same.
-    untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? untilNext(reads) : 0),
+    untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts(reads, { filtered: matching, unreadable }),
-      asOf: asOf(reads),
+      asOf: toAsOf(reads),
     }),
   })
 }

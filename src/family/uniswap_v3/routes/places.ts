@@ -1,5 +1,5 @@
 import type { PnlOutcome } from '../../../finance/liquidity/position_history/pnl.ts'
-import { type AskedPlaces, type ManagedRoutesOptions, placesToAsk as placesIn } from '../../managed_places.ts'
+import { type ManagedRoutesOptions, selectTargets as placesIn, type TargetSelection } from '../../managed_targets.ts'
 import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
@@ -15,6 +15,6 @@ export const UNTOLD: PnlOutcome = { status: 'pending' }
 export const managerOf = ({ manager }: UniswapV3Deployment) => manager
 
 /** The chains to ask, with only one manager if the caller named it. */
-export function placesToAsk({ places }: PositionReader, asked: AskedPlaces): UniswapV3Place[] {
+export function placesToAsk({ places }: PositionReader, asked: TargetSelection): UniswapV3Place[] {
   return placesIn(places, asked, { exchange: 'Uniswap V3', managerOf })
 }

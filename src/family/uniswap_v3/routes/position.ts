@@ -5,8 +5,8 @@ import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/in
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { isFull, managerAddress, POSITION_CHARGES } from '../../position_routes.ts'
+import { fullParameter, managerAddress, POSITION_CHARGES } from '../../position_routes.ts'
+import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { uncoveredOf } from '../present/uncovered.ts'
@@ -19,7 +19,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       id: tokenId,
       chain_id: v.optional(chainIdIn(chainIds)),
       manager_address: managerAddress,
-      full: isFull,
+      full: fullParameter,
       ...moment,
       ...receipt,
     }),
@@ -43,7 +43,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       }))
       const position = selectOnlyPosition(reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-      const here = asOf(reads.filter(({ block }) => block.chainId === position.chainId))
+      const here = toAsOf(reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { position, reads, asOf: here }
       if (stateAlone) {
         const [priced = position] = await reader.priceByPools([position], { places, reads, signal })
@@ -57,11 +57,11 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         reads,
         position: priced,
         pnl: await computePnlOutcome(positionLife),
-        asOf: asOf([positionLife]),
+        asOf: toAsOf([positionLife]),
       }
     },
     uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position, 'data') },
-    untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? untilNext(reads) : 0),
+    untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })
 }

@@ -1,6 +1,6 @@
 import { checksumAddress } from 'viem'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { addLiquidity, type Holding, type Refused } from '../../holding.ts'
+import { addLiquidityRows, type Holding, type HoldingExclusion } from '../../holding.ts'
 import { countedOf, heldIn, type Withdrawal } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
@@ -13,11 +13,12 @@ export function holdingsOf(position: Position, withdrawal: Withdrawal | undefine
   const { principal, fees } = heldIn(position)
   const manager_address = checksumAddress(deployment.positionManager)
   const rows: Holding[] = []
-  const add = (part: string, amounts: TokenAmounts, refused: Refused | undefined) => {
+  const add = (part: string, amounts: TokenAmounts, refused: HoldingExclusion | undefined) => {
     const named = { family: 'uniswap-v4', manager_address, token_id: String(tokenId), part }
-    addLiquidity(rows, position, { amounts, position: named, refused })
+    addLiquidityRows(rows, position, { amounts, position: named, refused })
   }
-  const spam: Refused | undefined = position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
+  const spam: HoldingExclusion | undefined =
+    position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
   if (withdrawal !== undefined && !('error' in withdrawal)) {
     const counted = countedOf({ principal, fees }, withdrawal)
     if (counted !== undefined) add('withdrawable', counted, spam)
@@ -29,7 +30,7 @@ export function holdingsOf(position: Position, withdrawal: Withdrawal | undefine
   return rows
 }
 
-const REFUSED: Readonly<Record<'reverts' | 'unsupported', Refused>> = {
+const REFUSED: Readonly<Record<'reverts' | 'unsupported', HoldingExclusion>> = {
   reverts: { reason: 'withdrawal_reverts', detail: "The pool's hook does not let it be withdrawn" },
   unsupported: {
     reason: 'withdrawal_reverts',

@@ -8,7 +8,7 @@ import { joinPages } from '../../../finance/liquidity/list/pages.ts'
 import { getPriceSources } from '../../../finance/price/price_sources.ts'
 import type { SpamFilter } from '../../../finance/token/spam_filter.ts'
 import { runCooperatively } from '../../../lib/async/cooperative.ts'
-import type { FamilyPlace } from '../../place.ts'
+import type { FamilyTarget } from '../../target.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { decodeLens, decodeList, encodeList, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -23,7 +23,7 @@ const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const PAGE_BYTES_MAX = 1_000_000
 
 /** Where a chain's positions are read. It has one deployment. */
-export type UniswapV4Place = FamilyPlace<UniswapV4Deployment>
+export type UniswapV4Place = FamilyTarget<UniswapV4Deployment>
 
 /** The one deployment of a place. */
 export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Place): UniswapV4Deployment {

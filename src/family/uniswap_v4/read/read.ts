@@ -9,16 +9,16 @@ import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
+import { createHistoricalTargets, type HistoricalTargets } from '../../historical_targets.ts'
 import {
-  askByLens,
+  addPoolPrices,
   createReadingCaches,
-  limitsAt,
-  onEachChain,
-  pricedByPools,
-  type ReadPlaces,
-} from '../../managed_places.ts'
-import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { placesOf } from '../../place.ts'
+  forEachChain,
+  getReadLimits,
+  readTargetByLens,
+  type TargetReads,
+} from '../../managed_targets.ts'
+import { createTargets } from '../../target.ts'
 import { allHeldIn } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
@@ -36,7 +36,7 @@ const HOOKED_WALLETS_MAX = 5_000
 export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, UniswapV4Place>
-  readonly past: PastPlaces<UniswapV4Deployment>
+  readonly past: HistoricalTargets<UniswapV4Deployment>
   readonly readAllOwned: ReadAllOwned
   /**
    * All positions of a wallet on the places given, which are asked at the same time. If one place fails, throws
@@ -54,7 +54,7 @@ export interface PositionReader {
 }
 
 /** Where and when positions are read, and until when anyone waits. */
-type ReadFrom = Omit<ReadPlaces<UniswapV4Deployment>, 'reads'>
+type ReadFrom = Omit<TargetReads<UniswapV4Deployment>, 'reads'>
 
 interface ReadWalletFrom extends ReadFrom {
   /** Executes withdrawals in the same call if hooks are known to see them. @default {false} */
@@ -62,7 +62,7 @@ interface ReadWalletFrom extends ReadFrom {
 }
 
 /** The same with the readings. */
-type ReadAt = ReadPlaces<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
+type ReadAt = TargetReads<UniswapV4Deployment, Pick<ChainRead<BriefPosition>, 'block' | 'withdrawals'>>
 
 /** Makes a reader over the chains that are configured and have deployments. */
 export function createPositionReader(options: {
@@ -83,7 +83,7 @@ export function createPositionReader(options: {
     place: UniswapV4Place,
     read: LensReading<Answer>['read'],
     signal: AbortSignal,
-  ): Promise<Answer> => askByLens(place, { ...LENS, clock, read }, signal)
+  ): Promise<Answer> => readTargetByLens(place, { ...LENS, clock, read }, signal)
 
   /** The same, with withdrawals of positions that are known to need it, in one call. */
   function askFull(
@@ -99,7 +99,7 @@ export function createPositionReader(options: {
     const chainId = client.chain.id
     const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), block: at }
     const lens = { ...LENS, chainId, at, clock, read: asked.read }
-    const limits = { ...limitsAt(place, signal), together: true }
+    const limits = { ...getReadLimits(place, signal), together: true }
     return client.read(async (endpoint, within) => {
       const [owned, { block, byId }] = await Promise.all([
         readByLens(endpoint, lens, within),
@@ -139,7 +139,7 @@ export function createPositionReader(options: {
         pin: () =>
           client.read(
             (endpoint, within) => readLatestBlock(endpoint, client.chain.id, within),
-            limitsAt(place, signal),
+            getReadLimits(place, signal),
           ),
       },
       signal,
@@ -151,10 +151,10 @@ export function createPositionReader(options: {
 
   async function withdrawals(positions: readonly Position[], at: ReadAt) {
     const seen = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
-    const paid = await onEachChain(seen, at, ({ positions: here, place, read }, signal) => {
+    const paid = await forEachChain(seen, at, ({ positions: here, place, read }, signal) => {
       const { block, withdrawals: known = new Map() } = read
       const where = { block, known, chainId: block.chainId, clock }
-      const limits = limitsAt(place, signal)
+      const limits = getReadLimits(place, signal)
       return place.client.read((endpoint, within) => withdrawn(here, { endpoint, ...where }, within), limits)
     })
     return new Map(paid.flatMap((each) => [...each]))
@@ -162,8 +162,8 @@ export function createPositionReader(options: {
 
   return {
     readAllOwned,
-    places: placesOf(clients, deployments),
-    past: createPastPlaces<UniswapV4Deployment>({
+    places: createTargets(clients, deployments),
+    past: createHistoricalTargets<UniswapV4Deployment>({
       name: 'Uniswap V4',
       clock,
       contractOf: ({ positionManager }) => positionManager,
@@ -186,7 +186,7 @@ export function createPositionReader(options: {
     },
     async readFull(positions, at) {
       const pricing = { amountsOf: allHeldIn, clock }
-      const [priced, paid] = await Promise.all([pricedByPools(positions, at, pricing), withdrawals(positions, at)])
+      const [priced, paid] = await Promise.all([addPoolPrices(positions, at, pricing), withdrawals(positions, at)])
       return positions.map((each, index) => ({ position: priced[index] ?? each, withdrawal: paid.get(each) }))
     },
   }

@@ -4,9 +4,9 @@ import { flattenPositions } from '../../../finance/liquidity/list/selection.ts'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { listRefused } from '../../managed_places.ts'
-import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { fullOfActive, inactiveStatus, isFull, POSITION_CHARGES } from '../../position_routes.ts'
+import { toListError } from '../../managed_targets.ts'
+import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from '../../position_routes.ts'
+import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import { placesToAsk, type V4RoutesOptions } from './places.ts'
@@ -19,14 +19,14 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     v.object({
       wallet: evmAddress,
       status: inactiveStatus,
-      full: isFull,
+      full: fullParameter,
       chain_id: v.optional(chainIdIn(chainIds)),
       ...moment,
       page,
       limit,
     }),
     momentRule(),
-    fullOfActive(),
+    refuseFullOfInactive(),
   )
   return defineRoute({
     method: 'GET',
@@ -44,7 +44,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
       const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
-          throw listRefused(error, places)
+          throw toListError(error, places)
         })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         return {
@@ -63,12 +63,12 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     },
     count: ({ items }) => items.length,
     // Profits come from histories, which grow while the block is the same.
-    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
+    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ reads, matching, items, full }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { full: full?.[index], sqrtPrice: false })),
       pagination: createPagination({ page, limit, total: matching, url }),
       counts: presentCounts(reads, { filtered: matching }),
-      asOf: asOf(reads),
+      asOf: toAsOf(reads),
     }),
   })
 }

@@ -1,4 +1,4 @@
-import { type AskedPlaces, type ManagedRoutesOptions, placesToAsk as placesIn } from '../../managed_places.ts'
+import { type ManagedRoutesOptions, selectTargets as placesIn, type TargetSelection } from '../../managed_targets.ts'
 import type { UniswapV4Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
@@ -11,6 +11,6 @@ export type V4RoutesOptions = ManagedRoutesOptions<PositionReader, UniswapV4Live
 export const managerOf = ({ positionManager }: UniswapV4Deployment) => positionManager
 
 /** The chains to ask: one if the caller named it, and only those with the manager that he named. */
-export function placesToAsk({ places }: PositionReader, asked: AskedPlaces): UniswapV4Place[] {
+export function placesToAsk({ places }: PositionReader, asked: TargetSelection): UniswapV4Place[] {
   return placesIn(places, asked, { exchange: 'Uniswap V4', managerOf })
 }

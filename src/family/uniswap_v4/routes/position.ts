@@ -5,8 +5,8 @@ import { chainIdIn, moment, momentRule, tokenId } from '../../../http/request/in
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
-import { asOf, isNow, readAt, untilNext } from '../../place.ts'
-import { isFull, managerAddress, POSITION_CHARGES } from '../../position_routes.ts'
+import { fullParameter, managerAddress, POSITION_CHARGES } from '../../position_routes.ts'
+import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { uncoveredOf } from '../present/uncovered.ts'
@@ -22,7 +22,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       id: tokenId,
       chain_id: v.optional(chainIdIn(chainIds)),
       manager_address: managerAddress,
-      full: isFull,
+      full: fullParameter,
       ...moment,
       ...receipt,
     }),
@@ -46,7 +46,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
       }))
       const position = selectOnlyPosition(found.reads, { id, managerOf })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-      const here = asOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
+      const here = toAsOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
       const life = stateAlone ? undefined : await lifeIfTold(lives(), { ...found, position }, signal)
       const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
@@ -57,11 +57,11 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
         reads: found.reads,
         position: now,
         full: { ...figures, pnl },
-        asOf: life === undefined ? here : asOf([life]),
+        asOf: life === undefined ? here : toAsOf([life]),
       }
     },
     uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position) },
-    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? untilNext(reads) : 0),
+    untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ position, full, asOf }) => ({ data: presentPosition(position, { full, sqrtPrice: true }), asOf }),
   })
 }

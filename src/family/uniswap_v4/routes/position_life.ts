@@ -1,7 +1,7 @@
 import type { Route } from '../../../http/route/route.ts'
 import type { FamilyServices } from '../../family.ts'
-import { lifeRoutes } from '../../life_routes.ts'
-import { createPositionLives, type PositionLives } from '../../position_life.ts'
+import { pnlRoutes } from '../../pnl_routes.ts'
+import { createPositionHistories, type PositionHistories } from '../../position_history.ts'
 import { POSITION_CHARGES } from '../../position_routes.ts'
 import { heldIn } from '../math/figures.ts'
 import { createUniswapV4LifeReader, isUntellable } from '../read/life/mod.ts'
@@ -11,7 +11,7 @@ import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { managerOf, placesToAsk, type V4RoutesOptions } from './places.ts'
 
 /** Lives of the family's positions, as its routes ask for them. */
-export type UniswapV4Lives = PositionLives<UniswapV4Deployment, Position>
+export type UniswapV4Lives = PositionHistories<UniswapV4Deployment, Position>
 
 /** Lives of positions over a reader of what they are. */
 export function createUniswapV4Lives(
@@ -19,7 +19,7 @@ export function createUniswapV4Lives(
     readonly reader: Pick<PositionReader, 'past' | 'readOne'>
   },
 ): UniswapV4Lives {
-  return createPositionLives({
+  return createPositionHistories({
     ...services,
     lives: createUniswapV4LifeReader(services),
     managerOf,
@@ -32,7 +32,7 @@ export function createUniswapV4Lives(
 
 /** Profit and loss of one position, and the flows that it is counted from. */
 export function positionLifeRoutes({ chainIds, reader, lives }: V4RoutesOptions): readonly Route[] {
-  return lifeRoutes({
+  return pnlRoutes({
     family: 'uniswap-v4',
     tool: 'uniswap_v4',
     what: 'Uniswap V4 position',

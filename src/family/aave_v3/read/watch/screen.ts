@@ -3,7 +3,7 @@ import { readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { getLendingValue } from '../../../../finance/lending/watched.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
+import type { FigureForecast, FigureForecaster, WatchTarget } from '../../../watch.ts'
 import { changesOf, walletsIn } from '../../event/watch.ts'
 import { type AccountMemo, foreseen } from '../../math/foresight.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
@@ -21,12 +21,12 @@ export function createScreen(options: {
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly markets: MarketsKnown
   readonly clock: Clock
-}): Screen {
+}): FigureForecaster {
   const { deployments, markets, clock } = options
 
   async function pricesAt(
     assets: ReadonlyMap<string, ReadonlySet<Address>>,
-    { client, block }: WatchPlace,
+    { client, block }: WatchTarget,
     signal: AbortSignal,
   ): Promise<Prices> {
     const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
@@ -74,7 +74,7 @@ function assetsOf(memos: Iterable<AccountMemo | undefined>): ReadonlyMap<string,
   return assets
 }
 
-function foresightOf(prices: Prices): FigureForesight {
+function foresightOf(prices: Prices): FigureForecast {
   return {
     estimate(memo, figure) {
       const account = memo as AccountMemo | undefined

@@ -5,7 +5,7 @@ import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
-import type { Confirmed, Happening, Watcher, WatchPlace } from '../../../watch.ts'
+import type { ConfirmedFigures, SubjectEvent, Watcher, WatchTarget } from '../../../watch.ts'
 import { changesOf, happeningsIn } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
@@ -28,9 +28,9 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
   /** What wallets have in one market, in their order. */
   async function readMarket(
     deployment: AaveV3Deployment,
-    { wallets, place: { client, block } }: { readonly wallets: readonly Address[]; readonly place: WatchPlace },
+    { wallets, place: { client, block } }: { readonly wallets: readonly Address[]; readonly place: WatchTarget },
     signal: AbortSignal,
-  ): Promise<Confirmed[]> {
+  ): Promise<ConfirmedFigures[]> {
     const together = wallets.length <= TOGETHER_MAX && { together: true as const }
     const places = [{ client, deployments: [deployment], block, priority: 'background' as const, ...together }]
     const [read] = await reader.read(wallets, { places, signal })
@@ -45,9 +45,9 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
 
   async function confirmIn(
     deployment: AaveV3Deployment,
-    { wallets, place }: { readonly wallets: readonly Address[]; readonly place: WatchPlace },
+    { wallets, place }: { readonly wallets: readonly Address[]; readonly place: WatchTarget },
     signal: AbortSignal,
-  ): Promise<readonly (readonly [string, Confirmed])[]> {
+  ): Promise<readonly (readonly [string, ConfirmedFigures])[]> {
     try {
       const read = (piece: readonly Address[], within: AbortSignal) =>
         readMarket(deployment, { wallets: piece, place }, within)
@@ -84,7 +84,7 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
         )
         const byPlace = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
         const found = [...facts].flatMap(([market, { place }]) =>
-          happeningsIn(place, logs).flatMap(({ wallet, kind: type, block, ...event }): Happening[] => {
+          happeningsIn(place, logs).flatMap(({ wallet, kind: type, block, ...event }): SubjectEvent[] => {
             const subject = byKey.get(keyOf(market, wallet))
             const log = byPlace.get(`${block}:${event.logIndex}`)
             if (subject === undefined || log === undefined) return []

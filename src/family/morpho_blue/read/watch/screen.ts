@@ -5,7 +5,7 @@ import { computeUsdPrice } from '../../../../finance/price/price.ts'
 import { toToken } from '../../../../finance/token/token.ts'
 import { pow10 } from '../../../../lib/number/fixed_point.ts'
 import { rational } from '../../../../lib/number/rational.ts'
-import type { FigureForesight, Screen, WatchPlace } from '../../../watch.ts'
+import type { FigureForecast, FigureForecaster, WatchTarget } from '../../../watch.ts'
 import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
 import { foreseen, type MarketNow } from '../../math/market.ts'
 import type { RawMarket, RawRead } from '../../math/state.ts'
@@ -17,12 +17,12 @@ import type { PositionReader } from '../read.ts'
 export function createScreen(options: {
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly reader: Pick<PositionReader, 'askRaw'>
-}): Screen {
+}): FigureForecaster {
   const { deployments, reader } = options
   /** Whoever receives fees, by chain: of that wallet the lens tells every market, whatever it has there. */
   const recipients = new Map<number, Address>()
 
-  async function read(marketIds: readonly Hex[], place: WatchPlace, signal: AbortSignal): Promise<RawRead['entries']> {
+  async function read(marketIds: readonly Hex[], place: WatchTarget, signal: AbortSignal): Promise<RawRead['entries']> {
     const { client, block } = place
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined || marketIds.length === 0) return []
@@ -68,7 +68,7 @@ export function createScreen(options: {
 }
 
 /** Undefined if its interest cannot be accrued. */
-function marketNow(raw: RawMarket, { client: { chain }, block }: WatchPlace): MarketNow | undefined {
+function marketNow(raw: RawMarket, { client: { chain }, block }: WatchTarget): MarketNow | undefined {
   const market = raw.params.irm === zeroAddress ? raw.market : raw.accrued?.market
   if (market === undefined) return undefined
   return { market, oraclePrice: raw.oraclePrice, loanUsd: loanUsdOf(raw, chain, block.timestampSec) }
@@ -81,7 +81,7 @@ function loanUsdOf({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, b
   return rational(outcome.price.units, pow10(outcome.price.scale + decimals))
 }
 
-function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForesight {
+function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForecast {
   return {
     estimate(memo, figure) {
       const known = memo as WatchedMemo

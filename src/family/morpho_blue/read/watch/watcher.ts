@@ -3,7 +3,7 @@ import { WATCHED_UNKNOWN } from '../../../../finance/lending/watched.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
-import type { Confirmed, Watcher, WatchPlace } from '../../../watch.ts'
+import type { ConfirmedFigures, Watcher, WatchTarget } from '../../../watch.ts'
 import { nameOf } from '../../event/watch.ts'
 import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
 import type { MarketRead } from '../position.ts'
@@ -26,7 +26,7 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   const { deployments } = options
   const reader = createPositionReader(options)
 
-  async function readWallet(asked: Asked, { client, block }: WatchPlace, signal: AbortSignal) {
+  async function readWallet(asked: Asked, { client, block }: WatchTarget, signal: AbortSignal) {
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined) return []
     const place = { client, deployments: [deployment], block }
@@ -41,7 +41,7 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   }
 
   /** One wallet whose market contradicts itself stops no other; if all of them fail, it is the chain. */
-  async function readWallets(asked: readonly Asked[], place: WatchPlace, signal: AbortSignal) {
+  async function readWallets(asked: readonly Asked[], place: WatchTarget, signal: AbortSignal) {
     const ends = await Promise.allSettled(asked.map((each) => readWallet(each, place, signal)))
     const failed = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
     const severe = failed.find((reason) => !(reason instanceof UnavailableError))
@@ -65,7 +65,7 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   }
 }
 
-function watchedOf(read: MarketRead | undefined): Confirmed | 'gone' {
+function watchedOf(read: MarketRead | undefined): ConfirmedFigures | 'gone' {
   if (read === undefined) return WATCHED_UNKNOWN
   if (read.kind !== 'absent') return watchedPosition(read)
   return read.reason === 'no_market' ? 'gone' : WATCHED_NOTHING

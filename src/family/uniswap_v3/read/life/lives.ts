@@ -17,7 +17,7 @@ import {
 import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import type { ManagedLifeQuestion } from '../../../position_life.ts'
+import type { ManagedHistoryQuery } from '../../../position_history.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
 import { type Birth, readBirth } from './birth.ts'
@@ -26,7 +26,7 @@ import { createPoolPrices } from './pool_price.ts'
 import { createFlowStream } from './stream.ts'
 
 /** Whose life is read. */
-export type UniswapV3LifeQuestion = ManagedLifeQuestion<UniswapV3Deployment, Position>
+export type UniswapV3LifeQuestion = ManagedHistoryQuery<UniswapV3Deployment, Position>
 
 export type UniswapV3LifeReader = PositionHistoryReader<UniswapV3LifeQuestion>
 

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PricedToken } from '../../../../finance/liquidity/priced_token.ts'
-import type { FigureForesight, FigureValue, Screen, WatchPlace } from '../../../watch.ts'
+import type { FigureForecast, FigureForecaster, FigureValue, WatchTarget } from '../../../watch.ts'
 import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
 import { positionValue, type WatchedPosition } from '../../math/watched.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
@@ -10,7 +10,7 @@ import type { PickedRead } from './question.ts'
 /** Reads positions by manager and id. */
 type ReadPicked = (
   names: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-  place: WatchPlace,
+  place: WatchTarget,
   signal: AbortSignal,
 ) => Promise<PickedRead>
 
@@ -27,7 +27,7 @@ const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distanc
 export function createScreen(options: {
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly read: ReadPicked
-}): Screen {
+}): FigureForecaster {
   const { deployments, read } = options
   const here = (chainId: number) => deployments.get(chainId) ?? []
   return {
@@ -48,7 +48,7 @@ export function createScreen(options: {
   }
 }
 
-function foresightOf(pools: ReadonlyMap<Address, PoolNow>): FigureForesight {
+function foresightOf(pools: ReadonlyMap<Address, PoolNow>): FigureForecast {
   return {
     estimate(memo, figure) {
       const watched = memo as WatchedPosition<Position> | undefined

@@ -3,8 +3,8 @@ import { createTimedHistories } from '../../../../finance/liquidity/position_his
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../family.ts'
-import { askByLens } from '../../../managed_places.ts'
-import type { Confirmed, Watcher, WatchPlace, WatchSubject } from '../../../watch.ts'
+import { readTargetByLens } from '../../../managed_targets.ts'
+import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../../../watch.ts'
 import { changesOf, loggedFlows, nameOf } from '../../event/watch.ts'
 import { WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
@@ -32,7 +32,7 @@ export function createWatcher(
   const withdrawnOf = createWithdrawnOf({ timedLives, clock })
   const here = (chainId: number) => deployments.get(chainId) ?? []
 
-  const placeOf = ({ client, block }: WatchPlace) => ({
+  const placeOf = ({ client, block }: WatchTarget) => ({
     client,
     deployments: here(client.chain.id),
     block,
@@ -42,7 +42,7 @@ export function createWatcher(
 
   async function readPicked(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    at: WatchPlace,
+    at: WatchTarget,
     signal: AbortSignal,
   ): Promise<PickedRead> {
     const place = placeOf(at)
@@ -50,15 +50,15 @@ export function createWatcher(
     const asked = { place, judge, isPriced: true }
     if (picks.length === 0) return { positions: new Map(), gone: new Set() }
     const read = (lens: LensAccess) => readNamed(lens, { picks, block: at.block }, asked)
-    return await askByLens(place, { ...LENS, clock, read }, signal)
+    return await readTargetByLens(place, { ...LENS, clock, read }, signal)
   }
 
   /** The same with all that their figures need. */
   async function readWhole(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
-    at: WatchPlace,
+    at: WatchTarget,
     signal: AbortSignal,
-  ): Promise<readonly (Confirmed | 'gone')[]> {
+  ): Promise<readonly (ConfirmedFigures | 'gone')[]> {
     const { positions, gone } = await readPicked(named, at, signal)
     const found = [...positions.values()]
     const [priced, withdrawn] = await Promise.all([

@@ -23,7 +23,7 @@ import type { History } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../../lib/error.ts'
-import type { ManagedLifeQuestion } from '../../../position_life.ts'
+import type { ManagedHistoryQuery } from '../../../position_history.ts'
 import { flowsOf } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
@@ -34,7 +34,7 @@ import { type BornPosition, readBirth } from './birth.ts'
 import { readNextId } from './next_id.ts'
 
 /** Whose life is read. */
-export type UniswapV4LifeQuestion = ManagedLifeQuestion<UniswapV4Deployment, LivingPosition>
+export type UniswapV4LifeQuestion = ManagedHistoryQuery<UniswapV4Deployment, LivingPosition>
 
 /** What a life needs to know about a position that is there. */
 interface LivingPosition extends TickRange {

@@ -10,7 +10,7 @@ import { withPoolPrices } from '../finance/price/pool/read_pair_prices.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
-import { type FamilyPlace, type Moment, placesOn, readingOf } from './place.ts'
+import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from './target.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
@@ -30,18 +30,18 @@ export interface ManagedRoutesOptions<Reader, Lives> {
 }
 
 /** What a request says about where its positions are, and when. */
-export interface AskedPlaces extends Moment {
+export interface TargetSelection extends Moment {
   readonly chain_id?: number | undefined
   readonly manager_address?: Address | undefined
 }
 
 /** The chains to ask, with only one manager if the caller named it. `exchange` is what answers call the family. */
-export function placesToAsk<Deployment>(
-  places: ReadonlyMap<number, FamilyPlace<Deployment>>,
-  { chain_id: chainId, manager_address: manager }: AskedPlaces,
+export function selectTargets<Deployment>(
+  places: ReadonlyMap<number, FamilyTarget<Deployment>>,
+  { chain_id: chainId, manager_address: manager }: TargetSelection,
   { exchange, managerOf }: { readonly exchange: string; readonly managerOf: (deployment: Deployment) => Address },
-): FamilyPlace<Deployment>[] {
-  const chosen = placesOn(places, { chainId, what: `${exchange} positions` })
+): FamilyTarget<Deployment>[] {
+  const chosen = filterTargets(places, { chainId, what: `${exchange} positions` })
   if (manager === undefined) return chosen
   const narrowed = chosen.flatMap((place) => {
     const deployments = place.deployments.filter((each) => isAddressEqual(managerOf(each), manager))
@@ -55,26 +55,26 @@ export function placesToAsk<Deployment>(
 }
 
 /** What makes a mistake in the request of a list that is too long; another error stays as it is. */
-export function listRefused(error: unknown, { length }: readonly unknown[]): unknown {
+export function toListError(error: unknown, { length }: readonly unknown[]): unknown {
   if (!(error instanceof ListTooLongError)) return error
   const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
   return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }
 
 /** The limits of one question to a place. */
-export function limitsAt(place: FamilyPlace<unknown>, signal: AbortSignal) {
-  return { signal, budgetMs: BUDGET_MS, ...readingOf(place) }
+export function getReadLimits(place: FamilyTarget<unknown>, signal: AbortSignal) {
+  return { signal, budgetMs: BUDGET_MS, ...toReadOptions(place) }
 }
 
 /** Asks a place one question by a lens. Throws as `ChainClient.read`, `readByLens`. */
-export function askByLens<Answer>(
-  place: FamilyPlace<unknown>,
+export function readTargetByLens<Answer>(
+  place: FamilyTarget<unknown>,
   lens: Omit<LensReading<Answer>, 'chainId' | 'at'>,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { client, block: at } = place
   const reading = { ...lens, chainId: client.chain.id, at }
-  return client.read((endpoint, within) => readByLens(endpoint, reading, within), limitsAt(place, signal))
+  return client.read((endpoint, within) => readByLens(endpoint, reading, within), getReadLimits(place, signal))
 }
 
 /** What was read of a chain. */
@@ -96,23 +96,23 @@ function bytesOf({ positions, spams, unreadable }: ChainReading): number {
 }
 
 /** Where and when positions were read, and until when anyone waits. */
-export interface ReadPlaces<Deployment, Read extends { readonly block: Block } = { readonly block: Block }> {
-  readonly places: readonly FamilyPlace<Deployment>[]
+export interface TargetReads<Deployment, Read extends { readonly block: Block } = { readonly block: Block }> {
+  readonly places: readonly FamilyTarget<Deployment>[]
   readonly reads: readonly Read[]
   readonly signal: AbortSignal
 }
 
 /** Runs a task for the positions of each chain, with the place and the reading that they are from. */
-export function onEachChain<
+export function forEachChain<
   Position extends { readonly chainId: number },
   Deployment,
   Read extends { readonly block: Block },
   Answer,
 >(
   positions: readonly Position[],
-  { places, reads, signal }: ReadPlaces<Deployment, Read>,
+  { places, reads, signal }: TargetReads<Deployment, Read>,
   task: (
-    here: { readonly positions: readonly Position[]; readonly place: FamilyPlace<Deployment>; readonly read: Read },
+    here: { readonly positions: readonly Position[]; readonly place: FamilyTarget<Deployment>; readonly read: Read },
     signal: AbortSignal,
   ) => Promise<Answer>,
 ): Promise<Answer[]> {
@@ -129,15 +129,15 @@ export function onEachChain<
  * Positions in their order, with prices by pools for tokens that nobody else prices; `amountsOf` gives all that is held
  * in one. Throws `UnavailableError`.
  */
-export async function pricedByPools<
+export async function addPoolPrices<
   Position extends { readonly chainId: number; readonly token0: PricedToken; readonly token1: PricedToken },
 >(
   positions: readonly Position[],
-  at: ReadPlaces<unknown>,
+  at: TargetReads<unknown>,
   { amountsOf, clock }: { readonly amountsOf: (position: Position) => TokenAmounts; readonly clock: Clock },
 ): Promise<readonly Position[]> {
-  const priced = await onEachChain(positions, at, async ({ positions: pairs, place, read: { block } }, signal) => {
-    const asked = { pairs, amountsOf, client: place.client, block, reading: readingOf(place) }
+  const priced = await forEachChain(positions, at, async ({ positions: pairs, place, read: { block } }, signal) => {
+    const asked = { pairs, amountsOf, client: place.client, block, reading: toReadOptions(place) }
     const found = await withPoolPrices(asked, clock, signal)
     return pairs.map((pair, index) => [pair, found[index] ?? pair] as const)
   })

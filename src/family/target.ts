@@ -7,7 +7,7 @@ import type { SentTime } from '../http/request/input.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
-export interface FamilyPlace<Deployment> {
+export interface FamilyTarget<Deployment> {
   readonly client: FinanceClient
   readonly deployments: readonly Deployment[]
   /** The block to read at; absent: the newest. */
@@ -19,7 +19,7 @@ export interface FamilyPlace<Deployment> {
 }
 
 /** What a place says about the reading itself. */
-export function readingOf(place: FamilyPlace<unknown>): Pick<ReadOptions, 'past' | 'priority' | 'together'> {
+export function toReadOptions(place: FamilyTarget<unknown>): Pick<ReadOptions, 'past' | 'priority' | 'together'> {
   const { block, priority, together } = place
   return {
     ...(block === undefined ? {} : { past: block }),
@@ -29,11 +29,11 @@ export function readingOf(place: FamilyPlace<unknown>): Pick<ReadOptions, 'past'
 }
 
 /** Chains that are configured and have the family, by id. */
-export function placesOf<Deployment>(
+export function createTargets<Deployment>(
   clients: ReadonlyMap<number, FinanceClient>,
   deployments: ReadonlyMap<number, readonly Deployment[]>,
-): ReadonlyMap<number, FamilyPlace<Deployment>> {
-  const places = new Map<number, FamilyPlace<Deployment>>()
+): ReadonlyMap<number, FamilyTarget<Deployment>> {
+  const places = new Map<number, FamilyTarget<Deployment>>()
   for (const [id, client] of clients) {
     const here = deployments.get(id) ?? []
     if (here.length > 0) places.set(id, { client, deployments: here })
@@ -45,16 +45,16 @@ export function placesOf<Deployment>(
  * The places to ask, on the chain that was named or on all. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED if no chain
  * has what is read.
  */
-export function placesOn<Place>(
+export function filterTargets<Place>(
   places: ReadonlyMap<number, Place>,
   { chainId, what }: { readonly chainId: number | undefined; readonly what: string },
 ): Place[] {
-  if (places.size === 0) throw notConfigured(what)
+  if (places.size === 0) throw notConfiguredError(what)
   return [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
 }
 
 /** The error if none of the chains that are asked has what is read: `Aave V3`. */
-export function notConfigured(what: string): CodedError {
+export function notConfiguredError(what: string): CodedError {
   return new CodedError('API_ENDPOINT_NOT_CONFIGURED', `No chain with ${what} is configured`)
 }
 
@@ -76,7 +76,7 @@ export function isNow({ at_block, at_time }: Moment): boolean {
  * that leaves it out. If only one chain was asked, the error stays as it is. What does not answer at a past block never
  * will: that is a mistake in the request, `CodedError` INVALID_PARAMETER. Throws as `read` and `PastPlaces.at`.
  */
-export async function readAt<Place extends Pick<FamilyPlace<unknown>, 'block'>, Read>(
+export async function readAt<Place extends Pick<FamilyTarget<unknown>, 'block'>, Read>(
   asked: {
     readonly places: readonly Place[]
     readonly moment: Moment
@@ -98,7 +98,7 @@ export async function readAt<Place extends Pick<FamilyPlace<unknown>, 'block'>, 
   }
 }
 
-function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<unknown>, 'block'>[]): CodedError {
+function leavingOut(error: UnavailableError, places: readonly Pick<FamilyTarget<unknown>, 'block'>[]): CodedError {
   const { message, retryAfterSec, cause } = error
   const isSilent = cause instanceof ContractUnresponsiveError
   if (isSilent && places.some(({ block }) => block !== undefined)) {
@@ -114,7 +114,7 @@ function leavingOut(error: UnavailableError, places: readonly Pick<FamilyPlace<u
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
-export function asOf(reads: readonly { readonly block: Pick<Block, 'chainId' | 'number'> }[]) {
+export function toAsOf(reads: readonly { readonly block: Pick<Block, 'chainId' | 'number'> }[]) {
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)
@@ -124,17 +124,17 @@ export function asOf(reads: readonly { readonly block: Pick<Block, 'chainId' | '
 export const SPARE_MS = 500
 
 /** The slot of an answer about Solana, for `X-As-Of`. */
-export function asOfSlot(slot: bigint) {
+export function toAsOfSlot(slot: bigint) {
   return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
 }
 
 /** What reads Solana, for `name`. Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED without it. */
-export function connectedTo<Reader>(reader: Reader | undefined, name: string): Reader {
+export function requireReader<Reader>(reader: Reader | undefined, name: string): Reader {
   if (reader !== undefined) return reader
   throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', `Cannot read ${name}: no Solana endpoint is configured`)
 }
 
 /** Until when all these readings are of the newest blocks, milliseconds of the monotonic clock; 0 without any. */
-export function untilNext(reads: readonly WithExpiry<unknown>[]): number {
+export function getEarliestExpiryMs(reads: readonly WithExpiry<unknown>[]): number {
   return reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs }) => untilMs))
 }

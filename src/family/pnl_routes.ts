@@ -11,9 +11,9 @@ import type { Charge } from '../http/route/charge.ts'
 import { createPagination, slicePage } from '../http/route/page.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import type { AskedPlaces } from './managed_places.ts'
-import { asOf } from './place.ts'
+import type { TargetSelection } from './managed_targets.ts'
 import { inactiveStatus, managerAddress } from './position_routes.ts'
+import { toAsOf } from './target.ts'
 
 /** What the routes about a life are made from. */
 interface LifeRoutesOptions {
@@ -31,12 +31,12 @@ interface LifeRoutesOptions {
 }
 
 /** Which position, and when. */
-interface AskedPosition extends AskedPlaces {
+interface AskedPosition extends TargetSelection {
   readonly id: bigint
 }
 
 /** Profit and loss of one position, and the flows that it is counted from. */
-export function lifeRoutes({
+export function pnlRoutes({
   family,
   tool,
   what,
@@ -69,7 +69,7 @@ export function lifeRoutes({
         }
         return { told, profit }
       },
-      present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: asOf([told]) }),
+      present: ({ told, profit }) => ({ data: presentPnl(profit, told), asOf: toAsOf([told]) }),
     }),
     defineRoute({
       ...common,
@@ -87,7 +87,7 @@ export function lifeRoutes({
       present: ({ told, flows }, { page, limit }, { url }) => ({
         data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
         pagination: createPagination({ page, limit, total: told.life.flows.length, url }),
-        asOf: asOf([told]),
+        asOf: toAsOf([told]),
       }),
     }),
   ]

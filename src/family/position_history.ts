@@ -17,9 +17,9 @@ import { asDirectPrice } from '../finance/price/price.ts'
 import type { PendingTip } from '../history/tip.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
-import type { ReadPlaces } from './managed_places.ts'
-import type { PastPlaces } from './past.ts'
-import { type FamilyPlace, type Moment, readAt } from './place.ts'
+import type { HistoricalTargets } from './historical_targets.ts'
+import type { TargetReads } from './managed_targets.ts'
+import { type FamilyTarget, type Moment, readAt } from './target.ts'
 
 /** A position as a family reads it. */
 interface ManagedPosition<Deployment> {
@@ -33,7 +33,7 @@ interface ManagedPosition<Deployment> {
 }
 
 /** Whose life a family reads. */
-export interface ManagedLifeQuestion<Deployment, Position> extends PositionHistoryQuery {
+export interface ManagedHistoryQuery<Deployment, Position> extends PositionHistoryQuery {
   readonly deployment: Deployment
   /** As it is at a block; undefined once it is burned. */
   readonly position: Position | undefined
@@ -42,14 +42,14 @@ export interface ManagedLifeQuestion<Deployment, Position> extends PositionHisto
 /** How a family reads its positions, and what profit and loss needs to know about them. */
 interface LivesSetup<Deployment extends { readonly startBlock: number }, Position> {
   readonly reader: {
-    readonly past: PastPlaces<Deployment>
+    readonly past: HistoricalTargets<Deployment>
     /** The positions of an id on the places given, each at its block. Throws `UnavailableError`. */
     readOne(
       tokenId: bigint,
-      from: Omit<ReadPlaces<Deployment>, 'reads'>,
+      from: Omit<TargetReads<Deployment>, 'reads'>,
     ): Promise<readonly (ClassifiedPositions<Position> & { readonly block: Block })[]>
   }
-  readonly lives: PositionHistoryReader<ManagedLifeQuestion<Deployment, Position>>
+  readonly lives: PositionHistoryReader<ManagedHistoryQuery<Deployment, Position>>
   readonly clock: Clock
   readonly managerOf: (deployment: Deployment) => Address
   /** What withdrawing all liquidity would pay, and what collecting would. */
@@ -57,12 +57,12 @@ interface LivesSetup<Deployment extends { readonly startBlock: number }, Positio
 }
 
 /** A position's life, and the position as it is at the block. */
-interface PositionLife<Position> extends HistoryAtBlock {
+interface PositionHistoryRead<Position> extends HistoryAtBlock {
   readonly position: Position
 }
 
 /** Where and when positions were read. */
-type Reading<Deployment> = Omit<ReadPlaces<Deployment>, 'signal'>
+type Reading<Deployment> = Omit<TargetReads<Deployment>, 'signal'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
@@ -70,21 +70,21 @@ interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
 }
 
 /** The position of an id, on these places. */
-interface AskedLife<Deployment> extends Moment {
+interface PositionSelection<Deployment> extends Moment {
   readonly id: bigint
-  readonly places: readonly FamilyPlace<Deployment>[]
+  readonly places: readonly FamilyTarget<Deployment>[]
   /** If the caller named it: to look for a burned position on all chains would take too long. */
   readonly chain_id?: number | undefined
 }
 
 /** Lives of a family's positions, as its routes ask for them. */
-export type PositionLives<
+export type PositionHistories<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
-> = ReturnType<typeof createPositionLives<Deployment, Position>>
+> = ReturnType<typeof createPositionHistories<Deployment, Position>>
 
 /** Makes them for a family. */
-export function createPositionLives<
+export function createPositionHistories<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
 >(setup: LivesSetup<Deployment, Position>) {
@@ -122,13 +122,13 @@ export function createPositionLives<
   async function lifeOf(
     found: FoundPosition<Deployment, Position>,
     signal: AbortSignal,
-  ): Promise<PositionLife<Position>> {
+  ): Promise<PositionHistoryRead<Position>> {
     const { position, begun } = found
     const { chainId, tokenId, deployment } = position
     const { place, block, question } = askAbout(position, found)
     const life = await lives.read({ ...question, begun }, signal)
     if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
-    const at = (now: Position, when: Block): PositionLife<Position> => {
+    const at = (now: Position, when: Block): PositionHistoryRead<Position> => {
       return { chainId, tokenId, life, position: now, state: stateOf(now, when.timestampSec), block: when }
     }
     if (life.end.number >= block.number) return at(position, block)
@@ -140,7 +140,7 @@ export function createPositionLives<
   }
 
   async function findBurned(
-    { id, places }: Pick<AskedLife<Deployment>, 'id' | 'places'>,
+    { id, places }: Pick<PositionSelection<Deployment>, 'id' | 'places'>,
     signal: AbortSignal,
   ): Promise<HistoryAtBlock | undefined> {
     const found: { readonly chainId: number; readonly manager: Address; readonly life: PositionHistory }[] = []
@@ -172,7 +172,7 @@ export function createPositionLives<
      * what would settle which one is meant; `UnavailableError` until its history is complete.
      */
     async find(
-      { id, chain_id: chainId, places: known, ...moment }: AskedLife<Deployment>,
+      { id, chain_id: chainId, places: known, ...moment }: PositionSelection<Deployment>,
       signal: AbortSignal,
     ): Promise<HistoryAtBlock> {
       const [first] = known

@@ -6,19 +6,21 @@ import { parseBytes } from '../chain/rpc/value.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
-import { type FamilyPlace, isNow, type Moment } from './place.ts'
+import { type FamilyTarget, isNow, type Moment } from './target.ts'
 
 /** A contract that was deployed at some block. */
-interface Deployed {
+interface DeployedContract {
   /** No events before it; 0 if nobody knows. */
   readonly startBlock: number
 }
 
 /** Finds the block of each chain at a moment, and what stood there already. */
-export type PastPlaces<Deployment extends Deployed> = ReturnType<typeof createPastPlaces<Deployment>>
+export type HistoricalTargets<Deployment extends DeployedContract> = ReturnType<
+  typeof createHistoricalTargets<Deployment>
+>
 
 /** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
-export function createPastPlaces<Deployment extends Deployed>(options: {
+export function createHistoricalTargets<Deployment extends DeployedContract>(options: {
   readonly name: string
   readonly clock: Clock
   readonly contractOf: (deployment: Deployment) => Address
@@ -26,7 +28,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   readonly isAskedEarly?: boolean
 }) {
   const { name, clock, contractOf, isAskedEarly = false } = options
-  const moments = createMoments(clock)
+  const moments = createBlockResolver(clock)
   /** The lowest block at which code was seen at a contract whose first block nobody knows. */
   const seen = new Map<string, bigint>()
 
@@ -54,7 +56,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   /** The deployments of a place that stood at its block; all of them at the newest. */
   async function standing(
-    { client, deployments, block }: FamilyPlace<Deployment>,
+    { client, deployments, block }: FamilyTarget<Deployment>,
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
@@ -63,10 +65,10 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   }
 
   async function placeAt(
-    { client, deployments }: FamilyPlace<Deployment>,
+    { client, deployments }: FamilyTarget<Deployment>,
     moment: Moment,
     signal: AbortSignal,
-  ): Promise<FamilyPlace<Deployment> | string> {
+  ): Promise<FamilyTarget<Deployment> | string> {
     const block = await moments.blockAt(client, moment, signal)
     if (typeof block === 'string') return block
     if (isAskedEarly && block.number > 0n) return { client, deployments, block }
@@ -85,10 +87,10 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
      * newest block or before everything, unless its readers are asked about that too.
      */
     async at(
-      places: readonly FamilyPlace<Deployment>[],
+      places: readonly FamilyTarget<Deployment>[],
       moment: Moment,
       signal: AbortSignal,
-    ): Promise<FamilyPlace<Deployment>[]> {
+    ): Promise<FamilyTarget<Deployment>[]> {
       if (isNow(moment)) return [...places]
       const found = await allOrAbort(
         places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
@@ -96,18 +98,18 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
       )
       const standing = found.filter((each) => typeof each !== 'string')
       const [reason] = found.filter((each) => typeof each === 'string')
-      if (standing.length === 0 && reason !== undefined) throw momentRefused(moment, reason)
+      if (standing.length === 0 && reason !== undefined) throw momentError(moment, reason)
       return standing
     },
   }
 }
 
 /** Makes what finds the blocks of moments, with an empty memory. */
-export function createMoments(clock: Clock) {
+export function createBlockResolver(clock: Clock) {
   const blocks = createBlockFinder(clock)
   return {
     /**
-     * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentRefused`. Throws
+     * The block of a chain at a moment, which is one; or what is wrong with the moment there, for `momentError`. Throws
      * as `BlockFinder`.
      */
     async blockAt(
@@ -133,7 +135,7 @@ export function createMoments(clock: Clock) {
 }
 
 /** A mistake in a request: the moment that it is about, with the reason. */
-export function momentRefused({ at_block, at_time }: Moment, reason: string): CodedError {
+export function momentError({ at_block, at_time }: Moment, reason: string): CodedError {
   const [parameter, sent] = at_block === undefined ? ['at_time', at_time?.sent] : ['at_block', at_block]
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got "${sent}"`)
 }
