@@ -1,6 +1,6 @@
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, size } from 'viem'
 import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
-import type { LendingPlace, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/target.ts'
 import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import { topicOf, walletOf } from '../history/scene.ts'
@@ -39,7 +39,7 @@ const TOKENS: readonly (readonly [Hex, ReserveToken])[] = Array.from({ length: R
 ).flat()
 
 /** Where the market is followed. */
-export function marketOf(chainId: number): LendingPlace {
+export function marketOf(chainId: number): LendingTarget {
   return { chainId, contract: POOL, startBlock: 1, tokens: new Map(TOKENS) }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, erc20Abi, parseAbi, toHex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../src/chain/block.ts'
-import { totalsOf } from '../../src/family/aave_v3/math/account.ts'
+import { computeTotals } from '../../src/family/aave_v3/math/account.ts'
 import { createLendingReader } from '../../src/family/aave_v3/read/read.ts'
 import { figuresOf as positionFigures } from '../../src/family/uniswap_v3/math/figures.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
@@ -141,7 +141,7 @@ async function worthInFamilies({ client }: World, wallet: Address, block: Pinned
   })
   let [supplied, debt, legs] = [0n, 0n, 0]
   for (const position of lent?.wallets[0]?.positions ?? []) {
-    const sums = totalsOf(position)
+    const sums = computeTotals(position)
     supplied += (sums.supplied * 1_000_000n) / sums.perUsd
     debt += (sums.debt * 1_000_000n) / sums.perUsd
     legs += position.assets.length + 1

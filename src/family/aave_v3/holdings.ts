@@ -1,6 +1,6 @@
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
-import { holdingsOf, ownTokensOf } from './present/holdings.ts'
+import { getMarketTokens, toHoldings } from './present/holdings.ts'
 import type { LendingReader } from './read/read.ts'
 
 /** Reads all that a wallet supplies and owes as rows of a portfolio. */
@@ -22,9 +22,9 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'places' | 'pas
         }
         return {
           block: read.block,
-          rows: holdingsOf(read, deployments),
+          rows: toHoldings(read, deployments),
           positions: read.accounts.length,
-          ownTokens: ownTokensOf(read),
+          ownTokens: getMarketTokens(read),
           notRead: [],
         }
       }

@@ -20,7 +20,7 @@ import { createWatcher } from './read/watch/watcher.ts'
 import { eventsRoute } from './routes/events.ts'
 import { createRoutes } from './routes/list.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
-import { watchable } from './routes/watch.ts'
+import { createWatchable } from './routes/watch.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 
 /** Lending positions in the markets of Aave V3 and of forks that kept its contracts. */
@@ -66,7 +66,7 @@ export const AAVE_V3 = defineFamily({
     return createHoldingsReader(createLendingReader({ ...connect(), deployments: settings }))
   },
   watch: ({ settings, connect }) => ({
-    ...watchable(settings),
+    ...createWatchable(settings),
     watcher: () => createWatcher({ ...connect(), deployments: settings }),
   }),
   histories({ settings, connect }) {

@@ -3,20 +3,20 @@ import fc from 'fast-check'
 import {
   type Account,
   type Asset,
-  apyOf,
-  borrowsOf,
+  computeApy,
+  computeBorrows,
+  computeSupplies,
+  computeTotals,
   isInCategory,
   type Reserve,
   safeBorrow,
   safeWithdraw,
-  suppliesOf,
-  totalsOf,
   yieldLegs,
 } from '../../../src/family/aave_v3/math/account.ts'
 import {
   type AccountData,
+  decodeLimits,
   type Features,
-  limitsFrom,
   type RawCategory,
 } from '../../../src/family/aave_v3/math/state.ts'
 import { safeWithdrawUsd } from '../../../src/finance/math/lending.ts'
@@ -158,7 +158,7 @@ describe('limitsFrom()', () => {
       bits(201n, 168) +
       bits(250_000_00n, 212) +
       bits(9n, 252)
-    expect(limitsFrom(all)).toEqual({
+    expect(decodeLimits(all)).toEqual({
       ltvBps: 7_501n,
       liquidationThresholdBps: 8_002n,
       decimals: 18,
@@ -167,7 +167,7 @@ describe('limitsFrom()', () => {
       debtCeiling: 250_000_00n,
     })
     const full = (1n << 256n) - 1n
-    expect(limitsFrom(full)).toEqual({
+    expect(decodeLimits(full)).toEqual({
       ltvBps: 65_535n,
       liquidationThresholdBps: 65_535n,
       decimals: 255,
@@ -175,23 +175,23 @@ describe('limitsFrom()', () => {
       legacyCategory: 255,
       debtCeiling: 2n ** 40n - 1n,
     })
-    expect(limitsFrom(0n).isOpen).toBe(false)
+    expect(decodeLimits(0n).isOpen).toBe(false)
     // Frozen, and not paused, is open: what is supplied can be taken out.
-    expect(limitsFrom(open + bits(1n, 57)).isOpen).toBe(true)
-    expect(limitsFrom(open + bits(1n, 60)).isOpen).toBe(false)
+    expect(decodeLimits(open + bits(1n, 57)).isOpen).toBe(true)
+    expect(decodeLimits(open + bits(1n, 60)).isOpen).toBe(false)
     // Borrowable in isolation is the next bit, and says nothing of being paused.
-    expect(limitsFrom(open + bits(1n, 61)).isOpen).toBe(true)
+    expect(decodeLimits(open + bits(1n, 61)).isOpen).toBe(true)
   })
 })
 
 describe('apyOf()', () => {
   test('compounds by the second, up to the highest rate that is compounded', () => {
-    expect(apyOf(0n)).toBe(0n)
+    expect(computeApy(0n)).toBe(0n)
     const rate = 5n * 10n ** 25n
-    expect(Number(apyOf(rate)) / 1e27).toBeCloseTo(Math.expm1(31_536_000 * Math.log1p(0.05 / 31_536_000)), 12)
-    expect(apyOf(APR_RAY_MAX)).toBe(apyFromApr(APR_RAY_MAX))
-    expect(apyOf(APR_RAY_MAX + 1n)).toBe(apyFromApr(APR_RAY_MAX))
-    expect(apyOf(2n ** 128n - 1n)).toBe(apyFromApr(APR_RAY_MAX))
+    expect(Number(computeApy(rate)) / 1e27).toBeCloseTo(Math.expm1(31_536_000 * Math.log1p(0.05 / 31_536_000)), 12)
+    expect(computeApy(APR_RAY_MAX)).toBe(apyFromApr(APR_RAY_MAX))
+    expect(computeApy(APR_RAY_MAX + 1n)).toBe(apyFromApr(APR_RAY_MAX))
+    expect(computeApy(2n ** 128n - 1n)).toBe(apyFromApr(APR_RAY_MAX))
   })
 })
 
@@ -219,29 +219,29 @@ describe('suppliesOf() and borrowsOf()', () => {
 
   test('round a supply down and a debt up, to a market unit', () => {
     const held = account({ assets: [asset({ ...third, supplied: 19n, variableDebt: 11n })] })
-    expect(suppliesOf(held)).toMatchObject([{ value: 5n, apyRay: 7n }])
-    expect(borrowsOf(held)).toMatchObject([{ value: 4n, apyRay: 9n }])
+    expect(computeSupplies(held)).toMatchObject([{ value: 5n, apyRay: 7n }])
+    expect(computeBorrows(held)).toMatchObject([{ value: 4n, apyRay: 9n }])
     const even = account({ assets: [asset({ ...third, supplied: 20n, variableDebt: 20n })] })
-    expect([suppliesOf(even)[0]?.value, borrowsOf(even)[0]?.value]).toEqual([6n, 6n])
+    expect([computeSupplies(even)[0]?.value, computeBorrows(even)[0]?.value]).toEqual([6n, 6n])
   })
 
   test('keep supplies that are not collateral, and leave out reserves that are only switched on', () => {
     const held = account({ assets: [asset({}), asset({ supplied: 1n, isCollateral: false })] })
-    expect(suppliesOf(held).map(({ asset: { isCollateral } }) => isCollateral)).toEqual([false])
-    expect(borrowsOf(held)).toEqual([])
+    expect(computeSupplies(held).map(({ asset: { isCollateral } }) => isCollateral)).toEqual([false])
+    expect(computeBorrows(held)).toEqual([])
   })
 
   test('tell variable and stable debt of one asset apart, the stable one at the wallet’s own rate', () => {
     const stableRateRay = 8n * 10n ** 25n
     const both = asset({ ...third, variableDebt: 11n, stableDebt: 21n, stableRateRay })
-    expect(borrowsOf(account({ assets: [both] }))).toMatchObject([
+    expect(computeBorrows(account({ assets: [both] }))).toMatchObject([
       { value: 4n, apyRay: 9n },
-      { value: 7n, apyRay: apyOf(stableRateRay) },
+      { value: 7n, apyRay: computeApy(stableRateRay) },
     ])
     const stable = { ...both, variableDebt: 0n }
-    expect(borrowsOf(account({ assets: [stable] })).map(({ value }) => value)).toEqual([7n])
+    expect(computeBorrows(account({ assets: [stable] })).map(({ value }) => value)).toEqual([7n])
     const variable = { ...both, stableDebt: 0n }
-    expect(borrowsOf(account({ assets: [variable] })).map(({ value }) => value)).toEqual([4n])
+    expect(computeBorrows(account({ assets: [variable] })).map(({ value }) => value)).toEqual([4n])
   })
 
   test('become legs in the unit of the totals', () => {
@@ -266,7 +266,7 @@ describe('totalsOf()', () => {
         liquidationThresholdBps: 8_000n,
       },
     })
-    expect(totalsOf(held)).toEqual({
+    expect(computeTotals(held)).toEqual({
       perUsd: UNIT * WAD,
       supplied: dollars(150) * WAD,
       collateral: dollars(100) * WAD,
@@ -279,7 +279,7 @@ describe('totalsOf()', () => {
 
   test('calculates the borrowing limit by the average LTV once nothing is available', () => {
     const held = account({ data: { totalCollateral: dollars(100), totalDebt: dollars(90), ltvBps: 7_500n } })
-    expect(totalsOf(held).borrowLimit).toBe(dollars(75) * WAD)
+    expect(computeTotals(held).borrowLimit).toBe(dollars(75) * WAD)
   })
 
   const mixed = [
@@ -292,21 +292,23 @@ describe('totalsOf()', () => {
     ['before 3.6 takes the truncated average', V3_3, (dollars(300) * 7_334n * WAD) / BPS],
     ['in 3.0 too', V3_0, (dollars(300) * 7_334n * WAD) / BPS],
   ] as const)('without debt, %s', (_, features, limit) => {
-    expect(totalsOf(account({ assets: mixed, features, data: average })).liquidationLimit).toBe(limit)
+    expect(computeTotals(account({ assets: mixed, features, data: average })).liquidationLimit).toBe(limit)
   })
 
   test('without debt takes the pool’s average if the sum does not give it', () => {
     const other = { ...average, liquidationThresholdBps: 7_333n }
-    expect(totalsOf(account({ assets: mixed, data: other })).liquidationLimit).toBe((dollars(300) * 7_333n * WAD) / BPS)
+    expect(computeTotals(account({ assets: mixed, data: other })).liquidationLimit).toBe(
+      (dollars(300) * 7_333n * WAD) / BPS,
+    )
   })
 
   test('with the smallest debt takes the limit from the pool’s health factor', () => {
     const data = { ...average, totalDebt: 1n, healthFactorWad: 5n * WAD }
-    expect(totalsOf(account({ assets: mixed, data })).liquidationLimit).toBe(5n * WAD)
+    expect(computeTotals(account({ assets: mixed, data })).liquidationLimit).toBe(5n * WAD)
   })
 
   test('without collateral has no limit', () => {
-    expect(totalsOf(account({ assets: [asset({ supplied: 5n, isCollateral: false })] })).liquidationLimit).toBe(0n)
+    expect(computeTotals(account({ assets: [asset({ supplied: 5n, isCollateral: false })] })).liquidationLimit).toBe(0n)
   })
 
   test.each([
@@ -320,13 +322,14 @@ describe('totalsOf()', () => {
       assets: [asset({ supplied: tokens(10), reserve })],
       data: { totalCollateral: dollars(10), liquidationThresholdBps: thresholdBps },
     })
-    expect(totalsOf(held).liquidationLimit).toBe((dollars(10) * thresholdBps * WAD) / BPS)
+    expect(computeTotals(held).liquidationLimit).toBe((dollars(10) * thresholdBps * WAD) / BPS)
   })
 })
 
 test('totalsOf() takes the last unit that the pool lends for the borrowing limit, to the unit', () => {
   const data = { totalCollateral: dollars(10), totalDebt: dollars(5), ltvBps: 7_500n }
-  const limit = (availableBorrows: bigint) => totalsOf(account({ data: { ...data, availableBorrows } })).borrowLimit
+  const limit = (availableBorrows: bigint) =>
+    computeTotals(account({ data: { ...data, availableBorrows } })).borrowLimit
   expect(limit(1n)).toBe((dollars(5) + 1n) * WAD)
   expect(limit(0n)).toBe((dollars(10) * 7_500n * WAD) / BPS)
 })
@@ -570,7 +573,7 @@ describe('safe amounts, applied to the account', () => {
   test('are never below zero nor above the collateral, fall with the target, and leave the health factor at it', () => {
     fc.assert(
       fc.property(accounts, targets, (held, at) => {
-        const { collateral, perUsd, liquidationLimit, riskDebt } = totalsOf(held)
+        const { collateral, perUsd, liquidationLimit, riskDebt } = computeTotals(held)
         const whole = rational(collateral, perUsd)
         const taken = safeWithdraw(held, at)
         expect(compareRational(taken, rational(0n, 1n))).toBeGreaterThanOrEqual(0)
@@ -601,8 +604,8 @@ describe('safe amounts, applied to the account', () => {
           reserve: { ...each.reserve, isOpen: true, ltvBps: 1n, withdrawable: each.supplied },
         }))
         const open = { ...held, assets }
-        const grain = rational(BigInt(assets.length), totalsOf(open).perUsd)
-        const [ours, general] = [safeWithdraw(open, at), safeWithdrawUsd(totalsOf(open), at)]
+        const grain = rational(BigInt(assets.length), computeTotals(open).perUsd)
+        const [ours, general] = [safeWithdraw(open, at), safeWithdrawUsd(computeTotals(open), at)]
         expect(compareRational(ours, general)).toBeLessThanOrEqual(0)
         expect(compareRational(sum(ours, grain), general)).toBeGreaterThanOrEqual(0)
       }),

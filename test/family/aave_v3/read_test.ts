@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { LENS_MODES } from '../../../src/chain/call/lens.ts'
-import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math/account.ts'
+import { computeBorrows, computeSupplies, computeTotals } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -120,9 +120,9 @@ describe('read()', () => {
     const read = await readWallets(clientOf(chainOf(devnet)), wallets)
     for (const position of read.wallets.flatMap(({ positions }) => positions)) {
       const { data, features } = position
-      const collateral = suppliesOf(position).filter(({ asset }) => asset.isCollateral)
+      const collateral = computeSupplies(position).filter(({ asset }) => asset.isCollateral)
       expect(collateral.reduce((sum, { value }) => sum + value, 0n)).toBe(data.totalCollateral)
-      const borrows = borrowsOf(position)
+      const borrows = computeBorrows(position)
       const debt = borrows.reduce((sum, { value }) => sum + value, 0n)
       // Before 3.5 the pool rounded debt down, and variable and stable debt together.
       expect(debt - data.totalDebt).toBeLessThanOrEqual(features.zeroLtvEModes ? 0n : BigInt(2 * borrows.length))
@@ -136,7 +136,7 @@ describe('read()', () => {
     for (const position of read.wallets.flatMap(({ positions }) => positions)) {
       const { data, features } = position
       if (data.totalDebt === 0n || !features.zeroLtvEModes) continue
-      const { liquidationLimit } = totalsOf({ ...position, data: { ...data, totalDebt: 0n } })
+      const { liquidationLimit } = computeTotals({ ...position, data: { ...data, totalDebt: 0n } })
       // Rounded half up by wadDiv, then cut to a whole.
       const scaled = (liquidationLimit * 10_000n) / WAD
       const healthFactor = (scaled * WAD + data.totalDebt / 2n) / data.totalDebt / 10_000n
@@ -176,7 +176,7 @@ describe('read()', () => {
   test('counts stable debt at its own rate', async () => {
     const { oldBorrower } = aave.wallets
     const read = await readWallets(clientOf(chainOf(devnet)), [oldBorrower])
-    const borrows = borrowsOf(positionIn(read, { wallet: oldBorrower, market: 'v3_0' }))
+    const borrows = computeBorrows(positionIn(read, { wallet: oldBorrower, market: 'v3_0' }))
     expect(borrows.map(({ asset }) => [asset.reserve.symbol, asset.stableDebt > 0n])).toEqual([
       ['USDC', false],
       ['DAI', true],
@@ -225,7 +225,7 @@ describe('read()', () => {
   test('names a token whose symbol is bytes32', async () => {
     const { bytes32 } = aave.wallets
     const read = await readWallets(clientOf(chainOf(devnet)), [bytes32])
-    const supplies = suppliesOf(positionIn(read, { wallet: bytes32, market: 'main' }))
+    const supplies = computeSupplies(positionIn(read, { wallet: bytes32, market: 'main' }))
     expect(supplies.map(({ asset }) => asset.reserve.symbol)).toContain('MKR')
   })
 })

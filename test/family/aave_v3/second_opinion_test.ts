@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { borrowsOf, safeBorrow, suppliesOf, totalsOf, yieldLegs } from '../../../src/family/aave_v3/math/account.ts'
+import {
+  computeBorrows,
+  computeSupplies,
+  computeTotals,
+  safeBorrow,
+  yieldLegs,
+} from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/read/position.ts'
 import { netApy, weightedApy } from '../../../src/finance/math/lending.ts'
 import { formatRational, type Rational, rational } from '../../../src/lib/number/rational.ts'
@@ -102,12 +108,12 @@ describe("Aave's own library", () => {
       const { unit } = ours
       const other = (asset: string) =>
         theirs.userReservesData.find(({ underlyingAsset }) => underlyingAsset === asset.toLowerCase())
-      for (const { asset, value } of suppliesOf(ours)) {
+      for (const { asset, value } of computeSupplies(ours)) {
         const absolute = slack({ ...ours, assets: [asset] }, 'supplied')
         const theirValue = Number(other(asset.reserve.asset)?.underlyingBalanceUSD)
         close(numberOf(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
       }
-      for (const { asset, value } of borrowsOf(ours)) {
+      for (const { asset, value } of computeBorrows(ours)) {
         const theirValue = Number(other(asset.reserve.asset)?.variableBorrowsUSD)
         const userReservesData = theirs.userReservesData.filter(({ underlyingAsset }) => {
           return underlyingAsset === asset.reserve.asset.toLowerCase()
@@ -115,7 +121,7 @@ describe("Aave's own library", () => {
         const absolute = debtSlack({ ...ours, assets: [asset] }, { ...theirs, userReservesData })
         close(numberOf(rational(value, unit)), theirValue, { relative: 1e-15, absolute })
       }
-      const { supplied, debt, perUsd } = totalsOf(ours)
+      const { supplied, debt, perUsd } = computeTotals(ours)
       const absolute = slack(ours, 'supplied') + debtSlack(ours, theirs)
       close(numberOf(rational(supplied - debt, perUsd)), Number(theirs.netWorthUSD), { relative: 1e-14, absolute })
     })
@@ -177,7 +183,7 @@ describe("Aave's own library", () => {
       const highest = Math.max(...[...legs.supplies, ...legs.borrows].map(({ apyRay }) => Number(apyRay) / 1e27))
       const wrong = (2 * (errors.supply + errors.borrow) * (highest + (interest.supply + interest.borrow) / net)) / net
       const theirNet = (interest.supply - interest.borrow) / net
-      close(numberOf(netApy(totalsOf(ours), legs)), theirNet, { relative: RELATIVE, absolute: wrong + 1e-18 })
+      close(numberOf(netApy(computeTotals(ours), legs)), theirNet, { relative: RELATIVE, absolute: wrong + 1e-18 })
       compared++
     })
     expect(compared).toBeGreaterThan(RANDOM_COUNT / 2)

@@ -5,7 +5,7 @@ import type { QuorumResult } from '../../../src/chain/past/quorum.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { BrokenPart, RawAccount, RawReserve } from '../../../src/family/aave_v3/read/abi.ts'
 import { type ChainRead, interpret } from '../../../src/family/aave_v3/read/position.ts'
-import type { AaveV3Place, LendingReader } from '../../../src/family/aave_v3/read/read.ts'
+import type { AaveV3Target, LendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import { lendingSnapshots } from '../../../src/finance/lending/series/table.ts'
 import { createSnapshotTaker } from '../../../src/finance/series/snapshot_taker.ts'
@@ -112,7 +112,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
   const place = {
     client: { chain: { id: CHAIN_ID, name: 'Test', rpcUrls: ['one', 'two'] } } as unknown as ChainClient,
     deployments: [DEPLOYMENT],
-  } as unknown as AaveV3Place
+  } as unknown as AaveV3Target
   const reader = {
     readAgreed: async (): Promise<QuorumResult<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, concatHex, type Hex, numberToHex, pad, toFunctionSelector } from 'viem'
-import { safeBorrow, suppliesOf } from '../../../src/family/aave_v3/math/account.ts'
+import { computeSupplies, safeBorrow } from '../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead } from '../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'
@@ -213,7 +213,9 @@ describe('a pool that does not say all', () => {
     try {
       const read = await readThrough('etherfi', {})
       expect(read.wallets.map(({ wallet }) => wallet)).toEqual(usual.wallets.map(({ wallet }) => wallet))
-      const symbols = suppliesOf(of(read, aave.wallets.etherfiOnly)).map(({ asset: { reserve } }) => reserve.symbol)
+      const symbols = computeSupplies(of(read, aave.wallets.etherfiOnly)).map(
+        ({ asset: { reserve } }) => reserve.symbol,
+      )
       expect(symbols).toEqual([shown])
     } finally {
       await devnet.rpc.call('anvil_setCode', asset, code)

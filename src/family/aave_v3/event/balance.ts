@@ -3,8 +3,8 @@ import type { LendingEvent, LendingEventKind } from '../../../finance/lending/le
 import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
-import { roundingOf } from './near.ts'
-import type { LendingPlace, ReserveToken } from './place.ts'
+import { getMaxRounding } from './rounding.ts'
+import type { LendingTarget, ReserveToken } from './target.ts'
 
 /**
  * GHO on Ethereum: before 3.4 its borrowers had a discount, so that their interest did not follow from the index. Since
@@ -31,14 +31,14 @@ const RAISES: readonly LendingEventKind[] = ['supply', 'borrow', 'receive', 'rai
  * `state`.
  */
 export function checkBalances(
-  place: LendingPlace,
+  place: LendingTarget,
   rows: readonly LendingEvent[],
   { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
 ): void {
   const byToken = groupBy(rows, keyOf)
   for (const { token, scaled, indexRay } of balances) {
     const reserve = place.tokens.get(token)
-    if (reserve === undefined || !isFollowed(reserve)) continue
+    if (reserve === undefined || !isIndexTracked(reserve)) continue
     const moves = byToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
     if (moves.some(({ timestampSec }) => mayBeDiscounted(reserve.asset, timestampSec))) continue
     const known = moves.filter((row) => row.indexRay !== null)
@@ -51,7 +51,7 @@ export function checkBalances(
 }
 
 /** True for tokens whose balances follow from an index. */
-export function isFollowed({ side }: ReserveToken): boolean {
+export function isIndexTracked({ side }: ReserveToken): boolean {
   return side !== 'stable_debt'
 }
 
@@ -84,7 +84,7 @@ function scaledOf(row: LendingEvent): readonly [bigint, bigint] {
   const scaled = (amount * RAY) / index
   if (kind === 'send' || kind === 'receive') return isScaled(row) ? [amount, amount] : [scaled - 1n, amount]
   // These amounts come from the token's own log, which rounds balances and not amounts.
-  const slack = kind.includes('_') ? roundingOf(index) + 1n : 1n
+  const slack = kind.includes('_') ? getMaxRounding(index) + 1n : 1n
   return [scaled - slack, scaled + slack]
 }
 

@@ -3,7 +3,7 @@ import { RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 import { TOPICS } from './abi.ts'
 import { type Liquidation, type ReserveUpdate, readLog } from './log.ts'
-import type { LendingPlace } from './place.ts'
+import type { LendingTarget } from './target.ts'
 
 /** What is known above a range, by reserve: where its updates have to lead to. */
 type IndexChain = ReadonlyMap<Hex, Link>
@@ -28,7 +28,7 @@ const SILENT_MAX = 64
  * one thing accrues a reserve and does not: since 3.5 a liquidation, the reserve of its collateral, if that is paid in
  * aTokens. The next update is then compounded in two steps.
  */
-export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
+export function checkContinuity(place: LendingTarget, logs: readonly HistoryLog[], later: unknown): IndexChain {
   const links = new Map((later as IndexChain | null) ?? [])
   for (const log of logs.filter(({ topics }) => OF_INDEX.includes(topics[0])).reverse()) {
     const read = readLog(place, log)
@@ -57,7 +57,7 @@ function checkLink(before: ReserveUpdate, { update: after, silent }: Link): void
 }
 
 /** A borrow index, and when it was accrued. */
-interface Accrued {
+interface AccruedIndex {
   readonly indexRay: bigint
   readonly atSec: number
 }
@@ -70,12 +70,12 @@ function indexesAfter({ borrowIndexRay, borrowRateRay }: ReserveUpdate, times: r
   const [fromSec = 0, ...between] = times
   const toSec = between.pop() ?? fromSec
   return [compound, compoundSince3_4].flatMap((formula) => {
-    const accrue = ({ indexRay, atSec }: Accrued, untilSec: number): Accrued => {
+    const accrue = ({ indexRay, atSec }: AccruedIndex, untilSec: number): AccruedIndex => {
       const growthRay = formula(borrowRateRay, BigInt(untilSec - atSec))
       return { indexRay: rayMul(growthRay, indexRay), atSec: untilSec }
     }
     const first = { indexRay: borrowIndexRay, atSec: fromSec }
-    let reached: readonly Accrued[] = [first]
+    let reached: readonly AccruedIndex[] = [first]
     for (const atSec of between) reached = [first, ...reached.map((each) => accrue(each, atSec))]
     return reached.map((each) => accrue(each, toSec).indexRay)
   })

@@ -1,6 +1,6 @@
 import { type Address, getContractAddress, type Hex } from 'viem'
-import { isFollowed } from './balance.ts'
-import type { ReserveToken } from './place.ts'
+import { isIndexTracked } from './balance.ts'
+import type { ReserveToken } from './target.ts'
 
 /**
  * True if the tokens are all that the market's configurator ever created, so that no reserve was ever dropped: it
@@ -8,7 +8,7 @@ import type { ReserveToken } from './place.ts'
  * one for variable debt (ConfiguratorLogic.executeInitReserve), each at the address that follows from its own nonce,
  * which begins at 1, or at 0 if a development chain put its code. `nonce` is the one of its next creation.
  */
-export function areAllTokens(
+export function hasAllTokens(
   tokens: ReadonlyMap<Hex, ReserveToken>,
   { configurator, nonce }: { readonly configurator: Address; readonly nonce: number },
 ): boolean {
@@ -28,5 +28,5 @@ export function areAllTokens(
     found.add(supply).add(debt)
     at += debt === second ? 2 : 3
   }
-  return at === nonce && [...tokens].every(([address, token]) => !isFollowed(token) || found.has(address))
+  return at === nonce && [...tokens].every(([address, token]) => !isIndexTracked(token) || found.has(address))
 }

@@ -4,13 +4,13 @@ import { toAddressTopic } from '../../../history/logs/event_table.ts'
 import type { DecodedRows, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
+import { decodeTransaction } from './decode_transaction.ts'
 import { type LendingLog, readLog } from './log.ts'
-import type { LendingPlace } from './place.ts'
 import { checkReplay } from './replay.ts'
-import { settle } from './settle.ts'
+import type { LendingTarget } from './target.ts'
 
 /** What of a market's logs is asked for: see `Stream.filters`. */
-export function filtersOf(place: LendingPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function createFilters(place: LendingTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   const pool = place.contract.toLowerCase() as Hex
   const addresses = [pool, ...place.tokens.keys()]
   if (subjects === null) return [{ addresses, topics: [Object.values(TOPICS)] }]
@@ -25,7 +25,7 @@ export function filtersOf(place: LendingPlace, subjects: readonly Hex[] | null):
 
 /** Rows of logs that these filters found: see `Stream.decode`. */
 export function decodeLogs(
-  place: LendingPlace,
+  place: LendingTarget,
   logs: readonly HistoryLog[],
   context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
 ): DecodedRows<LendingEvent> {
@@ -37,7 +37,7 @@ export function decodeLogs(
   for (const [hash, transaction] of groupBy(logs, ({ transactionHash }) => transactionHash)) {
     const receipt = context.receipts.get(hash)
     const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
-    const settled = settle(read, { subjects, isReceipt: receipt !== undefined, assets })
+    const settled = decodeTransaction(read, { subjects, isReceipt: receipt !== undefined, assets })
     seen.push(...read)
     if (settled === undefined) unsettled.push(hash)
     else rows.push(...settled)

@@ -2,16 +2,16 @@ import type { Hex } from 'viem'
 import { createLogFieldReader } from '../../../history/logs/event_table.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
 import { AAVE_EVENTS, type EventName } from './abi.ts'
-import type { LendingPlace, ReserveToken } from './place.ts'
+import type { LendingTarget, ReserveToken } from './target.ts'
 
 /** What one log of a market says. */
-interface Said<Kind extends string> {
+interface MarketLog<Kind extends string> {
   readonly kind: Kind
   readonly log: HistoryLog
 }
 
 /** A wallet supplies, withdraws, borrows or repays. */
-export interface Action extends Said<'supply' | 'withdraw' | 'borrow' | 'repay'> {
+export interface Action extends MarketLog<'supply' | 'withdraw' | 'borrow' | 'repay'> {
   readonly asset: Hex
   /** Whose balance changes. */
   readonly wallet: Hex
@@ -23,7 +23,7 @@ export interface Action extends Said<'supply' | 'withdraw' | 'borrow' | 'repay'>
 }
 
 /** A liquidator repays a wallet's debt and takes collateral. */
-export interface Liquidation extends Said<'liquidation'> {
+export interface Liquidation extends MarketLog<'liquidation'> {
   readonly wallet: Hex
   readonly liquidator: Hex
   readonly debt: { readonly asset: Hex; readonly amount: bigint }
@@ -33,27 +33,27 @@ export interface Liquidation extends Said<'liquidation'> {
 }
 
 /** A wallet's debt without collateral is written off. */
-export interface Deficit extends Said<'deficit'> {
+export interface Deficit extends MarketLog<'deficit'> {
   readonly wallet: Hex
   readonly asset: Hex
   readonly amount: bigint
 }
 
 /** The protocol's share of interest becomes supply of its treasury, which the log does not name. */
-interface TreasuryMint extends Said<'treasury'> {
+interface TreasuryMint extends MarketLog<'treasury'> {
   readonly asset: Hex
   readonly amount: bigint
 }
 
 /** A reserve's state after each change of it. */
-export interface ReserveUpdate extends Said<'update'> {
+export interface ReserveUpdate extends MarketLog<'update'> {
   readonly asset: Hex
   readonly borrowRateRay: bigint
   readonly borrowIndexRay: bigint
 }
 
 /** A wallet's balance of an aToken or a debt token is minted or burned. */
-export interface Change extends Said<'change'> {
+export interface BalanceChange extends MarketLog<'change'> {
   readonly token: ReserveToken
   readonly wallet: Hex
   /** What was added, without interest; below zero if it was taken away. 0: only interest was written down. */
@@ -65,7 +65,7 @@ export interface Change extends Said<'change'> {
 }
 
 /** aTokens move from one wallet to another. */
-export interface Transfer extends Said<'transfer'> {
+export interface Transfer extends MarketLog<'transfer'> {
   readonly token: ReserveToken
   readonly from: Hex
   readonly to: Hex
@@ -75,13 +75,13 @@ export interface Transfer extends Said<'transfer'> {
 }
 
 /** One log of a market that matters. */
-export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | ReserveUpdate | Change | Transfer
+export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | ReserveUpdate | BalanceChange | Transfer
 
 /**
  * What a log of a market says; undefined for one that does not matter here, or of a contract that is not the market's.
  * Throws `UpstreamError` if it has the topic of an event, but not its shape.
  */
-export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | undefined {
+export function readLog(place: LendingTarget, log: HistoryLog): LendingLog | undefined {
   const token = place.tokens.get(log.address)
   if (token === undefined && log.address !== place.contract.toLowerCase()) return undefined
   const name = AAVE_EVENTS.nameOf(log)
@@ -89,7 +89,7 @@ export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | unde
   return token === undefined ? readPoolLog(name, log) : readTokenLog(name, log, token)
 }
 
-function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Change | Transfer> | undefined {
+function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, BalanceChange | Transfer> | undefined {
   const { address, addressIn, word } = createLogFieldReader(log)
   const asset = address(1)
   switch (name) {
@@ -123,9 +123,9 @@ function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Chan
   }
 }
 
-function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Change | Transfer | undefined {
+function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): BalanceChange | Transfer | undefined {
   const { address, word } = createLogFieldReader(log)
-  const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): Change => ({
+  const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): BalanceChange => ({
     kind: 'change',
     log,
     token,

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Action, LendingLog, Transfer } from './log.ts'
-import { isNear } from './near.ts'
-import { amountsOf } from './pair.ts'
+import { getPossibleAmounts } from './pair.ts'
+import { isWithinRounding } from './rounding.ts'
 
 /** A part of a withdrawal and whose supply it was. */
 interface Share {
@@ -21,7 +21,7 @@ interface Lot {
  * that are not listed are those of the wallet that they name. `logs` hold every aToken transfer of the transaction that
  * is not part of a liquidation.
  */
-export function sharesOf(
+export function computeShares(
   logs: readonly LendingLog[],
   seized: ReadonlySet<Transfer>,
 ): ReadonlyMap<Action, readonly Share[]> {
@@ -36,7 +36,7 @@ export function sharesOf(
   for (const log of logs) {
     if (log.kind === 'transfer' && !seized.has(log)) {
       const held = at(log.token.asset, log.from)
-      const passedOn = held.findLastIndex(({ transfer }) => isNear(transfer.value, log.value))
+      const passedOn = held.findLastIndex(({ transfer }) => isWithinRounding(transfer.value, log.value))
       const origin = passedOn < 0 ? log.from : (held.splice(passedOn, 1)[0]?.origin ?? log.from)
       if (origin !== log.to) at(log.token.asset, log.to).push({ origin, transfer: log })
     } else if (log.kind === 'withdraw') {
@@ -50,14 +50,14 @@ export function sharesOf(
 /** Takes from the lots those that the amount consists of: the last one that equals it, else all of them together. */
 function claim(held: Lot[], amount: bigint): Share[] {
   const one = held.findLastIndex(({ transfer }) =>
-    amountsOf(transfer).some((each) => isNear(each, amount, transfer.indexRay)),
+    getPossibleAmounts(transfer).some((each) => isWithinRounding(each, amount, transfer.indexRay)),
   )
   if (one >= 0) return held.splice(one, 1).map(({ origin }) => ({ wallet: origin, amount }))
-  const amounts = held.map(({ transfer }) => amountsOf(transfer)[0] ?? 0n)
+  const amounts = held.map(({ transfer }) => getPossibleAmounts(transfer)[0] ?? 0n)
   const sum = amounts.reduce((total, each) => total + each, 0n)
   const [first] = held
   // Each lot was rounded by itself.
-  if (first === undefined || !isNear(sum, amount, first.transfer.indexRay * BigInt(held.length))) return []
+  if (first === undefined || !isWithinRounding(sum, amount, first.transfer.indexRay * BigInt(held.length))) return []
   const byWallet = new Map<Hex, bigint>()
   let rest = amount
   for (const [index, { origin }] of held.entries()) {

@@ -1,19 +1,19 @@
 import type { Hex } from 'viem'
 import { RAY } from '../../../finance/math/rate.ts'
-import type { Action, Change, Deficit, LendingLog, Liquidation, Transfer } from './log.ts'
-import { isNear } from './near.ts'
-import type { TokenSide } from './place.ts'
+import type { Action, BalanceChange, Deficit, LendingLog, Liquidation, Transfer } from './log.ts'
+import { isWithinRounding } from './rounding.ts'
+import type { TokenSide } from './target.ts'
 
 /** What the logs of one transaction say about each other. */
 export interface Pairing {
   /** The token's log of an action; of a liquidation that of the debt. */
-  readonly changes: ReadonlyMap<Action | Liquidation, Change>
+  readonly changes: ReadonlyMap<Action | Liquidation, BalanceChange>
   /** The aToken's log of the collateral that a liquidation took. */
-  readonly collateral: ReadonlyMap<Liquidation, Change | Transfer>
+  readonly collateral: ReadonlyMap<Liquidation, BalanceChange | Transfer>
   /** Transfers that are part of a liquidation: the collateral itself, and the protocol's fee. */
   readonly seized: ReadonlySet<Transfer>
   /** Debts that the burn of a liquidation wrote off together with what was repaid. */
-  readonly writtenOff: ReadonlyMap<Deficit, Change>
+  readonly writtenOff: ReadonlyMap<Deficit, BalanceChange>
   /** True if each log of the Pool has its token's log, and the reverse. */
   readonly isWhole: boolean
 }
@@ -25,15 +25,15 @@ const SUPPLY: readonly TokenSide[] = ['supply']
  * Pairs the Pool's logs of one transaction with those of its tokens, which come just before them. `isInScope` says of
  * which wallets all logs are here, `assets` are those whose tokens are known.
  */
-export function pair(
+export function pairLogs(
   logs: readonly LendingLog[],
   { isInScope, assets }: { readonly isInScope: (wallet: Hex) => boolean; readonly assets: ReadonlySet<Hex> },
 ): Pairing {
-  const changes = new Map<Action | Liquidation, Change>()
-  const collateral = new Map<Liquidation, Change | Transfer>()
+  const changes = new Map<Action | Liquidation, BalanceChange>()
+  const collateral = new Map<Liquidation, BalanceChange | Transfer>()
   const seized = new Set<Transfer>()
-  const used = new Set<Change>()
-  const writtenOff = new Map<Deficit, Change>()
+  const used = new Set<BalanceChange>()
+  const writtenOff = new Map<Deficit, BalanceChange>()
   let isWhole = true
 
   /** The last unused change before `before` that is about `net`. */
@@ -43,13 +43,13 @@ export function pair(
     readonly sides: readonly TokenSide[]
     readonly nets: readonly bigint[]
     readonly before: number
-  }): Change | undefined {
+  }): BalanceChange | undefined {
     for (let at = wanted.before - 1; at >= 0; at--) {
       const log = logs[at]
       if (log?.kind !== 'change' || used.has(log)) continue
       if (wanted.wallet !== undefined && log.wallet !== wanted.wallet) continue
       if (log.token.asset !== wanted.asset || !wanted.sides.includes(log.token.side)) continue
-      if (!wanted.nets.some((net) => isNear(log.net, net, log.indexRay))) continue
+      if (!wanted.nets.some((net) => isWithinRounding(log.net, net, log.indexRay))) continue
       used.add(log)
       return log
     }
@@ -67,7 +67,8 @@ export function pair(
     const nets = [-debt.amount, -debt.amount - (rest?.amount ?? 0n)]
     const change = take({ wallet, asset: debt.asset, sides: DEBT, nets, before })
     if (change !== undefined) changes.set(liquidation, change)
-    const isBoth = rest !== undefined && isNear(change?.net ?? 0n, -debt.amount - rest.amount, change?.indexRay)
+    const isBoth =
+      rest !== undefined && isWithinRounding(change?.net ?? 0n, -debt.amount - rest.amount, change?.indexRay)
     if (change !== undefined && isBoth) writtenOff.set(rest, change)
     const { asset, amount } = liquidation.collateral
     const isTaken = (log: LendingLog): log is Transfer =>
@@ -77,7 +78,7 @@ export function pair(
         at < before &&
         isTaken(log) &&
         log.to === liquidator &&
-        amountsOf(log).some((each) => isNear(each, amount, log.indexRay)),
+        getPossibleAmounts(log).some((each) => isWithinRounding(each, amount, log.indexRay)),
     )
     const taken = moved ?? take({ wallet, asset, sides: SUPPLY, nets: [-amount], before })
     if (taken === undefined) return
@@ -109,6 +110,6 @@ export function pair(
 }
 
 /** What a transfer may have moved, smallest units: its value is scaled by the index, except by contracts before 3.0.1. */
-export function amountsOf({ value, indexRay }: Transfer): readonly bigint[] {
+export function getPossibleAmounts({ value, indexRay }: Transfer): readonly bigint[] {
   return [(value * indexRay) / RAY, value]
 }

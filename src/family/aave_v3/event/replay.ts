@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
 import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
-import { isFollowed, mayBeDiscounted } from './balance.ts'
-import type { Change, LendingLog, Transfer } from './log.ts'
-import { roundingOf } from './near.ts'
+import { isIndexTracked, mayBeDiscounted } from './balance.ts'
+import type { BalanceChange, LendingLog, Transfer } from './log.ts'
+import { getMaxRounding } from './rounding.ts'
 
 /** Most assumptions about one balance that are followed at the same time. */
 const ASSUMPTIONS_MAX = 8
@@ -28,9 +28,13 @@ const UNKNOWN: Assumption = { indexRay: undefined, least: 0n, most: undefined }
  */
 export function checkReplay(logs: readonly LendingLog[], isInScope: (wallet: Hex) => boolean): void {
   const balances = new Map<string, { readonly block: number; readonly assumptions: readonly Assumption[] }>()
-  const step = (log: Change | Transfer, wallet: Hex, next: (before: Assumption) => readonly Assumption[]): void => {
+  const step = (
+    log: BalanceChange | Transfer,
+    wallet: Hex,
+    next: (before: Assumption) => readonly Assumption[],
+  ): void => {
     if (!isInScope(wallet)) return
-    if (!isFollowed(log.token) || mayBeDiscounted(log.token.asset, log.log.timestampSec)) return
+    if (!isIndexTracked(log.token) || mayBeDiscounted(log.token.asset, log.log.timestampSec)) return
     const key = `${log.log.address}${wallet}`
     const before = balances.get(key)
     const assumptions = (before?.assumptions ?? [UNKNOWN]).flatMap(next)
@@ -52,12 +56,12 @@ export function checkReplay(logs: readonly LendingLog[], isInScope: (wallet: Hex
   }
 }
 
-function afterChange(before: Assumption, { net, interest, indexRay }: Change): Assumption[] {
+function afterChange(before: Assumption, { net, interest, indexRay }: BalanceChange): Assumption[] {
   if (indexRay === undefined) return [UNKNOWN]
   const earned = earning(before, { interest, indexRay })
   // A mark of interest alone moves nothing.
   if (earned === undefined || net === 0n) return earned === undefined ? [] : [earned]
-  const slack = roundingOf(indexRay)
+  const slack = getMaxRounding(indexRay)
   const [low, high] = [net - slack, net + slack].map((amount) => (amount * RAY) / indexRay) as [bigint, bigint]
   return moved(earned, [low - 1n, high + 1n])
 }

@@ -9,7 +9,7 @@ import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { TOPICS } from './abi.ts'
 import { decodeLogs } from './decode.ts'
-import type { LendingPlace } from './place.ts'
+import type { LendingTarget } from './target.ts'
 
 /** Events of the Pool that change what an account's holdings count for. Source: `IPool` 3.0 to 3.6. */
 const SWITCHES = createEventTable({
@@ -30,14 +30,14 @@ const CONTRACTS_MAX = 500
  * What finds every log that changes an account of these markets. Wallets are matched afterwards: they would make a filter
  * too long. Without places, or with too many contracts: the same of all contracts.
  */
-export function changesOf(places: readonly LendingPlace[]): LogFilter {
+export function createChangeFilter(places: readonly LendingTarget[]): LogFilter {
   const contracts = contractsOf(places)
   const isNarrow = contracts.length > 0 && contracts.length <= CONTRACTS_MAX
   return { addresses: isNarrow ? contracts : null, topics: [EVENTS] }
 }
 
 /** Wallets whose accounts the logs may have changed, lower case: all these events name them in topics. */
-export function walletsIn(logs: readonly HistoryLog[], places: readonly LendingPlace[]): ReadonlySet<Hex> {
+export function listWallets(logs: readonly HistoryLog[], places: readonly LendingTarget[]): ReadonlySet<Hex> {
   const contracts = new Set(contractsOf(places))
   return new Set(
     logs.flatMap(({ address, topics: [event, ...named] }) =>
@@ -48,15 +48,15 @@ export function walletsIn(logs: readonly HistoryLog[], places: readonly LendingP
   )
 }
 
-function contractsOf(places: readonly LendingPlace[]): readonly Hex[] {
+function contractsOf(places: readonly LendingTarget[]): readonly Hex[] {
   return places.flatMap(({ contract, tokens }) => [contract, ...tokens.keys()])
 }
 
 /**
  * The events of a market in blocks that answers show, as its history would have them, each log once: of a liquidation the debt. `logs` are
- * all of the blocks that `changesOf` found. Throws as `decodeLogs`.
+ * all of the blocks that `createChangeFilter` found. Throws as `decodeLogs`.
  */
-export function happeningsIn(place: LendingPlace, logs: readonly HistoryLog[]): LendingEvent[] {
+export function listEvents(place: LendingTarget, logs: readonly HistoryLog[]): LendingEvent[] {
   const here = new Set(contractsOf([place]))
   const own = logs.filter(({ address }) => here.has(address))
   // A block holds whole transactions.

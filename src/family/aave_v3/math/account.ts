@@ -56,12 +56,12 @@ export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
  * @source Aave `calculateCompoundedRate`: (1 + rate ÷ seconds of a year)^seconds of a year − 1
  * @proof test/finance/math/rate_test.ts, test/family/aave_v3/read_test.ts
  */
-export function apyOf(rateRay: bigint): bigint {
+export function computeApy(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
 }
 
 /** The price of a reserve for an account: before 3.2 an eMode could have one for all its assets in place of their own. */
-export function priceIn(
+export function getAccountPrice(
   reserve: Pick<Reserve, 'id' | 'legacyCategory'>,
   account: Pick<Account, 'category' | 'features'>,
   own: bigint,
@@ -86,7 +86,7 @@ export function isInCategory(
  * @source Aave V3 `GenericLogic._getUserBalanceInBaseCurrency`
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
  */
-export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+export function computeSupplies<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets
     .filter(({ supplied }) => supplied > 0n)
     .map((asset) => ({
@@ -104,7 +104,7 @@ export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>
  * @source Aave V3 `GenericLogic._getUserDebtInBaseCurrency`
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
  */
-export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+export function computeBorrows<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets.flatMap((asset) => {
     const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
     const owed = (amount: bigint, apyRay: bigint) => {
@@ -112,7 +112,7 @@ export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[
       return amount === 0n ? [] : [{ asset, amount, value, apyRay }]
     }
     const variable = owed(variableDebt, reserve.borrowApyRay)
-    return stableDebt === 0n ? variable : [...variable, ...owed(stableDebt, apyOf(stableRateRay))]
+    return stableDebt === 0n ? variable : [...variable, ...owed(stableDebt, computeApy(stableRateRay))]
   })
 }
 
@@ -125,10 +125,10 @@ export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[
  * @source Aave V3 `Pool.getUserAccountData`
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts, test/family/aave_v3/snapshots_test.ts
  */
-export function totalsOf(account: Account): LendingTotals {
+export function computeTotals(account: Account): LendingTotals {
   const { unit, data } = account
   const { totalCollateral, totalDebt, availableBorrows, ltvBps } = data
-  const supplied = suppliesOf(account).reduce((sum, { value }) => sum + value, 0n)
+  const supplied = computeSupplies(account).reduce((sum, { value }) => sum + value, 0n)
   // If something can be borrowed, the limit is known to the unit. If not, the debt has reached it.
   const borrowLimit =
     availableBorrows > 0n ? (totalDebt + availableBorrows) * WAD : (totalCollateral * ltvBps * WAD) / BPS
@@ -144,14 +144,14 @@ export function totalsOf(account: Account): LendingTotals {
 }
 
 /** The pool's own health factor. */
-export function healthFactorOf({ data: { totalDebt, healthFactorWad } }: Pick<Account, 'data'>): BoundlessRatio {
+export function getHealthFactor({ data: { totalDebt, healthFactorWad } }: Pick<Account, 'data'>): BoundlessRatio {
   return totalDebt === 0n ? 'max' : rational(healthFactorWad, WAD)
 }
 
-/** Legs in the unit of `totalsOf`. */
+/** Legs in the unit of `computeTotals`. */
 export function yieldLegs(account: Account): YieldLegs {
   const scaled = ({ value, apyRay }: YieldLeg): YieldLeg => ({ value: value * WAD, apyRay })
-  return { supplies: suppliesOf(account).map(scaled), borrows: borrowsOf(account).map(scaled) }
+  return { supplies: computeSupplies(account).map(scaled), borrows: computeBorrows(account).map(scaled) }
 }
 
 /**
@@ -164,7 +164,7 @@ export function yieldLegs(account: Account): YieldLegs {
  * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
  */
 export function safeBorrow(account: Account, target: Rational): Rational {
-  const safe = safeBorrowUsd(totalsOf(account), target)
+  const safe = safeBorrowUsd(computeTotals(account), target)
   const ceiling = isolationRoom(account)
   return ceiling !== undefined && compareRational(ceiling, safe) < 0 ? ceiling : safe
 }
@@ -245,7 +245,7 @@ function collateralsOf(account: Account): Collateral[] {
       return {
         value: suppliedValue(asset),
         payable: reserve.isOpen ? mulDivDown(payable, price, pow10(reserve.decimals)) : 0n,
-        thresholdBps: thresholdOf(reserve, account),
+        thresholdBps: getLiquidationThreshold(reserve, account),
         hasLtv: hasLtv(reserve, account),
       }
     })
@@ -260,7 +260,7 @@ function collateralsOf(account: Account): Collateral[] {
  * @source Aave V3 `GenericLogic.calculateUserAccountData`
  * @proof test/family/aave_v3/parts_test.ts
  */
-export function thresholdOf(reserve: Reserve, account: Pick<Account, 'category' | 'features'>): bigint {
+export function getLiquidationThreshold(reserve: Reserve, account: Pick<Account, 'category' | 'features'>): bigint {
   const own = reserve.liquidationThresholdBps
   // Before 3.6 an asset without a threshold of its own cannot be collateral, even if its eMode gives it one.
   if (own === 0n && !account.features.zeroLtvEModes) return 0n

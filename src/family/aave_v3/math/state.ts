@@ -22,7 +22,7 @@ export interface ReserveLimits {
 }
 
 /** Reads the bits of `ReserveConfigurationMap`. */
-export function limitsFrom(configuration: bigint): ReserveLimits {
+export function decodeLimits(configuration: bigint): ReserveLimits {
   const bits = (from: bigint, count: bigint): bigint => (configuration >> from) & ((1n << count) - 1n)
   return {
     ltvBps: bits(0n, 16n),

@@ -2,8 +2,8 @@ import { type Address, zeroAddress } from 'viem'
 import { noPriceBecause, type UsdPriceOutcome } from '../../../finance/price/price.ts'
 import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import type { Holding } from '../../holding.ts'
-import { priceIn } from '../math/account.ts'
-import { limitsFrom, type RawCategory } from '../math/state.ts'
+import { getAccountPrice } from '../math/account.ts'
+import { decodeLimits, type RawCategory } from '../math/state.ts'
 import type { RawMarket, RawRead, RawReserve, RawReserveTokens } from '../read/abi.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
@@ -14,7 +14,7 @@ const UNIT_DIGITS_MAX = 38
 type WalletRead = RawRead & { readonly tokens: readonly RawReserveTokens[] }
 
 /** What a wallet supplies and owes in each market, as rows of a portfolio. A debt at each of two rates is one row. */
-export function holdingsOf(read: WalletRead, deployments: readonly AaveV3Deployment[]): Holding[] {
+export function toHoldings(read: WalletRead, deployments: readonly AaveV3Deployment[]): Holding[] {
   return read.accounts.flatMap((account) => {
     const market = read.markets[account.market]
     const deployment = deployments[account.market]
@@ -36,7 +36,7 @@ export function holdingsOf(read: WalletRead, deployments: readonly AaveV3Deploym
 }
 
 /** Supply and debt tokens of the reserves that a wallet holds: what they are worth is in its rows. */
-export function ownTokensOf({ tokens }: WalletRead): Address[] {
+export function getMarketTokens({ tokens }: WalletRead): Address[] {
   return tokens
     .flatMap((each) => [each.supplyToken, each.stableDebtToken, each.variableDebtToken])
     .filter((token) => token !== zeroAddress)
@@ -47,7 +47,7 @@ function tokenOf({ asset, symbol, configuration }: RawReserve, named: RawReserve
     address: asset,
     symbol: toTokenDisplayText(decodeTokenText(symbol)),
     name: toTokenDisplayText(decodeTokenText(named?.name)),
-    decimals: limitsFrom(configuration).decimals,
+    decimals: decodeLimits(configuration).decimals,
   }
 }
 
@@ -56,8 +56,8 @@ function priceOf(
   { id, configuration, price = 0n }: RawReserve,
   { market: { unit, features }, category }: { readonly market: RawMarket; readonly category: RawCategory | undefined },
 ): UsdPriceOutcome {
-  const { legacyCategory } = limitsFrom(configuration)
-  const units = priceIn({ id, legacyCategory }, { category, features }, price)
+  const { legacyCategory } = decodeLimits(configuration)
+  const units = getAccountPrice({ id, legacyCategory }, { category, features }, price)
   if (units === 0n) return noPriceBecause("the market's oracle has no price for it")
   const scale = String(unit).length - 1
   if (unit !== 10n ** BigInt(Math.min(scale, UNIT_DIGITS_MAX)))

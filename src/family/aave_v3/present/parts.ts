@@ -2,7 +2,7 @@ import { checksumAddress } from 'viem'
 import { formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { borrowsOf, type Leg, suppliesOf, thresholdOf, totalsOf } from '../math/account.ts'
+import { computeBorrows, computeSupplies, computeTotals, getLiquidationThreshold, type Leg } from '../math/account.ts'
 import type { NamedReserve, Position } from '../read/position.ts'
 import type { PresentedPosition } from './schema.ts'
 
@@ -18,16 +18,16 @@ const BPS = 10_000n
  *   totalDebtBase + availableBorrowsBase
  * @proof test/family/aave_v3/parts_test.ts
  */
-export function withParts(shown: PresentedPosition, position: Position): PresentedPosition {
+export function withBreakdown(shown: PresentedPosition, position: Position): PresentedPosition {
   return {
     ...shown,
     borrowLimitUSD: borrowLimitText(position),
-    suppliedAssets: pairs(shown.suppliedAssets, suppliesOf(position)).map(([asset, leg]) => ({
+    suppliedAssets: pairs(shown.suppliedAssets, computeSupplies(position)).map(([asset, leg]) => ({
       ...asset,
       ...tokensOf(leg, position),
-      liquidationThreshold: formatRatio(rational(thresholdOf(leg.asset.reserve, position), BPS)),
+      liquidationThreshold: formatRatio(rational(getLiquidationThreshold(leg.asset.reserve, position), BPS)),
     })),
-    borrowedAssets: pairs(shown.borrowedAssets, borrowsOf(position)).map(([asset, leg]) => ({
+    borrowedAssets: pairs(shown.borrowedAssets, computeBorrows(position)).map(([asset, leg]) => ({
       ...asset,
       ...tokensOf(leg, position),
     })),
@@ -35,7 +35,7 @@ export function withParts(shown: PresentedPosition, position: Position): Present
 }
 
 function borrowLimitText(position: Position): string {
-  const { borrowLimit, perUsd } = totalsOf(position)
+  const { borrowLimit, perUsd } = computeTotals(position)
   return formatUsd(rational(borrowLimit, perUsd))
 }
 

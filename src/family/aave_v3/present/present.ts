@@ -8,38 +8,41 @@ import {
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import {
-  borrowsOf,
-  healthFactorOf,
+  computeBorrows,
+  computeSupplies,
+  computeTotals,
+  getHealthFactor,
   safeBorrow,
   safeWithdraw,
-  suppliesOf,
-  totalsOf,
   yieldLegs,
 } from '../math/account.ts'
 import type { Position, WalletPositions } from '../read/position.ts'
-import { withParts } from './parts.ts'
+import { withBreakdown } from './parts.ts'
 import type { PresentedPosition } from './schema.ts'
 
 /** How a wallet's positions are shown: `target` is a health factor in decimal digits. */
-interface Shown {
+interface PresentOptions {
   readonly target: string
   /** With what each asset counts for. */
   readonly full?: boolean
 }
 
 /** A wallet's positions on a chain and the figures of each. */
-export function presentWallet({ chainId, wallet, positions }: WalletPositions, { target, full = false }: Shown) {
+export function presentWallet(
+  { chainId, wallet, positions }: WalletPositions,
+  { target, full = false }: PresentOptions,
+) {
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),
     positions: positions.map((position) => {
       const shown = presentPosition(position)
-      return full ? withParts(shown, position) : shown
+      return full ? withBreakdown(shown, position) : shown
     }),
     calculations: positions.map((position) =>
       presentCalculations(lendingOf(position), {
         target,
-        healthFactor: figuresOf(position).healthFactor,
+        healthFactor: toSnapshotFigures(position).healthFactor,
         safeBorrow: (aim) => safeBorrow(position, aim),
         safeWithdraw: (aim) => safeWithdraw(position, aim),
       }),
@@ -53,44 +56,44 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
     chain_id: chainId,
     wallet: checksumAddress(wallet),
     positions: positions.map((position) => {
-      const { healthFactor, netWorthUsd } = figuresOf(position)
+      const { healthFactor, netWorthUsd } = toSnapshotFigures(position)
       return { marketId: position.market, healthFactor, netWorthUSD: netWorthUsd }
     }),
     calculations: positions.map((position) => {
-      const { healthFactor } = figuresOf(position)
+      const { healthFactor } = toSnapshotFigures(position)
       return presentReducedCalculations(lendingOf(position), { target, healthFactor })
     }),
   }
 }
 
 /** What a snapshot says of a position, in the words of the list. The health factor is the pool's own. */
-export const figuresOf = memoize((position: Position) => {
-  const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(totalsOf(position))
+export const toSnapshotFigures = memoize((position: Position) => {
+  const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(computeTotals(position))
   return {
     collateralUsd: totalCollateralUSD,
     debtUsd: totalDebtUSD,
     netWorthUsd: netWorthUSD,
-    healthFactor: formatHealthFactor(healthFactorOf(position)),
+    healthFactor: formatHealthFactor(getHealthFactor(position)),
   }
 })
 
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = memoize((position: Position): PresentedPosition => {
   const { unit, market } = position
-  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = figuresOf(position)
+  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = toSnapshotFigures(position)
   return {
     marketId: market,
     healthFactor,
     totalCollateralUSD: collateralUsd,
     totalDebtUSD: debtUsd,
     netWorthUSD: netWorthUsd,
-    suppliedAssets: suppliesOf(position).map(({ asset, value, apyRay }) => ({
+    suppliedAssets: computeSupplies(position).map(({ asset, value, apyRay }) => ({
       symbol: asset.reserve.symbol,
       amountSuppliedUSD: formatUsd(rational(value, unit)),
       supplyAPY: formatApy(apyRay),
       isCollateral: asset.isCollateral,
     })),
-    borrowedAssets: borrowsOf(position).map(({ asset, value, apyRay }) => ({
+    borrowedAssets: computeBorrows(position).map(({ asset, value, apyRay }) => ({
       symbol: asset.reserve.symbol,
       amountBorrowedUSD: formatUsd(rational(value, unit)),
       borrowAPY: formatApy(apyRay),
@@ -98,4 +101,4 @@ const presentPosition = memoize((position: Position): PresentedPosition => {
   }
 })
 
-const lendingOf = memoize((position: Position) => ({ totals: totalsOf(position), ...yieldLegs(position) }))
+const lendingOf = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))

@@ -26,12 +26,12 @@ export function encodeNamed(providers: readonly Address[], wallet: Address): Hex
 }
 
 /** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
-export function encodeTouched(provider: Address, wallets: readonly Address[]): Hex {
+export function encodeHasMovements(provider: Address, wallets: readonly Address[]): Hex {
   return encodeCall(TOUCHED, provider, encodeArray(wallets))
 }
 
 /** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
-export function decodeTouched(answer: Hex) {
+export function decodeHasMovements(answer: Hex) {
   const { from, block, taken } = decodeLensPage(answer)
   const answered = from.number(1) === 1
   const marks = Array.from({ length: taken }, () => from.number(1))

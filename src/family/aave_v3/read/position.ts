@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { type Account, type Asset, apyOf, priceIn, type Reserve } from '../math/account.ts'
-import { limitsFrom, type RawCategory } from '../math/state.ts'
+import { type Account, type Asset, computeApy, getAccountPrice, type Reserve } from '../math/account.ts'
+import { decodeLimits, type RawCategory } from '../math/state.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import type { RawAccount, RawMarket, RawRead, RawReserve } from './abi.ts'
 
@@ -26,7 +26,7 @@ export interface WalletPositions {
 }
 
 /** A market that cannot say what a wallet's position in it is worth. */
-export interface Unanswerable {
+export interface UnvaluedMarket {
   readonly chainId: number
   readonly wallet: Address
   readonly market: string
@@ -39,7 +39,7 @@ export interface ChainRead {
   readonly block: Block
   /** In the order in which the wallets were asked for. */
   readonly wallets: readonly WalletPositions[]
-  readonly unanswerable: readonly Unanswerable[]
+  readonly unanswerable: readonly UnvaluedMarket[]
 }
 
 const BROKEN_BECAUSE = {
@@ -60,7 +60,7 @@ export function interpret(
     categories: new Map(read.categories.map((raw) => [keyOf(raw), raw])),
   }
   const positions = new Map<number, Position[]>()
-  const unanswerable: Unanswerable[] = read.broken.map(({ wallet, market, part }) => ({
+  const unanswerable: UnvaluedMarket[] = read.broken.map(({ wallet, market, part }) => ({
     chainId,
     wallet: sent(wallets[wallet]),
     market: sent(deployments[market]).market,
@@ -98,7 +98,7 @@ function accountFrom(
   const assets: Asset<NamedReserve>[] = []
   for (const { reserve: id, ...holding } of raw.holdings) {
     const { reserve, price: own } = sent(reserves.get(keyOf({ market: raw.market, id })))
-    const price = priceIn(reserve, account, own)
+    const price = getAccountPrice(reserve, account, own)
     const isHeld = holding.supplied + holding.variableDebt + holding.stableDebt > 0n
     if (price === 0n && isHeld) return `reserve ${nameOf(reserve)} has no price`
     assets.push({ ...holding, reserve, price })
@@ -116,9 +116,9 @@ function reserveFrom(raw: RawReserve): NamedReserve {
     id: raw.id,
     asset: raw.asset,
     symbol: toTokenDisplayText(decodeTokenText(raw.symbol)),
-    ...limitsFrom(raw.configuration),
-    supplyApyRay: apyOf(raw.liquidityRateRay),
-    borrowApyRay: apyOf(raw.variableBorrowRateRay),
+    ...decodeLimits(raw.configuration),
+    supplyApyRay: computeApy(raw.liquidityRateRay),
+    borrowApyRay: computeApy(raw.variableBorrowRateRay),
     isolationDebt: raw.isolationDebt,
     withdrawable: raw.withdrawable,
   }

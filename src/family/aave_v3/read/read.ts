@@ -11,7 +11,7 @@ import { memoize } from '../../../lib/memoize.ts'
 import { createHistoricalTargets } from '../../historical_targets.ts'
 import { createTargets, type FamilyTarget, toReadOptions } from '../../target.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
-import { decodeNamed, decodeTouched, encodeNamed, encodeTouched, type RawRead } from './abi.ts'
+import { decodeHasMovements, decodeNamed, encodeHasMovements, encodeNamed, type RawRead } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readWallets } from './read_lens.ts'
@@ -27,7 +27,7 @@ const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
 
 /** Where a chain's markets are read. */
-export type AaveV3Place = FamilyTarget<AaveV3Deployment>
+export type AaveV3Target = FamilyTarget<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
 export type LendingReader = ReturnType<typeof createLendingReader>
@@ -44,14 +44,14 @@ export function createLendingReader(options: {
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
 
   /** How one endpoint is asked something of a place. */
-  function attemptAt<T>({ client, block: at }: AaveV3Place, read: (lens: LensAccess) => Promise<T>) {
+  function attemptAt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {
     const chainId = client.chain.id
     const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, clock, read }
     return (endpoint: Endpoint, signal: AbortSignal): Promise<T> => readByLens(endpoint, reading, signal)
   }
 
   /** How one endpoint is asked about the wallets. */
-  function positionsAt(place: AaveV3Place, wallets: readonly Address[]) {
+  function positionsAt(place: AaveV3Target, wallets: readonly Address[]) {
     const { deployments, together = false } = place
     const providers = deployments.map(providerOf)
     return attemptAt(place, async (lens): Promise<ChainRead> => {
@@ -62,7 +62,7 @@ export function createLendingReader(options: {
   }
 
   function readPlace(
-    place: AaveV3Place,
+    place: AaveV3Target,
     wallets: readonly Address[],
     signal: AbortSignal,
   ): Promise<WithExpiry<ChainRead>> {
@@ -81,7 +81,7 @@ export function createLendingReader(options: {
      */
     read: (
       wallets: readonly Address[],
-      { places: asked, signal }: { readonly places: readonly AaveV3Place[]; readonly signal: AbortSignal },
+      { places: asked, signal }: { readonly places: readonly AaveV3Target[]; readonly signal: AbortSignal },
     ) =>
       allOrAbort(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
@@ -93,7 +93,7 @@ export function createLendingReader(options: {
      */
     async askNamed(
       endpoint: Endpoint,
-      { wallet, ...place }: AaveV3Place & { readonly wallet: Address },
+      { wallet, ...place }: AaveV3Target & { readonly wallet: Address },
       signal: AbortSignal,
     ) {
       const data = encodeNamed(place.deployments.map(providerOf), wallet)
@@ -116,7 +116,7 @@ export function createLendingReader(options: {
         place,
         ...of
       }: {
-        readonly place: AaveV3Place
+        readonly place: AaveV3Target
         readonly textOf: (read: ChainRead) => string
         readonly signal: AbortSignal
       },
@@ -130,7 +130,7 @@ export function createLendingReader(options: {
      * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
      * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
      */
-    touched: (wallets: readonly Address[], place: AaveV3Place, signal: AbortSignal) =>
+    touched: (wallets: readonly Address[], place: AaveV3Target, signal: AbortSignal) =>
       readByQuorum(place.client, attemptAt(place, touchedIn(place, wallets)), {
         signal,
         ...limitsOf(place),
@@ -140,7 +140,7 @@ export function createLendingReader(options: {
   }
 }
 
-function limitsOf(place: AaveV3Place) {
+function limitsOf(place: AaveV3Target) {
   return { budgetMs: BUDGET_MS, ...toReadOptions(place) }
 }
 
@@ -150,7 +150,7 @@ function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
 }
 
 /** Under which chain and key a reading is kept. */
-function keptAs({ client, deployments, block }: AaveV3Place, wallets: readonly Address[]) {
+function keptAs({ client, deployments, block }: AaveV3Target, wallets: readonly Address[]) {
   const asked = wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
   return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${deployments.map(providerOf).join()}:${asked}` }
 }
@@ -158,11 +158,11 @@ function keptAs({ client, deployments, block }: AaveV3Place, wallets: readonly A
 /** Because 500 addresses are a long key. */
 const hashOf = memoize((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
-function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly Address[]) {
+function touchedIn({ deployments: [deployment] }: AaveV3Target, wallets: readonly Address[]) {
   return async ({ call, at, observeBlock }: LensAccess): Promise<readonly boolean[]> => {
     if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
-    const data = encodeTouched(deployment.poolAddressesProvider, wallets)
-    const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))
+    const data = encodeHasMovements(deployment.poolAddressesProvider, wallets)
+    const answer = decodeHasMovements(await call({ data, block: at ?? 'latest' }))
     observeBlock(answer.block)
     if (answer.touched !== undefined) return answer.touched
     // In the past the market may not have stood yet.
@@ -172,7 +172,7 @@ function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */
-function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Place, 'deployments'>): void {
+function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Target, 'deployments'>): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? 'market_id' : undefined

@@ -8,8 +8,8 @@ import type { ExpectedFinalBlock } from '../../../history/stream.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
-import { isFollowed, type TokenBalance } from '../event/balance.ts'
-import type { LendingPlace } from '../event/place.ts'
+import { isIndexTracked, type TokenBalance } from '../event/balance.ts'
+import type { LendingTarget } from '../event/target.ts'
 
 const SCALED_BALANCE_OF = toFunctionSelector('scaledBalanceOf(address user)')
 const GET_PREVIOUS_INDEX = toFunctionSelector('getPreviousIndex(address user)')
@@ -20,7 +20,7 @@ const AHEAD_MAX = 64
 
 /** Whose balances, in which market and at which block. */
 interface BalanceQuestion<At> {
-  readonly place: LendingPlace
+  readonly place: LendingTarget
   readonly wallet: Hex
   readonly block: At
 }
@@ -76,7 +76,7 @@ async function readBalances(
 ): Promise<readonly TokenBalance[]> {
   const { place, wallet, block, clock } = question
   const { chainId } = place
-  const tokens = [...place.tokens].filter(([, token]) => isFollowed(token)).map(([token]) => token)
+  const tokens = [...place.tokens].filter(([, token]) => isIndexTracked(token)).map(([token]) => token)
   const asked = [encodeCall(SCALED_BALANCE_OF, wallet), encodeCall(GET_PREVIOUS_INDEX, wallet)]
   const calls = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
   const at = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }

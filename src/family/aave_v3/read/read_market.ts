@@ -7,7 +7,7 @@ import { type ChainClient, ContractUnresponsiveError, type Endpoint } from '../.
 import type { EventsPlace } from '../../../finance/lending/read_events.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { LendingPlace, ReserveToken } from '../event/place.ts'
+import type { LendingTarget, ReserveToken } from '../event/target.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 
 const GET_POOL = toFunctionSelector('getPool()')
@@ -30,7 +30,7 @@ interface Shape {
   readonly assets: readonly Address[]
 }
 
-interface Reading extends EventsPlace<LendingPlace> {
+interface Reading extends EventsPlace<LendingTarget> {
   readonly block: Block
   readonly shape: Shape
 }
@@ -44,7 +44,7 @@ export function createMarketReader(clock: Clock) {
      * The market at the newest block, so that no reserve that was listed since can be missing in what is final; reserves
      * that were dropped are left out. Its own oracle prices them. Throws `UnavailableError`.
      */
-    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingPlace>> {
+    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingTarget>> {
       const { chain } = client
       const key = `aave_v3_market:${deployment.poolAddressesProvider}`
       const name = `${chain.id}:${key}`

@@ -3,22 +3,22 @@ import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { checkBalances } from '../event/balance.ts'
 import { checkContinuity } from '../event/continuity.ts'
-import { decodeLogs, filtersOf } from '../event/decode.ts'
-import type { LendingPlace } from '../event/place.ts'
+import { createFilters, decodeLogs } from '../event/decode.ts'
+import type { LendingTarget } from '../event/target.ts'
 import { createBalanceReader } from './read_balances.ts'
-import { createUntouched } from './untouched.ts'
+import { createUntouchedCheck } from './untouched.ts'
 
 /** In the database, never changed. */
 const NAME = 'aave_v3_lending'
 
 /** What history follows of markets: the movements of wallets. */
-export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingPlace> {
-  const isUntouched = createUntouched(clock)
+export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingTarget> {
+  const isUntouched = createUntouchedCheck(clock)
   const balancesOf = createBalanceReader(clock)
   return {
     name: NAME,
     table: LENDING_EVENTS,
-    filters: filtersOf,
+    filters: createFilters,
     decode: decodeLogs,
     continuity: checkContinuity,
     isUntouched: (place, { subject: wallet, ...at }, signal) => isUntouched({ place, wallet, ...at }, signal),

@@ -8,14 +8,14 @@ import { parseQuantity } from '../../../chain/rpc/value.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { isFollowed, SCALED_SINCE_SEC } from '../event/balance.ts'
-import { areAllTokens } from '../event/creation.ts'
-import type { LendingPlace } from '../event/place.ts'
+import { isIndexTracked, SCALED_SINCE_SEC } from '../event/balance.ts'
+import { hasAllTokens } from '../event/creation.ts'
+import type { LendingTarget } from '../event/target.ts'
 
 /** Whose movements in which market, up to which block. */
 interface UntouchedQuestion {
   readonly client: ChainClient
-  readonly place: LendingPlace
+  readonly place: LendingTarget
   readonly wallet: Hex
   readonly block: PinnedBlock
 }
@@ -44,7 +44,9 @@ interface MarketFacts {
  * nothing. A market of which not all tokens are known proves nothing; in one that is as old, only a wallet does that
  * never sent a transaction or signed a permit. Throws as `ChainClient.read`.
  */
-export function createUntouched(clock: Clock): (question: UntouchedQuestion, signal: AbortSignal) => Promise<boolean> {
+export function createUntouchedCheck(
+  clock: Clock,
+): (question: UntouchedQuestion, signal: AbortSignal) => Promise<boolean> {
   const markets = createCache<MarketFacts>({ clock, entriesMax: MARKETS_MAX })
 
   function factsOf({ client, place, block }: UntouchedQuestion, signal: AbortSignal): Promise<MarketFacts> {
@@ -73,7 +75,7 @@ async function readState(
   { place, wallet, block, clock }: Omit<UntouchedQuestion, 'client'> & { readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<{ readonly isEmpty: boolean; readonly neverSigned: boolean }> {
-  const tokens = [...place.tokens].filter(([, token]) => isFollowed(token))
+  const tokens = [...place.tokens].filter(([, token]) => isIndexTracked(token))
   const supplies = tokens.filter(([, { side }]) => side === 'supply')
   const ask = (selector: Hex) => (tokenOf: readonly [Hex, unknown]) => ({
     to: tokenOf[0],
@@ -91,7 +93,7 @@ async function readState(
 
 async function readFacts(
   endpoint: Endpoint,
-  { place, block, clock }: { readonly place: LendingPlace; readonly block: PinnedBlock; readonly clock: Clock },
+  { place, block, clock }: { readonly place: LendingTarget; readonly block: PinnedBlock; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<MarketFacts> {
   const ask = async (to: Address, data: Hex): Promise<Address> => {
@@ -106,7 +108,7 @@ async function readFacts(
     readBlock(endpoint, { chainId: place.chainId, number: BigInt(place.startBlock) }, signal),
   ])
   // No market has so many tokens.
-  const isWhole = nonce < 10_000n && areAllTokens(place.tokens, { configurator, nonce: Number(nonce) })
+  const isWhole = nonce < 10_000n && hasAllTokens(place.tokens, { configurator, nonce: Number(nonce) })
   return { isWhole, isScaled: Number(first.timestampSec) >= SCALED_SINCE_SEC }
 }
 

@@ -7,11 +7,11 @@ import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { chainIdWith } from '../../position_routes.ts'
-import type { LendingPlace } from '../event/place.ts'
+import type { LendingTarget } from '../event/target.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
 import { CHARGES } from './credits.ts'
-import { MARKET_DEFAULT, marketIdIn, marketPlace, NAME } from './market.ts'
+import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
 
 /** The history of a wallet in one market. */
 export function eventsRoute(options: {
@@ -21,13 +21,13 @@ export function eventsRoute(options: {
   readonly markets: ReadonlySet<string>
   readonly reader: () => LendingReader
   readonly history: () => MarketReader
-  readonly events: () => EventReader<LendingPlace>
+  readonly events: () => EventReader<LendingTarget>
 }): Route {
   const { chainIds, markets, reader, history, events } = options
   const input = v.object({
     chain_id: chainIdWith(NAME, chainIds),
     wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
+    market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT),
     type: v.optional(v.pipe(choice(LENDING_EVENT_TYPES), v.description('Events of this kind only.'))),
     page,
     limit,
@@ -45,7 +45,7 @@ export function eventsRoute(options: {
     feature: 'history',
     charge: CHARGES.events,
     async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
-      const { client, deployment } = marketPlace(reader(), { chainId, market })
+      const { client, deployment } = findMarketTarget(reader(), { chainId, market })
       return events().read({ client, from: history().read(client, deployment, signal), ...question }, signal)
     },
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({

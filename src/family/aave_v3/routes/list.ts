@@ -20,10 +20,10 @@ import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
 import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
-import type { Unanswerable, WalletPositions } from '../read/position.ts'
-import type { AaveV3Place, LendingReader } from '../read/read.ts'
+import type { UnvaluedMarket, WalletPositions } from '../read/position.ts'
+import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
-import { marketIdIn, NAME } from './market.ts'
+import { marketIdParameter, NAME } from './market.ts'
 
 const withParts = v.optional(
   v.pipe(
@@ -47,11 +47,11 @@ export function createRoutes({
   readonly markets: ReadonlySet<string>
   readonly reader: () => LendingReader
 }): readonly Route[] {
-  const market_id = v.optional(marketIdIn(markets))
+  const market_id = v.optional(marketIdParameter(markets))
   const common = {
     errors: [503],
-    count: ({ matching }: Matching) => matching.length,
-    untilMs: ({ reads }: Matching, asked: Moment) => (isNow(asked) ? getEarliestExpiryMs(reads) : 0),
+    count: ({ matching }: MatchedWallets) => matching.length,
+    untilMs: ({ reads }: MatchedWallets, asked: Moment) => (isNow(asked) ? getEarliestExpiryMs(reads) : 0),
   } as const
   return [
     defineRoute({
@@ -127,10 +127,10 @@ async function readMatching(
   return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
 }
 
-type Matching = Awaited<ReturnType<typeof readMatching>>
+type MatchedWallets = Awaited<ReturnType<typeof readMatching>>
 
 function presentMatching(
-  { reads, matching }: Matching,
+  { reads, matching }: MatchedWallets,
   { page, limit, url }: { readonly page: number; readonly limit: number; readonly url: URL },
   present: (each: WalletPositions) => unknown,
 ): Reply {
@@ -142,7 +142,7 @@ function presentMatching(
 }
 
 /** The chains to ask, each with only one market if the caller named it. */
-function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Place[] {
+function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }: Filter): AaveV3Target[] {
   return filterTargets(places, { chainId, what: NAME })
     .map(({ client, deployments }) => ({
       client,
@@ -151,7 +151,7 @@ function placesToAsk({ places }: LendingReader, { chain_id: chainId, market_id }
     .filter(({ deployments }) => deployments.length > 0)
 }
 
-function withoutAnswer({ chainId, market, wallet, because }: Unanswerable): UnavailableError {
+function withoutAnswer({ chainId, market, wallet, because }: UnvaluedMarket): UnavailableError {
   return new UnavailableError(
     `Cannot value market "${market}" on chain ${chainId} for wallet ${wallet} because ${because}: ask for another ` +
       'market with the "market_id" parameter or for another chain with the "chain_id" parameter',

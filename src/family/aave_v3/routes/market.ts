@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { documented } from '../../../http/request/input.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { notConfiguredError } from '../../target.ts'
-import type { AaveV3Place, LendingReader } from '../read/read.ts'
+import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table/deployments.ts'
 
 /** The family in errors. */
@@ -12,7 +12,7 @@ export const NAME = 'Aave V3'
 export const MARKET_DEFAULT = 'main'
 
 /** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
-export function marketIdIn(names: ReadonlySet<string>) {
+export function marketIdParameter(names: ReadonlySet<string>) {
   const aliases = [...MARKET_PLACEHOLDERS, ...MARKET_ALIASES].filter(([, name]) => names.has(name))
   // A market's own name comes last, so that it takes precedence over another market's alias.
   const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
@@ -32,10 +32,10 @@ export function marketIdIn(names: ReadonlySet<string>) {
 }
 
 /** One market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
-export function marketPlace(
+export function findMarketTarget(
   { places }: LendingReader,
   { chainId, market }: { readonly chainId: number; readonly market: string },
-): AaveV3Place & { readonly deployment: AaveV3Deployment } {
+): AaveV3Target & { readonly deployment: AaveV3Deployment } {
   const place = places.get(chainId)
   if (place === undefined) throw notConfiguredError(NAME)
   const deployment = place.deployments.find((each) => each.market === market)

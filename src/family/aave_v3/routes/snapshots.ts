@@ -9,7 +9,7 @@ import { chainIdWith } from '../../position_routes.ts'
 import type { LendingReader } from '../read/read.ts'
 import { snapshotMarket } from '../read/snapshot/market.ts'
 import { CHARGES } from './credits.ts'
-import { MARKET_DEFAULT, marketIdIn, marketPlace, NAME } from './market.ts'
+import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
 
 const FROM = 'X-Snapshots-From'
 
@@ -25,7 +25,7 @@ export function snapshotsRoute(options: {
   const input = v.object({
     chain_id: chainIdWith(NAME, chainIds),
     wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
+    market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(
       v.pipe(
         wholeNumber({ min: 1, max: SNAPSHOTS_MAX }),
@@ -47,7 +47,7 @@ export function snapshotsRoute(options: {
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
     charge: CHARGES.snapshots,
     read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
-      const place = marketPlace(reader(), { chainId, market })
+      const place = findMarketTarget(reader(), { chainId, market })
       return series().of({ place: snapshotMarket(reader(), place), wallet, max }, signal)
     },
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({

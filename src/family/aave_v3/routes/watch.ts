@@ -4,14 +4,14 @@ import { LENDING_FIGURES } from '../../../finance/lending/watched.ts'
 import { evmAddress } from '../../../http/request/input.ts'
 import type { Watchable } from '../../watch.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
-import { MARKET_DEFAULT, marketIdIn } from './market.ts'
+import { MARKET_DEFAULT, marketIdParameter } from './market.ts'
 
 /** What triggers can watch: a wallet in a market. */
-export function watchable(settings: ReadonlyMap<number, readonly AaveV3Deployment[]>): Watchable {
+export function createWatchable(settings: ReadonlyMap<number, readonly AaveV3Deployment[]>): Watchable {
   return {
     subject(chainId) {
       const markets = new Set((settings.get(chainId) ?? []).map(({ market }) => market))
-      return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT) })
+      return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT) })
     },
     figures: LENDING_FIGURES,
     events: LENDING_EVENT_TYPES,

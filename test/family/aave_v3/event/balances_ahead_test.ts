@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import { createBalanceReader } from '../../../../src/family/aave_v3/read/read_balances.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -17,7 +17,7 @@ const never = new AbortController().signal
 
 let upstream: FaultyRpc
 let client: EvmClient
-let place: LendingPlace
+let place: LendingTarget
 let wallet: Hex
 /** A block that changes what the wallet has. */
 let changed = 0

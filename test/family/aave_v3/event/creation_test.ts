@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as book from '@aave-dao/aave-address-book'
 import { getContractAddress, type Hex } from 'viem'
-import { areAllTokens } from '../../../../src/family/aave_v3/event/creation.ts'
-import type { ReserveToken, TokenSide } from '../../../../src/family/aave_v3/event/place.ts'
+import { hasAllTokens } from '../../../../src/family/aave_v3/event/creation.ts'
+import type { ReserveToken, TokenSide } from '../../../../src/family/aave_v3/event/target.ts'
 
 const CONFIGURATOR = `0x${'c0'.repeat(20)}` as Hex
 const [USDC, WETH] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`] as [Hex, Hex]
@@ -49,15 +49,15 @@ describe('areAllTokens()', () => {
       // Two or three tokens of each reserve.
       const count = Object.keys(ASSETS).length
       const nonces = Array.from({ length: count + 1 }, (_, index) => 1 + 2 * count + index)
-      const isWhole = nonces.some((nonce) => areAllTokens(tokens, { configurator, nonce }))
+      const isWhole = nonces.some((nonce) => hasAllTokens(tokens, { configurator, nonce }))
       expect({ name, isWhole }).toEqual({ name, isWhole: true })
     }
   }, 30_000)
 
   test('true if the configurator created nothing else, with tokens for stable debt or without', () => {
-    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
+    expect(hasAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
     const withoutStable = new Map([...BOTH].filter(([, { side }]) => side !== 'stable_debt'))
-    expect(areAllTokens(withoutStable, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
+    expect(hasAllTokens(withoutStable, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
   })
 
   test('false if a reserve was dropped, at whatever place', () => {
@@ -66,15 +66,15 @@ describe('areAllTokens()', () => {
       [WETH, 6],
     ] as const) {
       const left = new Map([...BOTH].filter(([, token]) => token.asset !== asset))
-      expect(areAllTokens(left, { configurator: CONFIGURATOR, nonce })).toBe(false)
+      expect(hasAllTokens(left, { configurator: CONFIGURATOR, nonce })).toBe(false)
     }
-    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 8 })).toBe(false)
+    expect(hasAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 8 })).toBe(false)
   })
 
   test('false if a token is from elsewhere', () => {
     const more = new Map([...BOTH, [USDC, { asset: USDC, side: 'supply' }] as const])
-    expect(areAllTokens(more, { configurator: CONFIGURATOR, nonce: 6 })).toBe(false)
-    expect(areAllTokens(BOTH, { configurator: WETH, nonce: 6 })).toBe(false)
-    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 1 })).toBe(false)
+    expect(hasAllTokens(more, { configurator: CONFIGURATOR, nonce: 6 })).toBe(false)
+    expect(hasAllTokens(BOTH, { configurator: WETH, nonce: 6 })).toBe(false)
+    expect(hasAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 1 })).toBe(false)
   })
 })

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { checkContinuity } from '../../../../src/family/aave_v3/event/continuity.ts'
-import { decodeLogs, filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import { createFilters, decodeLogs } from '../../../../src/family/aave_v3/event/decode.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { ASSETS, MARKETS } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
@@ -16,7 +16,7 @@ const BUILD_LIMIT_MS = 120_000
 let devnet: Devnet
 let aave: AaveDevnet
 let history: AaveHistory
-let place: LendingPlace
+let place: LendingTarget
 let everything: HistoryLog[]
 
 beforeAll(async () => {
@@ -28,12 +28,12 @@ beforeAll(async () => {
     await aave.warp(100_000)
   }
   place = placeOf(aave, 'main')
-  everything = await logsOf(devnet, filtersOf(place, null))
+  everything = await logsOf(devnet, createFilters(place, null))
 }, BUILD_LIMIT_MS)
 afterAll(() => devnet.stop())
 
 /** Rows of logs, with the receipts that decoding asks for; also how many it asked for. */
-async function settled(of: LendingPlace, logs: readonly HistoryLog[], subjects: readonly Hex[] | null) {
+async function settled(of: LendingTarget, logs: readonly HistoryLog[], subjects: readonly Hex[] | null) {
   const first = decodeLogs(of, logs, { subjects, receipts: new Map() })
   const receipts = await receiptsOf(devnet, first.unsettled)
   const { rows, unsettled } = decodeLogs(of, logs, { subjects, receipts })
@@ -85,7 +85,7 @@ test('each wallet alone has exactly its part of that', async () => {
   const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
   expect(wallets.length).toBeGreaterThan(20)
   for (const wallet of wallets) {
-    const logs = await logsOf(devnet, filtersOf(place, [wallet]))
+    const logs = await logsOf(devnet, createFilters(place, [wallet]))
     const own = await settled(place, logs, [wallet])
     expect(own.rows.map(textOf)).toEqual(rows.filter((row) => row.wallet === wallet).map(textOf))
   }
@@ -94,14 +94,14 @@ test('each wallet alone has exactly its part of that', async () => {
 test('many wallets asked for at once have the same rows as everybody', async () => {
   const { rows } = await settled(place, everything, null)
   const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
-  const logs = await logsOf(devnet, filtersOf(place, wallets))
+  const logs = await logsOf(devnet, createFilters(place, wallets))
   const own = await settled(place, logs, wallets)
   expect(own.rows.map(textOf)).toEqual(rows.map(textOf))
 })
 
 test('a market of 3.0 with stable debt has exactly the events of the receipts', async () => {
   const old = placeOf(aave, 'v3_0')
-  const { rows } = await settled(old, await logsOf(devnet, filtersOf(old, null)), null)
+  const { rows } = await settled(old, await logsOf(devnet, createFilters(old, null)), null)
   const truth = await truthOf(devnet, MARKETS.v3_0.pool)
   expect(truth.length).toBeGreaterThan(5)
   expect(shown(rows).map(textOf).sort()).toEqual(truth.sort())
@@ -110,7 +110,7 @@ test('a market of 3.0 with stable debt has exactly the events of the receipts', 
 test('the index chain holds on both versions, also over ranges that come newest first', async () => {
   for (const market of ['main', 'v3_0'] as const) {
     const of = placeOf(aave, market)
-    const logs = await logsOf(devnet, filtersOf(of, null))
+    const logs = await logsOf(devnet, createFilters(of, null))
     expect(checkContinuity(of, logs, undefined).size).toBeGreaterThan(2)
     let later: unknown
     for (let end = logs.length; end > 0; end -= 40)
@@ -121,7 +121,7 @@ test('the index chain holds on both versions, also over ranges that come newest 
 test('a lost update of a reserve that has debt breaks its index chain', async () => {
   for (const market of ['main', 'v3_0'] as const) {
     const of = placeOf(aave, market)
-    const logs = await logsOf(devnet, filtersOf(of, null))
+    const logs = await logsOf(devnet, createFilters(of, null))
     const usdc = ASSETS.usdc.address.slice(2).toLowerCase()
     const updates = logs.filter(({ topics }) => topics[0] === TOPICS.update && topics[1]?.endsWith(usdc))
     const time = (index: number) => updates[index]?.timestampSec ?? 0

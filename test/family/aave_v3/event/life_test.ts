@@ -4,7 +4,7 @@ import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { checkContinuity } from '../../../../src/family/aave_v3/event/continuity.ts'
 import { type Liquidation, readLog } from '../../../../src/family/aave_v3/event/log.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import { createMarketReader } from '../../../../src/family/aave_v3/read/read_market.ts'
 import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
@@ -41,7 +41,7 @@ let upstream: FaultyRpc
 let database: TestDatabase
 let history: HistoryService
 const lives = new Map<LifeMarket, AaveLife>()
-const places = new Map<LifeMarket, LendingPlace>()
+const places = new Map<LifeMarket, LendingTarget>()
 const closers: (() => unknown)[] = []
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close()
 }, BUILD_LIMIT_MS)
 
-function placeOf(market: LifeMarket): LendingPlace {
+function placeOf(market: LifeMarket): LendingTarget {
   const place = places.get(market)
   if (place === undefined) throw new Error(`There is no ${market}`)
   return place
@@ -149,7 +149,7 @@ test('a liquidation for aTokens that is lost is found where it accrued the colla
 })
 
 /** Logs of a market that tell of its indexes. */
-function indexLogsOf({ contract }: LendingPlace): Promise<HistoryLog[]> {
+function indexLogsOf({ contract }: LendingTarget): Promise<HistoryLog[]> {
   return logsOf(devnet, [{ addresses: [contract], topics: [[TOPICS.update, TOPICS.liquidation]] }])
 }
 
@@ -158,7 +158,7 @@ function isSilent(log: ReturnType<typeof readLog>): log is Liquidation {
 }
 
 /** Updates whose loss shows: the rate was another before, and the reserve's index grows until the update after. */
-function losses(place: LendingPlace, logs: readonly HistoryLog[]) {
+function losses(place: LendingTarget, logs: readonly HistoryLog[]) {
   const read = logs.flatMap((log) => readLog(place, log) ?? [])
   const updates = read.filter((log) => log.kind === 'update')
   return updates.flatMap((update) => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
-import { filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import { createFilters } from '../../../../src/family/aave_v3/event/decode.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { createHistory } from '../../../../src/history/mod.ts'
@@ -27,7 +27,7 @@ const DEPTH = 3
 let devnet: Devnet
 let aave: AaveDevnet
 let past: AaveHistory
-let place: LendingPlace
+let place: LendingTarget
 let truth: string[]
 let database: TestDatabase
 let liar: LogProxy
@@ -89,7 +89,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
 
 /** A wallet's logs, and its transactions in order. */
 async function lifeOf(wallet: Address): Promise<{ logs: HistoryLog[]; transactions: Hex[] }> {
-  const logs = await logsOf(devnet, filtersOf(place, [wallet.toLowerCase() as Hex]))
+  const logs = await logsOf(devnet, createFilters(place, [wallet.toLowerCase() as Hex]))
   return { logs, transactions: [...new Set(logs.map(({ transactionHash }) => transactionHash))] }
 }
 

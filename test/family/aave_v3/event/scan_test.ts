@@ -3,7 +3,7 @@ import type { Hex } from 'viem'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { readLog } from '../../../../src/family/aave_v3/event/log.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
@@ -32,7 +32,7 @@ const stream = createLendingStream({ clock: systemClock })
 let devnet: Devnet
 let aave: AaveDevnet
 let past: AaveHistory
-let place: LendingPlace
+let place: LendingTarget
 let truth: string[]
 let database: TestDatabase
 let forgetful: LogProxy

@@ -1,6 +1,6 @@
 import { IPool_ABI } from '@aave-dao/aave-address-book/abis/IPool'
 import { type Address, decodeEventLog, type Hex, parseAbi, toHex } from 'viem'
-import type { LendingPlace, ReserveToken } from '../../../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget, ReserveToken } from '../../../../src/family/aave_v3/event/target.ts'
 import { LENDING_EVENT_TYPES, type LendingEvent } from '../../../../src/finance/lending/lending_event.ts'
 import type { HistoryLog, LogFilter } from '../../../../src/history/stream.ts'
 import type { MarketName } from '../../../devnet/aave_v3/addresses.ts'
@@ -10,7 +10,7 @@ import type { Devnet } from '../../../devnet/mod.ts'
 import type { RpcLog } from '../../../support/rpc_log.ts'
 
 /** A market of a devnet as history follows it. */
-export function placeOf(aave: AaveDevnet, market: MarketName): LendingPlace {
+export function placeOf(aave: AaveDevnet, market: MarketName): LendingTarget {
   const { pool, reserves } = aave.markets[market]
   const tokens = new Map<Hex, ReserveToken>()
   for (const { asset, aToken, variableDebtToken, stableDebtToken } of reserves) {

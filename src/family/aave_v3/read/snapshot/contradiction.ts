@@ -1,4 +1,4 @@
-import { type Account, borrowsOf, suppliesOf } from '../../math/account.ts'
+import { type Account, computeBorrows, computeSupplies } from '../../math/account.ts'
 
 const BPS = 10_000n
 const WAD = 10n ** 18n
@@ -12,11 +12,11 @@ const TOLERANCE = 1_000_000n
  * of what is supplied, what tokens say is owed is part of the debt, and the health factor follows from the totals and the
  * threshold, which the pool cuts to hundredths of a percent. Source: Aave V3 `GenericLogic.calculateUserAccountData`.
  */
-export function contradictionIn(account: Account): string | undefined {
+export function findAccountContradiction(account: Account): string | undefined {
   const { totalCollateral, totalDebt, healthFactorWad, liquidationThresholdBps } = account.data
   const room = UNITS_PER_ASSET * BigInt(account.assets.length)
-  const supplied = sum(suppliesOf(account))
-  const owed = sum(borrowsOf(account))
+  const supplied = sum(computeSupplies(account))
+  const owed = sum(computeBorrows(account))
   if (totalCollateral > supplied + supplied / TOLERANCE + room) return 'its collateral is more than it supplies'
   if (owed > totalDebt + totalDebt / TOLERANCE + room) return 'its debts are more than their total'
   if (totalDebt === 0n) return undefined

@@ -4,10 +4,10 @@ import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
 import { EMPTY_SNAPSHOT } from '../../../../finance/lending/present.ts'
 import type { SnapshotFigures, SnapshotMarket } from '../../../../finance/lending/series/market.ts'
 import type { Midnight } from '../../../../finance/series/target.ts'
-import { figuresOf } from '../../present/present.ts'
+import { toSnapshotFigures } from '../../present/present.ts'
 import type { ChainRead } from '../position.ts'
-import type { AaveV3Place, LendingReader } from '../read.ts'
-import { contradictionIn } from './contradiction.ts'
+import type { AaveV3Target, LendingReader } from '../read.ts'
+import { findAccountContradiction } from './contradiction.ts'
 
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993
@@ -15,13 +15,13 @@ const FIRST_DAY_MIN = 18_993
 const WALLETS_MAX = 250
 
 /** The only market of a place, for its daily snapshots. */
-export function snapshotMarket(reader: LendingReader, place: AaveV3Place): SnapshotMarket {
+export function snapshotMarket(reader: LendingReader, place: AaveV3Target): SnapshotMarket {
   const {
     client,
     deployments: [deployment],
   } = place
   if (deployment === undefined) throw new Error('Cannot take snapshots at a place without a market')
-  const at = (block: PinnedBlock): AaveV3Place => ({ ...place, block, priority: 'background' })
+  const at = (block: PinnedBlock): AaveV3Target => ({ ...place, block, priority: 'background' })
   return {
     client,
     chainId: client.chain.id,
@@ -42,11 +42,11 @@ export function snapshotMarket(reader: LendingReader, place: AaveV3Place): Snaps
 /** Throws `DisputeError` if what one endpoint alone says of a wallet cannot be so. */
 function checkAlone(
   { wallets }: ChainRead,
-  { place: { client }, day }: { readonly place: AaveV3Place } & Pick<Midnight, 'day'>,
+  { place: { client }, day }: { readonly place: AaveV3Target } & Pick<Midnight, 'day'>,
 ): void {
   const { id, name } = client.chain
   for (const { wallet, positions } of wallets) {
-    const because = positions.map(contradictionIn).find((each) => each !== undefined)
+    const because = positions.map(findAccountContradiction).find((each) => each !== undefined)
     if (because === undefined) continue
     throw new DisputeError(
       `Cannot believe what wallet ${wallet} had at the midnight of day ${day} on chain ${id} (${name}): ${because} ` +
@@ -59,5 +59,5 @@ function checkAlone(
 function figuresIn({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
   if (unanswerable.some((each) => each.wallet === wallet)) return undefined
   const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
-  return position === undefined ? EMPTY_SNAPSHOT : figuresOf(position)
+  return position === undefined ? EMPTY_SNAPSHOT : toSnapshotFigures(position)
 }

@@ -6,12 +6,12 @@ import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
 import type { ConfirmedFigures, SubjectEvent, Watcher, WatchTarget } from '../../../watch.ts'
-import { changesOf, happeningsIn } from '../../event/watch.ts'
-import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
+import { createChangeFilter, listEvents } from '../../event/watch.ts'
+import { EMPTY_CONFIRMED, toConfirmedFigures } from '../../present/watched.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
 import { createLendingReader } from '../read.ts'
-import { createMarketsKnown } from './facts.ts'
-import { createScreen } from './screen.ts'
+import { createForecaster } from './forecaster.ts'
+import { createMarketContracts } from './market_contracts.ts'
 
 /** Wallets of one reading, as many as a batch of the routes may have, and readings at the same time. */
 const PIECES = { size: 500, running: 3 } as const
@@ -23,7 +23,7 @@ const TOGETHER_MAX = 160
 export function createWatcher(options: Parameters<typeof createLendingReader>[0]): Watcher {
   const { deployments, clock } = options
   const reader = createLendingReader(options)
-  const markets = createMarketsKnown(clock)
+  const markets = createMarketContracts(clock)
 
   /** What wallets have in one market, in their order. */
   async function readMarket(
@@ -38,8 +38,8 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
     const unknown = new Set((read?.unanswerable ?? []).map(({ wallet }) => wallet))
     return wallets.map((wallet) => {
       const position = held.get(wallet)
-      if (position !== undefined) return watchedPosition(position)
-      return unknown.has(wallet) ? WATCHED_UNKNOWN : WATCHED_NOTHING
+      if (position !== undefined) return toConfirmedFigures(position)
+      return unknown.has(wallet) ? WATCHED_UNKNOWN : EMPTY_CONFIRMED
     })
   }
 
@@ -73,9 +73,9 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
       const found = new Map((await allOrAbort(tasks, signal)).flat())
       return subjects.map(({ market_id = '', wallet = '' }) => found.get(keyOf(market_id, wallet)) ?? 'gone')
     },
-    screen: createScreen({ deployments, markets, clock }),
+    screen: createForecaster({ deployments, markets, clock }),
     events: {
-      filters: (chainId) => [changesOf(markets.last(chainId))],
+      filters: (chainId) => [createChangeFilter(markets.last(chainId))],
       async happenings(logs, subjects, { client }, signal) {
         if (logs.length === 0) return []
         const facts = await markets.of(client, deployments.get(client.chain.id) ?? [], signal)
@@ -84,7 +84,7 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
         )
         const byPlace = new Map(logs.map((log) => [`${log.blockNumber}:${log.logIndex}`, log]))
         const found = [...facts].flatMap(([market, { place }]) =>
-          happeningsIn(place, logs).flatMap(({ wallet, kind: type, block, ...event }): SubjectEvent[] => {
+          listEvents(place, logs).flatMap(({ wallet, kind: type, block, ...event }): SubjectEvent[] => {
             const subject = byKey.get(keyOf(market, wallet))
             const log = byPlace.get(`${block}:${event.logIndex}`)
             if (subject === undefined || log === undefined) return []

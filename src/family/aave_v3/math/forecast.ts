@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { healthFactor, type LendingTotals } from '../../../finance/math/lending.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { type Account, type Asset, type Reserve, thresholdOf } from './account.ts'
+import { type Account, type Asset, getLiquidationThreshold, type Reserve } from './account.ts'
 
 const BPS = 10_000n
 /** Amounts of all reserves are brought to so many decimals. */
@@ -36,7 +36,7 @@ type NamedAccount = Account<Reserve & { readonly asset: Address }> & { readonly 
  * What is remembered of an account; undefined if it cannot be foreseen: its prices are not those of its reserves, as in
  * some old eModes, or it is dust.
  */
-export function memoOf(account: NamedAccount): AccountMemo | undefined {
+export function createMemo(account: NamedAccount): AccountMemo | undefined {
   const { market, unit, assets, category, data } = account
   const isDust = [data.totalCollateral, data.totalDebt].some((total) => total > 0n && total < DUST)
   if (isDust || (category?.price ?? 0n) > 0n) return undefined
@@ -48,7 +48,7 @@ function legOf(
   account: NamedAccount,
 ): MemoLeg {
   const scaled = (amount: bigint): bigint => (amount * pow10(SCALE)) / pow10(reserve.decimals)
-  const thresholdBps = thresholdOf(reserve, account)
+  const thresholdBps = getLiquidationThreshold(reserve, account)
   return {
     asset: reserve.asset,
     supplied: scaled(supplied),
@@ -63,7 +63,7 @@ function legOf(
  * account was read, which is far below what anybody would call near a threshold, and what governance changed. Undefined
  * if a price is missing.
  */
-export function foreseen({ unit, legs }: AccountMemo, prices: ReadonlyMap<Address, bigint>) {
+export function forecast({ unit, legs }: AccountMemo, prices: ReadonlyMap<Address, bigint>) {
   let [supplied, collateral, debt, limit] = [0n, 0n, 0n, 0n]
   for (const leg of legs) {
     const price = prices.get(leg.asset)

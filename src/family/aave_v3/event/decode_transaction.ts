@@ -1,11 +1,11 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
-import type { Change, LendingLog, Transfer } from './log.ts'
-import { sharesOf } from './lots.ts'
-import { type Pairing, pair } from './pair.ts'
+import type { BalanceChange, LendingLog, Transfer } from './log.ts'
+import { computeShares } from './lots.ts'
+import { type Pairing, pairLogs } from './pair.ts'
 
 /** Which logs of a transaction are at hand. */
-interface Sight {
+interface LogScope {
   /** Wallets whose logs were asked for; null: everybody's. */
   readonly subjects: ReadonlySet<Hex> | null
   /** True if all logs of the transaction are here, as its receipt has them. */
@@ -19,10 +19,10 @@ interface Sight {
  * no token's log or the reverse, or because a wallet's aTokens went to, or came from, someone who may have withdrawn
  * them for it.
  */
-export function settle(logs: readonly LendingLog[], sight: Sight): LendingEvent[] | undefined {
+export function decodeTransaction(logs: readonly LendingLog[], sight: LogScope): LendingEvent[] | undefined {
   const { subjects, isReceipt, assets } = sight
   const isInScope = (wallet: Hex): boolean => isReceipt || subjects === null || subjects.has(wallet)
-  const pairing = pair(logs, { isInScope, assets })
+  const pairing = pairLogs(logs, { isInScope, assets })
   if (!isReceipt && (!pairing.isWhole || mayHideOwner(logs, pairing, subjects))) return undefined
   const rows = rowsOf(logs, pairing)
   return subjects === null ? rows : rows.filter(({ wallet }) => subjects.has(wallet))
@@ -40,10 +40,10 @@ function mayHideOwner(logs: readonly LendingLog[], { seized }: Pairing, subjects
 }
 
 function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized, writtenOff }: Pairing): LendingEvent[] {
-  const shares = sharesOf(logs, seized)
+  const shares = computeShares(logs, seized)
   const own = [...changes].filter(([log]) => log.kind !== 'withdraw' || !shares.has(log)).map(([, change]) => change)
   // What these say is said by the rows of the Pool's logs.
-  const shown = new Set<Change | Transfer>([...own, ...collateral.values()])
+  const shown = new Set<BalanceChange | Transfer>([...own, ...collateral.values()])
   return logs.flatMap((log): LendingEvent[] => {
     switch (log.kind) {
       case 'liquidation': {
@@ -92,7 +92,7 @@ function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized, writ
 /** What a row does not take from its log's place in the chain. `by`: the log of the token, which tells the index. */
 interface RowFields extends Pick<LendingEvent, 'wallet' | 'kind' | 'asset' | 'amount' | 'counterparty'> {
   readonly leg?: 0 | 1
-  readonly by?: Change | Transfer | undefined
+  readonly by?: BalanceChange | Transfer | undefined
 }
 
 function row({ log }: LendingLog, { by, leg = 0, ...facts }: RowFields): LendingEvent {

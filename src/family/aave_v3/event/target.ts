@@ -12,7 +12,7 @@ export interface ReserveToken {
 }
 
 /** A market whose events are followed: its `contract` is the Pool. */
-export interface LendingPlace extends StreamTarget {
+export interface LendingTarget extends StreamTarget {
   /** Tokens of its reserves, by address in lower case. */
   readonly tokens: ReadonlyMap<Hex, ReserveToken>
 }

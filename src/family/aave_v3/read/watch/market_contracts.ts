@@ -4,7 +4,7 @@ import type { EventsPlace } from '../../../../finance/lending/read_events.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import type { LendingPlace } from '../../event/place.ts'
+import type { LendingTarget } from '../../event/target.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
 import { createMarketReader } from '../read_market.ts'
 
@@ -15,16 +15,16 @@ const SILENT_MS = 60_000
 const MARKETS_MAX = 1_000
 
 /** The contracts of a market, as far as watching needs them. */
-export type MarketFacts = EventsPlace<LendingPlace>
+export type MarketFacts = EventsPlace<LendingTarget>
 
 /** Knows which contracts are a market's. */
-export type MarketsKnown = ReturnType<typeof createMarketsKnown>
+export type MarketContracts = ReturnType<typeof createMarketContracts>
 
 /** Makes it with an empty memory. */
-export function createMarketsKnown(clock: Clock) {
+export function createMarketContracts(clock: Clock) {
   const markets = createMarketReader(clock)
   const cache = createCache<MarketFacts | undefined>({ clock, entriesMax: MARKETS_MAX })
-  const known = new Map<number, readonly LendingPlace[]>()
+  const known = new Map<number, readonly LendingTarget[]>()
 
   async function factsOf(client: FinanceClient, deployment: AaveV3Deployment, signal: AbortSignal) {
     try {
@@ -59,6 +59,6 @@ export function createMarketsKnown(clock: Clock) {
       return facts
     },
     /** The places of those that were told last, without asking. */
-    last: (chainId: number): readonly LendingPlace[] => known.get(chainId) ?? [],
+    last: (chainId: number): readonly LendingTarget[] => known.get(chainId) ?? [],
   }
 }

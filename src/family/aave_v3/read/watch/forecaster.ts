@@ -4,10 +4,10 @@ import { encodeCall, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { getLendingValue } from '../../../../finance/lending/watched.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { FigureForecast, FigureForecaster, WatchTarget } from '../../../watch.ts'
-import { changesOf, walletsIn } from '../../event/watch.ts'
-import { type AccountMemo, foreseen } from '../../math/foresight.ts'
+import { createChangeFilter, listWallets } from '../../event/watch.ts'
+import { type AccountMemo, forecast } from '../../math/forecast.ts'
 import type { AaveV3Deployment } from '../../table/deployments.ts'
-import type { MarketsKnown } from './facts.ts'
+import type { MarketContracts } from './market_contracts.ts'
 
 const GET_ASSET_PRICE = toFunctionSelector('getAssetPrice(address asset)')
 
@@ -17,9 +17,9 @@ type Prices = ReadonlyMap<string, ReadonlyMap<Address, bigint>>
 const UNPRICED: ReadonlyMap<Address, bigint> = new Map()
 
 /** Foresees figures of accounts by the prices of their reserves. */
-export function createScreen(options: {
+export function createForecaster(options: {
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly markets: MarketsKnown
+  readonly markets: MarketContracts
   readonly clock: Clock
 }): FigureForecaster {
   const { deployments, markets, clock } = options
@@ -54,9 +54,9 @@ export function createScreen(options: {
     async share(memos, place, signal) {
       return foresightOf(await pricesAt(assetsOf(memos as Iterable<AccountMemo | undefined>), place, signal))
     },
-    filters: (chainId) => [changesOf(markets.last(chainId))],
+    filters: (chainId) => [createChangeFilter(markets.last(chainId))],
     touched(logs, chainId) {
-      const wallets = walletsIn(logs, markets.last(chainId))
+      const wallets = listWallets(logs, markets.last(chainId))
       return ({ wallet = '' }) => wallets.size > 0 && wallets.has(wallet.toLowerCase() as Hex)
     },
   }
@@ -79,7 +79,7 @@ function foresightOf(prices: Prices): FigureForecast {
     estimate(memo, figure) {
       const account = memo as AccountMemo | undefined
       if (account === undefined) return undefined
-      const totals = foreseen(account, prices.get(account.market) ?? UNPRICED)
+      const totals = forecast(account, prices.get(account.market) ?? UNPRICED)
       return totals === undefined ? undefined : getLendingValue(totals, figure)
     },
   }

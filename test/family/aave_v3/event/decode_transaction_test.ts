@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { encodeAbiParameters, encodeEventTopics, type Hex, parseAbi, zeroAddress } from 'viem'
 import { checkBalances } from '../../../../src/family/aave_v3/event/balance.ts'
 import { decodeLogs } from '../../../../src/family/aave_v3/event/decode.ts'
-import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import type { LendingTarget } from '../../../../src/family/aave_v3/event/target.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { shown } from './support.ts'
 
@@ -19,7 +19,7 @@ const RAY = 10n ** 27n
 const address = (digit: string): Hex => `0x${digit.repeat(40)}`
 const [POOL, ASSET, A_TOKEN, DEBT_TOKEN] = [address('1'), address('2'), address('3'), address('4')]
 const [ALICE, BOB, ADAPTER, ROUTER] = [address('a'), address('b'), address('c'), address('d')]
-const PLACE: LendingPlace = {
+const PLACE: LendingTarget = {
   chainId: 1,
   contract: POOL,
   startBlock: 0,
