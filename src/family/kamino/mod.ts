@@ -9,7 +9,7 @@ import { createWatcher } from './read/watch/watcher.ts'
 import { listRoutes } from './routes/list.ts'
 import { obligationRoutes } from './routes/obligation.ts'
 import { WATCHABLE } from './routes/watch.ts'
-import { withMarkets } from './table/markets.ts'
+import { mergeMarkets } from './table/markets.ts'
 
 const BUILT_IN = settingFrom({})
 
@@ -42,7 +42,7 @@ export const KAMINO = defineFamily({
 /** What readers are made with besides services. */
 function settingFrom(row: PriceMarketRow) {
   const { market, kamino } = createPriceMarket(row)
-  return { program: kamino, rows: withMarkets(row.kaminoMarkets ?? []), market }
+  return { program: kamino, rows: mergeMarkets(row.kaminoMarkets ?? []), market }
 }
 
 function readerOf(settings: ReadonlyMap<number, typeof BUILT_IN>, { solana, clock, log }: FamilyServices) {

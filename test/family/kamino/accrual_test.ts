@@ -4,13 +4,13 @@ import {
   type AccrualInput,
   accrue,
   borrowRate,
-  compounded,
-  fromBps,
-  liquidityOf,
-  owed,
+  bpsToSf,
+  compound,
+  computeOwed,
   rewardRate,
   SF,
   supply,
+  toLiquidity,
   utilization,
 } from '../../../src/family/kamino/math/accrual.ts'
 import { decodeReserve, type Reserve } from '../../../src/family/kamino/read/accounts/layout.ts'
@@ -42,13 +42,13 @@ describe('borrowRate()', () => {
     ['more than full', 12_000n, 10_000n],
   ])('%s', (_, usedBps, rateBps) => {
     const rate = borrowRate(CURVE, (usedBps * SF) / 10_000n)
-    expect(rate - fromBps(rateBps) >= -4n && rate - fromBps(rateBps) <= 4n).toBe(true)
+    expect(rate - bpsToSf(rateBps) >= -4n && rate - bpsToSf(rateBps) <= 4n).toBe(true)
   })
 
   test('within half a basis point of a corner is the corner’s own', () => {
-    expect(borrowRate(CURVE, fromBps(8_000n) + SF / 20_001n)).toBe(fromBps(1_000n))
-    expect(borrowRate(CURVE, fromBps(8_000n) - SF / 20_001n)).toBe(fromBps(1_000n))
-    expect(borrowRate(CURVE, fromBps(8_000n) + SF / 19_999n) > fromBps(1_000n)).toBe(true)
+    expect(borrowRate(CURVE, bpsToSf(8_000n) + SF / 20_001n)).toBe(bpsToSf(1_000n))
+    expect(borrowRate(CURVE, bpsToSf(8_000n) - SF / 20_001n)).toBe(bpsToSf(1_000n))
+    expect(borrowRate(CURVE, bpsToSf(8_000n) + SF / 19_999n) > bpsToSf(1_000n)).toBe(true)
   })
 
   test('never falls as more is used', () => {
@@ -68,7 +68,7 @@ describe('borrowRate()', () => {
 
 describe('compounded()', () => {
   const rates = fc.bigInt(0n, 10n * SF)
-  const bySlots = (rateSf: bigint, units: bigint) => compounded(rateSf, { units, unitsPerYear: 63_072_000n })
+  const bySlots = (rateSf: bigint, units: bigint) => compound(rateSf, { units, unitsPerYear: 63_072_000n })
 
   test('of no slots is one, of one slot one and a share of the year', () => {
     fc.assert(
@@ -95,8 +95,8 @@ describe('compounded()', () => {
   })
 
   test('adds all four terms: at half as much again each time, ten times are 1 + 5 + 45/4 + 120/8', () => {
-    expect(compounded(SF / 2n, { units: 10n, unitsPerYear: 1n })).toBe((129n * SF) / 4n)
-    expect(compounded(SF / 2n, { units: 5n, unitsPerYear: 1n })).toBe(
+    expect(compound(SF / 2n, { units: 10n, unitsPerYear: 1n })).toBe((129n * SF) / 4n)
+    expect(compound(SF / 2n, { units: 5n, unitsPerYear: 1n })).toBe(
       SF + (5n * SF) / 2n + (10n * SF) / 4n + (10n * SF) / 8n,
     )
   })
@@ -198,7 +198,7 @@ describe('accrue()', () => {
       cumulativeRateSf: 2n * SF,
     })
     const after = accrue(before, at({ slot: 1_150n }))
-    const debt = owed({ amountSf: 10n ** 9n * SF, cumulativeRateSf: 2n * SF }, after)
+    const debt = computeOwed({ amountSf: 10n ** 9n * SF, cumulativeRateSf: 2n * SF }, after)
     expect(after.borrowedSf - debt >= 0n && after.borrowedSf - debt < 10n ** 9n).toBe(true)
   })
 })
@@ -207,13 +207,13 @@ describe('a pool with a single collateral token, or a single 2^-60th of a unit',
   const pool = { borrowedSf: 0n, cumulativeRateSf: SF, protocolFeesSf: 0n, pendingReferrerFeesSf: 0n, rewardsLeft: 9n }
 
   test('shares what is there, and earns rewards', () => {
-    expect(liquidityOf(3n, { ...pool, supplySf: 10n * SF, collateralSupply: 1n })).toBe(30n * SF)
-    expect(liquidityOf(3n, { ...pool, supplySf: 1n, collateralSupply: 1n })).toBe(3n)
+    expect(toLiquidity(3n, { ...pool, supplySf: 10n * SF, collateralSupply: 1n })).toBe(30n * SF)
+    expect(toLiquidity(3n, { ...pool, supplySf: 1n, collateralSupply: 1n })).toBe(3n)
     const rewarded = reserve({ rewardsPerUnit: 10n, rewardsAvailable: 9n })
     const most = { rewardsMaxAprBps: 500n }
     for (const changes of [{}, { supplySf: 1n }, { rewardsLeft: 1n }]) {
       expect(rewardRate(rewarded, { ...pool, supplySf: SF, collateralSupply: 1n, ...changes }, most)).toBe(
-        fromBps(500n),
+        bpsToSf(500n),
       )
     }
     const given = accrue(
@@ -279,7 +279,7 @@ describe('rewards', () => {
     }
     expect(rate({ rewardsPerUnit: 1n })).toBe(SF)
     expect(rate({ rewardsPerUnit: 1n, interestRateBasis: 1 })).toBe(SF / 2n)
-    expect(rate({}, 250n)).toBe(fromBps(250n))
+    expect(rate({}, 250n)).toBe(bpsToSf(250n))
     expect([rate({ rewardsAvailable: 0n }), rate({ rewardsPerUnit: 0n }), rate({}, 0n)]).toEqual([0n, 0n, 0n])
     expect([rate({ collateralSupply: 0n }), rate({ availableAmount: 0n })]).toEqual([0n, 0n])
   })
@@ -306,7 +306,7 @@ describe('a reserve that accrues by seconds', () => {
     // The program keeps 60 bits of the square of a second's share, so that the third digit is its last.
     expect(Number(after) / Number(10n ** 12n * SF)).toBeCloseTo(Math.exp(0.1), 3)
     expect(grown({}, { ...year, slot: 10n ** 9n })).toBe(after)
-    expect(after).toBe((10n ** 12n * SF * compounded(SF / 10n, { units: 31_536_000n, unitsPerYear: 31_536_000n })) / SF)
+    expect(after).toBe((10n ** 12n * SF * compound(SF / 10n, { units: 31_536_000n, unitsPerYear: 31_536_000n })) / SF)
   })
 
   test('gives its rewards by seconds', () => {
@@ -324,25 +324,25 @@ describe('a reserve that accrues by seconds', () => {
 
 test('owed() leaves a debt alone that is ahead of its reserve', () => {
   const pool = accrue(reserve({}), at({}))
-  expect(owed({ amountSf: 5n, cumulativeRateSf: SF + 1n }, pool)).toBe(5n)
-  expect(owed({ amountSf: 5n, cumulativeRateSf: SF }, pool)).toBe(5n)
+  expect(computeOwed({ amountSf: 5n, cumulativeRateSf: SF + 1n }, pool)).toBe(5n)
+  expect(computeOwed({ amountSf: 5n, cumulativeRateSf: SF }, pool)).toBe(5n)
 })
 
 describe('liquidityOf()', () => {
   const pool = (fixture: Omit<ReserveFixture, 'market'>) => accrue(reserve(fixture), at({}))
 
   test('is the share of the supply, rounded down', () => {
-    expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)
+    expect(toLiquidity(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)
   })
 
   test('is one for one if nothing was minted or nothing is there', () => {
-    expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 0n }))).toBe(3n * SF)
-    expect(liquidityOf(3n, pool({ availableAmount: 0n, collateralSupply: 7n }))).toBe(3n * SF)
+    expect(toLiquidity(3n, pool({ availableAmount: 10n, collateralSupply: 0n }))).toBe(3n * SF)
+    expect(toLiquidity(3n, pool({ availableAmount: 0n, collateralSupply: 7n }))).toBe(3n * SF)
   })
 
   test('does not count fees as liquidity behind collateral tokens', () => {
     const fees = { protocolFeesSf: 2n * SF, referrerFeesSf: 3n * SF, pendingReferrerFeesSf: 1n * SF }
-    expect(liquidityOf(4n, pool({ availableAmount: 10n, collateralSupply: 4n, ...fees }))).toBe(4n * SF)
+    expect(toLiquidity(4n, pool({ availableAmount: 10n, collateralSupply: 4n, ...fees }))).toBe(4n * SF)
   })
 })
 

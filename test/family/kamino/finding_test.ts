@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
-import { obligationAddress } from '../../../src/family/kamino/read/find/address.ts'
+import { deriveObligationAddress } from '../../../src/family/kamino/read/find/address.ts'
 import {
   addressOf,
   KLEND,
@@ -64,7 +64,9 @@ test('a plain obligation is at the address that is known of one', () => {
   const seeds = { market: '988f2LFXdsEzr26Qaj6tGrqztquREHH4JdHhvWVTTCCu', tag: 0, number: 0 } as const
   const keys = [new Uint8Array(32), new Uint8Array(32)] as const
   const wallet = 'EHJJU1pCuz5m8ot1JeMn47jqjBxTyaEphoD4YBAZWcfN'
-  expect(obligationAddress(KLEND, wallet, { ...seeds, keys })).toBe('6i2C1zyPdhpPAFCSR9hF8RMYTAQZgKgdCxpVvxiuJRVK')
+  expect(deriveObligationAddress(KLEND, wallet, { ...seeds, keys })).toBe(
+    '6i2C1zyPdhpPAFCSR9hF8RMYTAQZgKgdCxpVvxiuJRVK',
+  )
 })
 
 function obligation(fixture: Partial<ObligationFixture> = {}) {

@@ -4,7 +4,7 @@ import {
   decodeObligation,
   decodeReserve,
   isAccount,
-  lastUpdateSlotOf,
+  readLastUpdateSlot,
 } from '../../../src/family/kamino/read/accounts/layout.ts'
 import { addressOf, marketBytes, obligationBytes, reserveBytes, SF } from '../../support/kamino.ts'
 
@@ -53,7 +53,7 @@ describe('decodeObligation()', () => {
       elevationGroup: 32,
       lastUpdateSlot: 2n ** 63n,
     })
-    expect(lastUpdateSlotOf(data)).toBe(2n ** 63n)
+    expect(readLastUpdateSlot(data)).toBe(2n ** 63n)
     expect(decodeObligation(data)).toEqual({
       lastUpdateSlot: 2n ** 63n,
       market: MARKET,
@@ -126,7 +126,7 @@ test('decodeReserve() reads every field from its own place', () => {
     name: 'jitoSOL\u202e',
     groups: [31, 0, 255],
   })
-  expect(lastUpdateSlotOf(data)).toBe(1n)
+  expect(readLastUpdateSlot(data)).toBe(1n)
   const { curve, ...rest } = decodeReserve(data)
   expect(rest).toEqual({
     market: MARKET,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
-  elevationGroupOf,
+  findElevationGroup,
   isSoundReserve,
-  positionOf,
   type Snapshot,
+  valueObligation,
 } from '../../../src/family/kamino/math/position.ts'
 import { decodeMarket, decodeObligation, decodeReserve } from '../../../src/family/kamino/read/accounts/layout.ts'
 import {
@@ -42,7 +42,7 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
 }
 
 function positionIn(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
-  return positionOf(snapshotOf(changes, slot), { slotMs: 400 })
+  return valueObligation(snapshotOf(changes, slot), { slotMs: 400 })
 }
 
 function text(value: ReturnType<typeof healthFactor>, digits: number): string {
@@ -179,7 +179,7 @@ describe('positionOf()', () => {
 
   test('refuses a snapshot that lacks what it values', () => {
     const snapshot = snapshotOf()
-    expect(() => positionOf({ ...snapshot, assets: new Map() }, { slotMs: 400 })).toThrow(RangeError)
+    expect(() => valueObligation({ ...snapshot, assets: new Map() }, { slotMs: 400 })).toThrow(RangeError)
     expect(() => positionIn({ elevationGroup: 4 })).toThrow(RangeError)
   })
 })
@@ -214,7 +214,7 @@ describe('yields', () => {
   test('of a reserve that accrues by seconds are as its rates say, however long slots last', () => {
     const snapshot = snapshotOf({ sol: { interestRateBasis: 1 }, usdc: { interestRateBasis: 1 } })
     for (const slotMs of [400, 500]) {
-      const { supplies, borrows } = positionOf(snapshot, { slotMs })
+      const { supplies, borrows } = valueObligation(snapshot, { slotMs })
       expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.5 * 0.0625 * 0.8), 9)
       expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.1), 9)
     }
@@ -232,7 +232,7 @@ describe('yields', () => {
 
   test('follow the real duration of a slot, and what is owed does not', () => {
     const snapshot = snapshotOf({}, SLOT + 1_000_000)
-    const [fast, slow] = [positionOf(snapshot, { slotMs: 400 }), positionOf(snapshot, { slotMs: 500 })]
+    const [fast, slow] = [valueObligation(snapshot, { slotMs: 400 }), valueObligation(snapshot, { slotMs: 500 })]
     expect(fast.totals).toEqual(slow.totals)
     expect((fast.borrows[0]?.apyRay ?? 0n) > (slow.borrows[0]?.apyRay ?? 0n)).toBe(true)
   })
@@ -438,7 +438,7 @@ test('elevationGroupOf() finds a group at its place alone', () => {
   const { obligation, market } = snapshotOf({
     market: { elevationGroups: [{ id: 2, maxLtvPct: 1, liquidationThresholdPct: 2 }] },
   })
-  const at = (elevationGroup: number) => elevationGroupOf({ ...obligation, elevationGroup }, market)
+  const at = (elevationGroup: number) => findElevationGroup({ ...obligation, elevationGroup }, market)
   expect(at(0)).toBeUndefined()
   expect(at(2)).toEqual({ id: 2, maxLtvPct: 1n, liquidationThresholdPct: 2n })
   expect([at(1), at(3), at(33), at(255)]).toEqual(['unknown', 'unknown', 'unknown', 'unknown'])

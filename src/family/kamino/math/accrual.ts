@@ -38,13 +38,13 @@ export interface Pool {
 export function accrue(reserve: Reserve, at: AccrualInput): Pool {
   const elapsed = { units: elapsedUnits(reserve, at), unitsPerYear: unitsPerYear(reserve) }
   const { borrowedSf: before } = reserve
-  const hostRateSf = fromBps(reserve.hostFixedRateBps)
-  const factorSf = compounded(borrowRate(reserve.curve, utilization(before, supply(reserve))) + hostRateSf, elapsed)
+  const hostRateSf = bpsToSf(reserve.hostFixedRateBps)
+  const factorSf = compound(borrowRate(reserve.curve, utilization(before, supply(reserve))) + hostRateSf, elapsed)
   const borrowedSf = multiply(before, factorSf)
-  const hostFeeSf = multiply(before, compounded(hostRateSf, elapsed)) - before
+  const hostFeeSf = multiply(before, compound(hostRateSf, elapsed)) - before
   const interestSf = borrowedSf - before - hostFeeSf
   const takeRateSf = (reserve.protocolTakeRatePct * SF) / 100n
-  const referralSf = multiply(interestSf, multiply(takeRateSf, fromBps(at.referralFeeBps)))
+  const referralSf = multiply(interestSf, multiply(takeRateSf, bpsToSf(at.referralFeeBps)))
   const protocolFeesSf = reserve.protocolFeesSf + hostFeeSf + multiply(interestSf, takeRateSf) - referralSf
   const pendingReferrerFeesSf = reserve.pendingReferrerFeesSf + referralSf
   const supplySf = supply({ ...reserve, borrowedSf, protocolFeesSf, pendingReferrerFeesSf })
@@ -94,7 +94,7 @@ export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: {
   if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
   return minBigint(
     (reserve.rewardsPerUnit * unitsPerYear(reserve) * SF * SF) / pool.supplySf,
-    fromBps(rewardsMaxAprBps),
+    bpsToSf(rewardsMaxAprBps),
   )
 }
 
@@ -129,20 +129,20 @@ export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint):
   if (start === undefined || end === undefined) {
     throw new RangeError(`Cannot read a borrow-rate curve at ${usedBps} bps: no segment covers it`)
   }
-  if (usedBps === start.utilizationBps) return fromBps(start.rateBps)
-  if (usedBps === end.utilizationBps) return fromBps(end.rateBps)
-  const over = usedSf - fromBps(start.utilizationBps)
-  return (over * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + fromBps(start.rateBps)
+  if (usedBps === start.utilizationBps) return bpsToSf(start.rateBps)
+  if (usedBps === end.utilizationBps) return bpsToSf(end.rateBps)
+  const over = usedSf - bpsToSf(start.utilizationBps)
+  return (over * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + bpsToSf(start.rateBps)
 }
 
 /** Liquidity behind collateral tokens, Sf: one for one if either side is empty. */
-export function liquidityOf(collateralAmount: bigint, { supplySf, collateralSupply }: Pool): bigint {
+export function toLiquidity(collateralAmount: bigint, { supplySf, collateralSupply }: Pool): bigint {
   if (supplySf <= 0n || collateralSupply === 0n) return collateralAmount * SF
   return (collateralAmount * supplySf) / collateralSupply
 }
 
 /** What a debt has grown to, Sf; unchanged if the reserve's cumulative rate is not above the one at its refresh. */
-export function owed(
+export function computeOwed(
   { amountSf, cumulativeRateSf }: { readonly amountSf: bigint; readonly cumulativeRateSf: bigint },
   pool: Pool,
 ): bigint {
@@ -150,7 +150,7 @@ export function owed(
 }
 
 /** A fraction of ten-thousandths as Sf, rounded down. */
-export function fromBps(bps: bigint): bigint {
+export function bpsToSf(bps: bigint): bigint {
   return (bps * SF) / BPS
 }
 
@@ -164,7 +164,7 @@ interface Elapsed {
  * Growth over a number of slots or seconds at a yearly rate, Sf: exact powers up to four of them, then the first four
  * terms of the binomial series. Source: klend `approximate_compounded_interest`.
  */
-export function compounded(rateSf: bigint, { units, unitsPerYear: perYear }: Elapsed): bigint {
+export function compound(rateSf: bigint, { units, unitsPerYear: perYear }: Elapsed): bigint {
   const base = rateSf / perYear
   const one = SF + base
   if (units === 0n) return SF

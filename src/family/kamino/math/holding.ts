@@ -1,5 +1,5 @@
 import type { Market, Obligation, Reserve } from '../read/accounts/layout.ts'
-import { accrue, liquidityOf, owed, SF } from './accrual.ts'
+import { accrue, computeOwed, SF, toLiquidity } from './accrual.ts'
 
 /** What an obligation has or owes of one reserve, in base units of its token. */
 export interface ObligationLeg {
@@ -26,7 +26,7 @@ export interface ObligationState {
  * @source klend `refresh_obligation`, `withdraw_obligation_collateral`, `repay_obligation_liquidity`
  * @proof test/portfolio/solana/kamino_test.ts
  */
-export function legsOf({ slot, timestampSec, obligation, market, reserves }: ObligationState): ObligationLeg[] {
+export function computeLegs({ slot, timestampSec, obligation, market, reserves }: ObligationState): ObligationLeg[] {
   const poolOf = (address: string) => {
     const reserve = reserves.get(address)
     if (reserve === undefined) throw new RangeError('Cannot tell what an obligation holds: a reserve is missing')
@@ -34,11 +34,11 @@ export function legsOf({ slot, timestampSec, obligation, market, reserves }: Obl
   }
   const legs = [
     ...obligation.deposits.map(({ reserve, collateralAmount }): ObligationLeg => {
-      const amount = liquidityOf(collateralAmount, poolOf(reserve)) / SF
+      const amount = toLiquidity(collateralAmount, poolOf(reserve)) / SF
       return { kind: 'supplied', reserve, amount }
     }),
     ...obligation.borrows.map((borrow): ObligationLeg => {
-      const amount = (owed(borrow, poolOf(borrow.reserve)) + SF - 1n) / SF
+      const amount = (computeOwed(borrow, poolOf(borrow.reserve)) + SF - 1n) / SF
       return { kind: 'borrowed', reserve: borrow.reserve, amount }
     }),
   ]

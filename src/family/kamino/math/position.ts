@@ -6,13 +6,13 @@ import type { ElevationGroup, Market, Obligation, Reserve } from '../read/accoun
 import {
   accrue,
   borrowRate,
-  fromBps,
-  liquidityOf,
-  owed,
+  bpsToSf,
+  computeOwed,
   type Pool,
   rewardRate,
   SF,
   supply,
+  toLiquidity,
   unitsPerYear,
   utilization,
 } from './accrual.ts'
@@ -61,9 +61,9 @@ export interface ObligationPosition extends LendingPosition {
  * @figure maxBorrowCapacityUSD
  * @proof test/family/kamino/math_test.ts
  */
-export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): ObligationPosition {
+export function valueObligation(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): ObligationPosition {
   const { obligation, market, slot, timestampSec, assets } = snapshot
-  const group = elevationGroupOf(obligation, market)
+  const group = findElevationGroup(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
   const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
   const accrued = (address: string) => {
@@ -77,7 +77,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
   const deposits = obligation.deposits.map((deposit) => {
     const { reserve, price, pool, value } = accrued(deposit.reserve)
     const { maxLtvPct, liquidationThresholdPct } = group ?? reserve
-    const amountSf = liquidityOf(deposit.collateralAmount, pool)
+    const amountSf = toLiquidity(deposit.collateralAmount, pool)
     const apyRay = supplyApyRay({ reserve, pool, slotMs }, market)
     const isCollateral = liquidationThresholdPct > 0n
     return {
@@ -94,7 +94,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
   const borrows = obligation.borrows.map((borrow) => {
     const { reserve, price, pool, value } = accrued(borrow.reserve)
     const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
-    const amountSf = owed(borrow, pool)
+    const amountSf = computeOwed(borrow, pool)
     const apyRay = borrowApyRay({ reserve, pool, slotMs })
     return { reserve, price, amountSf, value: value(amountSf), apyRay, factorPct }
   })
@@ -119,7 +119,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
 }
 
 /** The elevation group of an obligation: undefined outside all groups, `unknown` if its market does not have it. */
-export function elevationGroupOf(
+export function findElevationGroup(
   { elevationGroup: id }: Obligation,
   { elevationGroups }: Market,
 ): ElevationGroup | undefined | 'unknown' {
@@ -166,7 +166,7 @@ function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bi
 /** What borrowers pay in a year, ray: the curve's rate and the host's. */
 function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
-  const rateSf = borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps)
+  const rateSf = borrowRate(reserve.curve, usedSf) + bpsToSf(reserve.hostFixedRateBps)
   return apyRay(rational(rateSf, SF), { reserve, slotMs })
 }
 

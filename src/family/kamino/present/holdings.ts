@@ -3,8 +3,8 @@ import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solan
 import type { AccountHolding, AccountHoldings, HoldingExclusion } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'
 import type { Asset } from '../math/position.ts'
-import type { ObligationTarget } from '../read/accounts/known.ts'
-import type { FoundBy } from '../read/find/found.ts'
+import type { ObligationTarget } from '../read/accounts/account_cache.ts'
+import type { FoundBy } from '../read/find/find_result.ts'
 import { presentCoverage } from './list.ts'
 
 /** What an obligation has or owes of one reserve, with what a row says of it. */
@@ -25,7 +25,7 @@ interface ReadObligation {
  * Obligations as rows of a portfolio. What is supplied in a market that anybody may have made is counted only while the
  * reserve has as much at hand: whoever lends to himself against nothing could claim any sum. Debts always count.
  */
-export function holdingsOf(
+export function toHoldings(
   obligations: readonly ReadObligation[],
   { by, isTrusted }: { readonly by: FoundBy; readonly isTrusted: (market: string) => boolean },
 ): AccountHoldings {

@@ -15,8 +15,8 @@ import { rational } from '../../../lib/number/rational.ts'
 import { pagination } from '../../../lib/text/schema.ts'
 import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
-import type { MarketObligation } from '../read/accounts/known.ts'
-import type { FoundBy } from '../read/find/found.ts'
+import type { MarketObligation } from '../read/accounts/account_cache.ts'
+import type { FoundBy } from '../read/find/find_result.ts'
 
 /** The number that stands for Solana among chain ids. */
 const CHAIN_ID = 101
@@ -85,7 +85,7 @@ interface ShownWallet {
 }
 
 /** How a wallet is shown. */
-interface Showing {
+interface ListPresentOptions {
   /** A health factor in decimal digits. */
   readonly target: string
   /** True if each obligation says its slot. */
@@ -93,7 +93,7 @@ interface Showing {
 }
 
 /** A wallet's obligations and the figures of each. */
-export function presentWallet({ wallet, obligations }: ShownWallet, { target, slot }: Showing) {
+export function presentWallet({ wallet, obligations }: ShownWallet, { target, slot }: ListPresentOptions) {
   return {
     chain_id: CHAIN_ID,
     wallet,
@@ -115,7 +115,7 @@ export function presentWallet({ wallet, obligations }: ShownWallet, { target, sl
 }
 
 /** The same, with only the figures that the batch answers. */
-export function presentReduced({ wallet, obligations }: ShownWallet, { target, slot }: Showing) {
+export function presentReduced({ wallet, obligations }: ShownWallet, { target, slot }: ListPresentOptions) {
   return {
     chain_id: CHAIN_ID,
     wallet,

@@ -32,7 +32,7 @@ const named = v.strictObject({
   obligation_address: v.string(),
 })
 
-export type Named = v.InferOutput<typeof named>
+export type NamedObligation = v.InferOutput<typeof named>
 
 /** Body of a yield answer, without `request_id`. */
 export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named.entries, ...yieldFigures }) })
@@ -60,7 +60,7 @@ export const riskOutput = v.strictObject({
  * answer shows it without zeros at its end.
  */
 export function presentRisk(
-  names: Named,
+  names: NamedObligation,
   { totals }: LendingPosition,
   targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {

@@ -11,9 +11,9 @@ import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import type { Finder } from './find/find.ts'
-import type { FoundObligations } from './find/found.ts'
+import type { FoundObligations } from './find/find_result.ts'
 import type { ObligationsReader } from './obligations.ts'
-import { type HeldObligation, heldIn, inMarket, type ObligationList, type WalletQuery } from './wallet.ts'
+import { filterHeld, filterMarket, type HeldObligation, type ObligationList, type WalletQuery } from './wallet.ts'
 
 /** Obligations of one batch. */
 const OBLIGATIONS_MAX = 5_000
@@ -128,14 +128,14 @@ export function createBatchReader(options: {
     { market }: BatchQuery,
     { found, ...limits }: BatchLimits & { readonly found: ReadonlyMap<string, FoundObligations> },
   ): Promise<ObligationBatch> {
-    const targets = [...found.values()].flatMap((each) => inMarket(each.targets, market))
+    const targets = [...found.values()].flatMap((each) => filterMarket(each.targets, market))
     if (targets.length > OBLIGATIONS_MAX) {
       const message = `Cannot read the obligations of these wallets: they have more than ${OBLIGATIONS_MAX}`
       throw new CodedError('INVALID_PARAMETER', `${message}, retry with fewer wallets`)
     }
     const newest = [...found.values()].map((one) => one.newest).reduce(maxBigint)
     const { reads, slots } = await patiently(() => read(session, targets, newest), limits)
-    const held = groupBy(heldIn(targets, reads), ({ wallet }) => wallet)
+    const held = groupBy(filterHeld(targets, reads), ({ wallet }) => wallet)
     const wallets = [...found.keys()].flatMap((wallet) => {
       const obligations = held.get(wallet)
       return obligations === undefined ? [] : [{ wallet, obligations }]

@@ -7,13 +7,13 @@ import type { SolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { AccountHoldingsReader, HoldingsPlan } from '../../holding.ts'
-import { legsOf } from '../math/holding.ts'
-import { type HeldLeg, holdingsOf } from '../present/holdings.ts'
+import { computeLegs } from '../math/holding.ts'
+import { type HeldLeg, toHoldings } from '../present/holdings.ts'
+import { type AccountCache, listReserves, type ObligationTarget } from './accounts/account_cache.ts'
 import type { AnswerCheck } from './accounts/check.ts'
-import { type Known, type ObligationTarget, reservesIn } from './accounts/known.ts'
 import type { Reserve } from './accounts/layout.ts'
 import type { Finder } from './find/find.ts'
-import type { FoundObligations } from './find/found.ts'
+import type { FoundObligations } from './find/find_result.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /** An obligation and then its reserves: nothing else must be known before all can be asked for. */
@@ -29,7 +29,7 @@ const OBLIGATIONS_IN_TURN = 20
  */
 export function createHoldingsReader(options: {
   readonly finder: Finder
-  readonly known: Known
+  readonly known: AccountCache
   readonly snapshots: Snapshots
   readonly check: AnswerCheck
   readonly tokens: SolanaTokens
@@ -62,13 +62,13 @@ export function createHoldingsReader(options: {
   function legsIn(group: AccountGroup, { address, wallet, market }: ObligationTarget): readonly HeldLeg[] | 'changed' {
     const obligation = snapshots.obligationIn(group, address)
     if (obligation?.owner !== wallet) return []
-    if (obligation.market !== market || reservesIn(obligation).some((each) => !group.accounts.has(each))) {
+    if (obligation.market !== market || listReserves(obligation).some((each) => !group.accounts.has(each))) {
       return 'changed'
     }
     const state = snapshots.stateIn(group, market, obligation)
     if ('problem' in state) throw new UpstreamError(`Cannot read Kamino obligation ${address}: ${state.problem}`)
     const legs: HeldLeg[] = []
-    for (const leg of legsOf(state)) {
+    for (const leg of computeLegs(state)) {
       const reserve = state.reserves.get(leg.reserve)
       const token = reserve && tokens.tokenIn(group.accounts, reserve.mint)
       const isUnread = reserve && token === undefined && !group.accounts.has(reserve.mint)
@@ -113,7 +113,7 @@ export function createHoldingsReader(options: {
         if (read.includes('changed')) return 'changed'
         known.noteObligations(wallet, targets)
         const obligations = read.filter((each) => each !== 'changed')
-        return holdingsOf(obligations, { by, isTrusted: (market) => trusted.has(market) })
+        return toHoldings(obligations, { by, isTrusted: (market) => trusted.has(market) })
       },
     }
   }

@@ -3,8 +3,8 @@ import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { Snapshot } from '../math/position.ts'
+import type { AccountCache, MarketObligation, ObligationTarget } from './accounts/account_cache.ts'
 import type { AnswerCheck } from './accounts/check.ts'
-import type { Known, MarketObligation, ObligationTarget } from './accounts/known.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /**
@@ -40,7 +40,7 @@ export interface ObligationsRead {
 
 /** Makes a reader of obligations whose addresses are known. */
 export function createObligationsReader(options: {
-  readonly known: Known
+  readonly known: AccountCache
   readonly snapshots: Snapshots
   readonly check: AnswerCheck
 }) {

@@ -10,9 +10,9 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { Log } from '../../../lib/log.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
-import { type ObligationPosition, positionOf } from '../math/position.ts'
-import { createCheck } from './accounts/check.ts'
-import { createKnown, type MarketObligation, type ObligationTarget } from './accounts/known.ts'
+import { type ObligationPosition, valueObligation } from '../math/position.ts'
+import { createAccountCache, type MarketObligation, type ObligationTarget } from './accounts/account_cache.ts'
+import { createAnswerCheck } from './accounts/check.ts'
 import { type BatchQuery, createBatchReader } from './batch.ts'
 import { createFinder } from './find/find.ts'
 import { createHoldingsReader } from './holdings.ts'
@@ -62,8 +62,8 @@ export function createKaminoReader(options: {
 }) {
   const { solana, program, rows, market = KAMINO_MAIN, clock } = options
   const { slotMs } = solana
-  const known = createKnown(program)
-  const check = createCheck(program)
+  const known = createAccountCache(program)
+  const check = createAnswerCheck(program)
   const snapshots = createSnapshots(options)
   const read = createObligationsReader({ known, snapshots, check })
   const finder = createFinder({ program: program.programId, rows, known, check, clock })
@@ -75,7 +75,10 @@ export function createKaminoReader(options: {
   const lists = createSlotCache<WalletObligations>({ ...kept, budgetMs: LIST_BUDGET_MS })
 
   const valued = (held: readonly HeldObligation[]): Promise<ListedObligation[]> =>
-    mapCooperatively(held, VALUED_IN_TURN, (each) => ({ ...each, position: positionOf(each.snapshot, { slotMs }) }))
+    mapCooperatively(held, VALUED_IN_TURN, (each) => ({
+      ...each,
+      position: valueObligation(each.snapshot, { slotMs }),
+    }))
 
   async function readOne(session: SolanaSession, target: ObligationTarget): Promise<ObligationReading> {
     const { reads } = await read(session, [target], 0n)
@@ -86,7 +89,7 @@ export function createKaminoReader(options: {
     }
     known.noteObligation(target)
     const { snapshot } = found
-    return { kind: 'found', slot: snapshot.slot, position: positionOf(snapshot, { slotMs }) }
+    return { kind: 'found', slot: snapshot.slot, position: valueObligation(snapshot, { slotMs }) }
   }
 
   async function readFigures(session: SolanaSession, query: WalletQuery): Promise<WalletObligations> {
@@ -144,7 +147,7 @@ export function createKaminoReader(options: {
       const work = (session: SolanaSession) => read(session, targets, minSlot)
       const { reads, slots, timestampSec } = await solana.read(work, { signal, budgetMs: LIST_BUDGET_MS })
       const positions = await mapCooperatively(reads, VALUED_IN_TURN, (each) =>
-        each.kind === 'found' ? positionOf(each.snapshot, { slotMs }) : each.kind,
+        each.kind === 'found' ? valueObligation(each.snapshot, { slotMs }) : each.kind,
       )
       return { slot: slots.reduce(minBigint), timestampSec, positions }
     },

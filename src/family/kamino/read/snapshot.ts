@@ -5,8 +5,8 @@ import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import type { Log } from '../../../lib/log.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { ObligationState } from '../math/holding.ts'
-import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from '../math/position.ts'
-import { decoded, reservesIn } from './accounts/known.ts'
+import { type Asset, findElevationGroup, isSoundReserve, type Snapshot } from '../math/position.ts'
+import { decodeAccount, listReserves } from './accounts/account_cache.ts'
 import type { Obligation, Reserve } from './accounts/layout.ts'
 
 /** An obligation whose figures its accounts cannot give, at least not those that were read; follows "Cannot read: ". */
@@ -18,7 +18,7 @@ interface Problem {
 export function createSnapshots({ program, log }: { readonly program: KaminoProgram; readonly log: Log }) {
   function own({ accounts }: Pick<AccountGroup, 'accounts'>, address: string) {
     const account = accounts.get(address)
-    return account?.owner === program.programId ? decoded(account) : undefined
+    return account?.owner === program.programId ? decodeAccount(account) : undefined
   }
 
   /** The obligation at an address; undefined if there is none. */
@@ -31,7 +31,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     const state = stateIn(group, address, obligation)
     if ('problem' in state) return state
     const { reserves, ...rest } = state
-    if (elevationGroupOf(obligation, state.market) === 'unknown') return { problem: 'its elevation group is unknown' }
+    if (findElevationGroup(obligation, state.market) === 'unknown') return { problem: 'its elevation group is unknown' }
     const assets = assetsIn(group, reserves)
     return typeof assets === 'string' ? { problem: assets } : { ...rest, assets }
   }
@@ -42,7 +42,7 @@ export function createSnapshots({ program, log }: { readonly program: KaminoProg
     if (market === undefined || market.referralFeeBps > 10_000n) return { problem: 'its market is missing or broken' }
     if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return { problem: 'it is broken' }
     const reserves = new Map<string, Reserve>()
-    for (const each of reservesIn(obligation)) {
+    for (const each of listReserves(obligation)) {
       const reserve = own(group, each)?.reserve
       if (reserve?.market !== address || !isSoundReserve(reserve)) return { problem: 'a reserve is missing or broken' }
       reserves.set(each, reserve)

@@ -2,9 +2,9 @@ import type { SolanaSession } from '../../../chain/solana/client.ts'
 import { computeAnswerSlot } from '../../../chain/solana/slot_cache.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Snapshot } from '../math/position.ts'
-import type { Known, ObligationTarget } from './accounts/known.ts'
+import type { AccountCache, ObligationTarget } from './accounts/account_cache.ts'
 import type { Finder } from './find/find.ts'
-import type { FoundBy } from './find/found.ts'
+import type { FoundBy } from './find/find_result.ts'
 import type { ObligationRead, ObligationsRead, ObligationsReader } from './obligations.ts'
 
 /** So often a wallet is read again because what was found and what was read are of slots far apart. */
@@ -33,17 +33,17 @@ export interface ObligationList extends ReturnType<typeof computeAnswerSlot> {
 export function createWalletReader(options: {
   readonly finder: Finder
   readonly read: ObligationsReader
-  readonly known: Known
+  readonly known: AccountCache
   /** How many slots may be between finding and reading. */
   readonly slotsApartMax: bigint
 }) {
   const { finder, read, known, slotsApartMax } = options
 
   /** Reads what a wallet had before; undefined if it was never asked about. */
-  async function readEarly(session: SolanaSession, { wallet, market }: WalletQuery): Promise<Early | undefined> {
+  async function readEarly(session: SolanaSession, { wallet, market }: WalletQuery): Promise<EarlyRead | undefined> {
     const before = known.obligationsOf(wallet)
     if (before === undefined) return undefined
-    const targets = inMarket(before, market)
+    const targets = filterMarket(before, market)
     return { targets, read: await read(session, targets, 0n) }
   }
 
@@ -52,13 +52,13 @@ export function createWalletReader(options: {
     const [first, early] = await Promise.all([finder.find(session, query, 0n), readEarly(session, query)])
     let found = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const targets = inMarket(found.targets, market)
+      const targets = filterMarket(found.targets, market)
       const isEarly = tries === 0 && early !== undefined && isSame(targets, early.targets)
       const asked = isEarly ? early.targets : targets
       const done = isEarly ? early.read : await read(session, targets, found.newest)
       if (done.newest - found.oldest <= slotsApartMax && found.newest - done.newest <= slotsApartMax) {
         note(found.targets, query, found.by)
-        return { ...computeAnswerSlot(done.slots), obligations: heldIn(asked, done.reads), by: found.by }
+        return { ...computeAnswerSlot(done.slots), obligations: filterHeld(asked, done.reads), by: found.by }
       }
       found = await finder.find(session, query, done.newest)
     }
@@ -76,7 +76,7 @@ export function createWalletReader(options: {
  * Those that have a deposit or a debt, in the order of answers. Throws `UpstreamError` naming the first whose figures
  * cannot be given.
  */
-export function heldIn(targets: readonly ObligationTarget[], reads: readonly ObligationRead[]): HeldObligation[] {
+export function filterHeld(targets: readonly ObligationTarget[], reads: readonly ObligationRead[]): HeldObligation[] {
   const held = targets.flatMap((target, index): HeldObligation[] => {
     const each = reads[index]
     if (each === undefined || each.kind === 'absent') return []
@@ -94,13 +94,13 @@ function unreadable({ address, market }: ObligationTarget, problem: string): Ups
 }
 
 /** A reading of what a wallet had before. */
-interface Early {
+interface EarlyRead {
   readonly targets: readonly ObligationTarget[]
   readonly read: ObligationsRead
 }
 
 /** Those of one market, or all. */
-export function inMarket(
+export function filterMarket(
   targets: readonly ObligationTarget[],
   market: string | undefined,
 ): readonly ObligationTarget[] {

@@ -6,7 +6,7 @@ import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { toAsOfSlot } from '../../target.ts'
-import { type Named, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
+import { type NamedObligation, presentRisk, riskOutput, yieldOutput } from '../present/obligation.ts'
 import type { AbsentReason } from '../read/obligations.ts'
 import type { KaminoReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
@@ -21,13 +21,13 @@ const input = v.object({
 })
 
 /** A reading that found the obligation. */
-type Found = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind: 'found' }>
+type FoundObligation = Extract<Awaited<ReturnType<KaminoReader['readObligation']>>, { kind: 'found' }>
 
 type Input = v.InferOutput<typeof input>
 
 /** Yield and risk of one obligation. */
 export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
-  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Found> {
+  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<FoundObligation> {
     const { obligation_address: address, market_address: market, wallet } = query
     const reading = await reader().readObligation({ address, market, wallet }, signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
@@ -40,7 +40,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
     errors: [404, 502],
     charge: CHARGES.obligation,
     read,
-    untilMs: ({ untilMs }: Found) => untilMs,
+    untilMs: ({ untilMs }: FoundObligation) => untilMs,
   } as const
 
   return [
@@ -69,7 +69,7 @@ export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
   ]
 }
 
-function names({ wallet, market_address, obligation_address }: Input): Named {
+function names({ wallet, market_address, obligation_address }: Input): NamedObligation {
   return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
 }
 

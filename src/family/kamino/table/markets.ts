@@ -16,7 +16,7 @@ const KAMINO_MARKETS: readonly KaminoMarket[] = [
 ]
 
 /** These rows and further ones; rows of one market are one. */
-export function withMarkets(rows: readonly KaminoMarket[]): readonly KaminoMarket[] {
+export function mergeMarkets(rows: readonly KaminoMarket[]): readonly KaminoMarket[] {
   const markets = new Map<string, KaminoMarket>()
   for (const row of [...KAMINO_MARKETS, ...rows]) {
     const before = markets.get(row.market)

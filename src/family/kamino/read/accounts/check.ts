@@ -1,20 +1,20 @@
 import type { SolanaAccounts } from '../../../../chain/solana/accounts.ts'
 import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import { isAccount, isCut, lastUpdateSlotOf } from './layout.ts'
+import { isAccount, isTruncated, readLastUpdateSlot } from './layout.ts'
 
 /** Throws `UpstreamError` if an answer cannot be right: it then counts as the endpoint's failure. */
 export type AnswerCheck = (answer: Pick<SolanaAccounts, 'slot' | 'accounts'>) => void
 
 /** Checks what the program never writes: accounts of another size, and a refresh after the slot of the answer. */
-export function createCheck({ programId }: Pick<KaminoProgram, 'programId'>): AnswerCheck {
+export function createAnswerCheck({ programId }: Pick<KaminoProgram, 'programId'>): AnswerCheck {
   return ({ slot, accounts }) => {
     for (const account of accounts) {
       if (account?.owner !== programId) continue
       const { data } = account
-      if (isCut(data)) throw new UpstreamError('The endpoint shows an account that is cut')
+      if (isTruncated(data)) throw new UpstreamError('The endpoint shows an account that is cut')
       const isDated = isAccount('obligation', data) || isAccount('reserve', data)
-      if (isDated && lastUpdateSlotOf(data) > slot) {
+      if (isDated && readLastUpdateSlot(data) > slot) {
         throw new UpstreamError('The endpoint answered from a slot before one that it shows')
       }
     }

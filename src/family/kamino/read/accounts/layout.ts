@@ -57,7 +57,7 @@ export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): b
 }
 
 /** True for an account of one of the kinds that has another size. */
-export function isCut(data: Uint8Array): boolean {
+export function isTruncated(data: Uint8Array): boolean {
   return isTruncatedAccount(Object.values(ACCOUNT_KINDS), data)
 }
 
@@ -124,7 +124,7 @@ export function decodeReserve(data: Uint8Array) {
 }
 
 /** Slot at which an obligation or a reserve was last refreshed; its bytes passed `isAccount`. */
-export function lastUpdateSlotOf(data: Uint8Array): bigint {
+export function readLastUpdateSlot(data: Uint8Array): bigint {
   return createByteReader(data).u64(16)
 }
 

@@ -1,7 +1,7 @@
 import { deriveProgramAddress } from '../../../../chain/solana/address/program_address.ts'
 import { mapCooperatively } from '../../../../lib/async/cooperative.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
-import type { KnownMarket } from '../accounts/known.ts'
+import type { KnownMarket } from '../accounts/account_cache.ts'
 
 /** Addresses that are derived in one turn of the event loop, at 0.1 ms each. */
 const ADDRESSES_IN_TURN = 20
@@ -27,7 +27,7 @@ interface Seeds {
 }
 
 /** Where the program keeps an obligation. Source: klend `handler_init_obligation.rs`. */
-export function obligationAddress(program: string, wallet: string, { market, tag, number, keys }: Seeds): string {
+export function deriveObligationAddress(program: string, wallet: string, { market, tag, number, keys }: Seeds): string {
   return deriveProgramAddress(program, [
     Uint8Array.of(tag),
     Uint8Array.of(number),
@@ -38,7 +38,7 @@ export function obligationAddress(program: string, wallet: string, { market, tag
 }
 
 /** Where the program keeps what it knows of a wallet, such as its lookup table. */
-export function userAddress(program: string, wallet: string): string {
+export function deriveUserAddress(program: string, wallet: string): string {
   return deriveProgramAddress(program, ['user_meta', decodeBase58Address(wallet)])
 }
 
@@ -46,14 +46,14 @@ export function userAddress(program: string, wallet: string): string {
  * Addresses at which a wallet may have obligations in these markets: plain ones and, if `whole`, one for each token and
  * those of pairs of tokens, pairs of one elevation group first.
  */
-export async function addressesOf(
+export async function deriveWalletAddresses(
   program: string,
   wallet: string,
   { markets, breadth }: { readonly markets: readonly KnownMarket[]; readonly breadth: Breadth },
 ): Promise<string[]> {
   const seeds = [...plainSeeds(markets, NUMBERS[breadth]), ...(breadth === 'whole' ? pairedSeeds(markets) : [])]
   return await mapCooperatively(seeds.slice(0, ADDRESSES_MAX), ADDRESSES_IN_TURN, (each) =>
-    obligationAddress(program, wallet, each),
+    deriveObligationAddress(program, wallet, each),
   )
 }
 

@@ -6,11 +6,17 @@ import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import { maxBigint, minBigint } from '../../../../lib/number/fixed_point.ts'
+import {
+  type AccountCache,
+  type Accounts,
+  decodeAccount,
+  type KnownMarket,
+  type ObligationTarget,
+} from '../accounts/account_cache.ts'
 import type { AnswerCheck } from '../accounts/check.ts'
-import { type Accounts, decoded, type Known, type KnownMarket, type ObligationTarget } from '../accounts/known.ts'
-import { addressesOf, type Breadth, userAddress } from './address.ts'
-import type { FoundObligations } from './found.ts'
-import { keysIn, userTableIn } from './table.ts'
+import { type Breadth, deriveUserAddress, deriveWalletAddresses } from './address.ts'
+import type { FoundObligations } from './find_result.ts'
+import { decodeLookupTable, decodeUserTable } from './table.ts'
 
 /** Requests in a row: what is known of a wallet, its lookup table, what that names. */
 const WAVES_MAX = 3
@@ -21,7 +27,7 @@ const WALLETS_MAX = 20_000
 const TABLES_AGAIN_MS = 600_000
 
 /** Where one wallet's obligations may be. */
-interface Trail {
+interface WalletCandidates {
   readonly wallet: string
   readonly derived: readonly string[]
   readonly user: string
@@ -30,7 +36,7 @@ interface Trail {
 }
 
 /** The addresses of a wallet that were derived, and by what was known then. */
-interface Derived {
+interface DerivedObligations {
   readonly version: number
   readonly addresses: readonly string[]
   readonly user: string
@@ -40,17 +46,17 @@ interface Derived {
 export function createDeriver(options: {
   readonly program: string
   readonly rows: readonly KaminoMarket[]
-  readonly known: Known
+  readonly known: AccountCache
   readonly check: AnswerCheck
   readonly clock: Clock
 }) {
   const { program, rows, known, check, clock } = options
-  const derivations = createLru<Derived>({
+  const derivations = createLru<DerivedObligations>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
     weightOf: ({ addresses }) => addresses.length,
   })
-  const tables = createLru<Pick<Trail, 'table' | 'keys'>>({
+  const tables = createLru<Pick<WalletCandidates, 'table' | 'keys'>>({
     entriesMax: WALLETS_MAX,
     weightMax: ADDRESSES_MAX,
     weightOf: ({ keys }) => keys.length + 1,
@@ -70,7 +76,7 @@ export function createDeriver(options: {
     const accounts = await readApart(session, named, 0n)
     known.learn(accounts.all)
     rowsRead = true
-    const keys = rows.flatMap(({ lookupTable = '' }) => keysIn(accounts.all.get(lookupTable)))
+    const keys = rows.flatMap(({ lookupTable = '' }) => decodeLookupTable(accounts.all.get(lookupTable)))
     const unread = [...new Set(keys)].filter((key) => !accounts.all.has(key))
     try {
       known.learn((await readApart(session, unread, 0n)).all)
@@ -90,14 +96,14 @@ export function createDeriver(options: {
     return { all: new Map(groups.flatMap(({ accounts }) => [...accounts])), slots }
   }
 
-  async function derivedOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<Derived> {
+  async function derivedOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<DerivedObligations> {
     const key = `${wallet}:${breadth}:${only ?? ''}`
     const before = derivations.get(key)
     if (before?.version === known.version) return before
     const { version } = known
     await yieldToEventLoop()
-    const addresses = await addressesOf(program, wallet, { markets: marketsOf(only), breadth })
-    const made = { version, addresses, user: before?.user ?? userAddress(program, wallet) }
+    const addresses = await deriveWalletAddresses(program, wallet, { markets: marketsOf(only), breadth })
+    const made = { version, addresses, user: before?.user ?? deriveUserAddress(program, wallet) }
     derivations.set(key, made)
     return made
   }
@@ -109,7 +115,7 @@ export function createDeriver(options: {
     return [markets.find(({ market }) => market === only) ?? { market: only, reserves: new Map() }]
   }
 
-  async function trailOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<Trail> {
+  async function trailOf(wallet: string, breadth: Breadth, only: string | undefined): Promise<WalletCandidates> {
     const { addresses, user } = await derivedOf(wallet, breadth, only)
     const before = known.obligationsOf(wallet) ?? []
     const { table, keys } = tables.get(wallet) ?? { table: undefined, keys: [] }
@@ -117,18 +123,18 @@ export function createDeriver(options: {
   }
 
   /** What a wallet's lookup table is now known to name. */
-  function followed(trail: Trail, accounts: Accounts): Trail {
-    const table = userTableIn(accounts.get(trail.user), program)
+  function followed(trail: WalletCandidates, accounts: Accounts): WalletCandidates {
+    const table = decodeUserTable(accounts.get(trail.user), program)
     const account = table === undefined ? undefined : accounts.get(table)
-    const keys = account === undefined ? trail.keys : keysIn(account)
+    const keys = account === undefined ? trail.keys : decodeLookupTable(account)
     if (table !== undefined) tables.set(trail.wallet, { table, keys })
     return { ...trail, table, keys }
   }
 
-  function targetsIn({ wallet, derived, keys }: Trail, accounts: Accounts): ObligationTarget[] {
+  function targetsIn({ wallet, derived, keys }: WalletCandidates, accounts: Accounts): ObligationTarget[] {
     return [...new Set([...derived, ...keys])].flatMap((address) => {
       const account = accounts.get(address)
-      const obligation = account?.owner === program ? decoded(account).obligation : undefined
+      const obligation = account?.owner === program ? decodeAccount(account).obligation : undefined
       return obligation?.owner === wallet ? [{ address, market: obligation.market, wallet }] : []
     })
   }
@@ -140,7 +146,7 @@ export function createDeriver(options: {
     { breadth, market, minSlot }: DeriveOptions,
   ): Promise<FoundObligations[]> => {
     await learnMarkets(session)
-    let trails: Trail[] = []
+    let trails: WalletCandidates[] = []
     for (const wallet of wallets) trails.push(await trailOf(wallet, breadth, market))
     const accounts = new Map<string, SolanaAccount | null>()
     const slots: bigint[] = []

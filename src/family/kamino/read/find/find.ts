@@ -2,10 +2,10 @@ import type { SolanaSession } from '../../../../chain/solana/client.ts'
 import { MethodRefusedError } from '../../../../chain/solana/error.ts'
 import { CodedError } from '../../../../lib/error.ts'
 import { decodeBase58Address } from '../../../../lib/text/base58.ts'
-import { decoded } from '../accounts/known.ts'
+import { decodeAccount } from '../accounts/account_cache.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../accounts/layout.ts'
 import { createDeriver } from './derive.ts'
-import type { FoundObligations } from './found.ts'
+import type { FoundObligations } from './find_result.ts'
 
 const { size, discriminator } = ACCOUNT_KINDS.obligation
 /** Obligations that a wallet may have. Only its owner opens them. */
@@ -30,7 +30,7 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
       const { slot, accounts } = await session.programAccounts({ program, size, holds }, { minSlot })
       known.learn(new Map(accounts.map((account) => [account.address, account])))
       const targets = accounts.flatMap((account) => {
-        const { obligation } = decoded(account)
+        const { obligation } = decodeAccount(account)
         return obligation === undefined ? [] : [{ address: account.address, market: obligation.market, wallet }]
       })
       return checked(wallet, { targets, oldest: slot, newest: slot, by: 'search' })
@@ -43,12 +43,15 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
   return {
     search,
     /** Those of many wallets, in their order, of the most usual seeds alone. */
-    derive: (session: SolanaSession, wallets: readonly string[], asked: Narrowing & { readonly minSlot: bigint }) =>
-      derive(session, wallets, { breadth: 'brief', ...asked }),
+    derive: (
+      session: SolanaSession,
+      wallets: readonly string[],
+      asked: MarketNarrowing & { readonly minSlot: bigint },
+    ) => derive(session, wallets, { breadth: 'brief', ...asked }),
     /** Those of one wallet, by a search if there is one, at a slot not before `minSlot`. */
     async find(
       session: SolanaSession,
-      { wallet, market }: Narrowing & { readonly wallet: string },
+      { wallet, market }: MarketNarrowing & { readonly wallet: string },
       minSlot: bigint,
     ): Promise<FoundObligations> {
       const found = await search(session, wallet, minSlot)
@@ -60,7 +63,7 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
 }
 
 /** Where obligations are derived: in this market alone, or in all that are known. A search finds those of all. */
-interface Narrowing {
+interface MarketNarrowing {
   readonly market: string | undefined
 }
 

@@ -11,7 +11,7 @@ const USER_BYTES = 1032
 const USER_TABLE_AT = 48
 
 /** The addresses in a lookup table; none if the account is not one. */
-export function keysIn(account: SolanaAccount | null | undefined): string[] {
+export function decodeLookupTable(account: SolanaAccount | null | undefined): string[] {
   if (account?.owner !== TABLE_OWNER || account.data.length < KEYS_AT) return []
   const bytes = createByteReader(account.data)
   if (bytes.u32(0) !== TABLE_KIND) return []
@@ -20,7 +20,7 @@ export function keysIn(account: SolanaAccount | null | undefined): string[] {
 }
 
 /** The lookup table that the program's account of a wallet names; undefined without one. */
-export function userTableIn(account: SolanaAccount | null | undefined, program: string): string | undefined {
+export function decodeUserTable(account: SolanaAccount | null | undefined, program: string): string | undefined {
   if (account?.owner !== program || account.data.length !== USER_BYTES) return undefined
   return createByteReader(account.data).key(USER_TABLE_AT)
 }

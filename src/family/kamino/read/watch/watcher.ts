@@ -1,6 +1,6 @@
 import type { SolanaClient } from '../../../../chain/solana/client.ts'
 import type { AccountWatcher } from '../../../watch.ts'
-import { watchedObligation } from '../../present/watched.ts'
+import { toConfirmedFigures } from '../../present/watched.ts'
 import type { KaminoReader } from '../read.ts'
 
 /** Obligations of one reading: each request holds a dozen or two. */
@@ -24,7 +24,7 @@ export function createWatcher(
         timestampSec,
         subjects: positions.map((each) => {
           if (each === 'absent') return 'gone'
-          return watchedObligation(each === 'broken' ? undefined : each)
+          return toConfirmedFigures(each === 'broken' ? undefined : each)
         }),
       }
     },

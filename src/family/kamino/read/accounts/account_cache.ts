@@ -44,10 +44,10 @@ export interface KnownMarket {
 }
 
 /** What earlier readings have shown, to ask for all that an answer needs at once. */
-export type Known = ReturnType<typeof createKnown>
+export type AccountCache = ReturnType<typeof createAccountCache>
 
 /** Makes an empty memory. */
-export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
+export function createAccountCache({ programId }: Pick<KaminoProgram, 'programId'>) {
   const reservesOf = createLru<readonly string[]>({ entriesMax: REMEMBERED_MAX })
   const priced = createLru<PricedBy>({ entriesMax: REMEMBERED_MAX })
   const held = createLru<readonly ObligationTarget[]>({
@@ -99,7 +99,7 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
     /** Notes what accounts show. */
     learn(accounts: Accounts): void {
       const own = [...accounts].flatMap(([address, account]) =>
-        account?.owner === programId ? [{ address, ...decoded(account) }] : [],
+        account?.owner === programId ? [{ address, ...decodeAccount(account) }] : [],
       )
       for (const { address, kind } of own) {
         if (kind !== 'market' || markets.has(address) || markets.size >= MARKETS_MAX) continue
@@ -107,7 +107,7 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
         version++
       }
       for (const { address, obligation, reserve } of own) {
-        if (obligation !== undefined) reservesOf.set(address, reservesIn(obligation))
+        if (obligation !== undefined) reservesOf.set(address, listReserves(obligation))
         if (reserve !== undefined) learnReserve(address, reserve)
       }
     },
@@ -115,12 +115,12 @@ export function createKnown({ programId }: Pick<KaminoProgram, 'programId'>) {
 }
 
 /** Every reserve that an obligation holds or owes, once. */
-export function reservesIn({ deposits, borrows }: Obligation): readonly string[] {
+export function listReserves({ deposits, borrows }: Obligation): readonly string[] {
   return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
 }
 
 /** What an account of the program is. Read once, because many obligations share reserves and markets. */
-export const decoded = memoize(({ data }: SolanaAccount) => {
+export const decodeAccount = memoize(({ data }: SolanaAccount) => {
   const isObligation = isAccount('obligation', data)
   const isReserve = isAccount('reserve', data)
   const isMarket = isAccount('market', data)

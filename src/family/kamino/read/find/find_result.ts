@@ -1,4 +1,4 @@
-import type { ObligationTarget } from '../accounts/known.ts'
+import type { ObligationTarget } from '../accounts/account_cache.ts'
 
 /** How obligations were found: by a search of all accounts of the program, or in so many markets by address. */
 export type FoundBy = 'search' | { readonly markets: number }
