@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { HoldingsReader, HoldingsRequest } from '../holding.ts'
-import { holdingsOf } from './present/holdings.ts'
-import type { BegunMarkets, EnteredReader } from './read/entered.ts'
+import { toHoldings } from './present/holdings.ts'
+import type { EnteredMarketsReader, PendingMarkets } from './read/entered_markets.ts'
 import type { PositionReader } from './read/read.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { PositionReader } from './read/read.ts'
  */
 export function createHoldingsReader(options: {
   readonly reader: PositionReader
-  readonly entered: EnteredReader
+  readonly entered: EnteredMarketsReader
 }): HoldingsReader {
   const { reader, entered } = options
   return {
@@ -22,7 +22,7 @@ export function createHoldingsReader(options: {
       const place = { ...known, ...(block && { block }) }
       const deployments = await reader.past.standing(place, signal)
       if (deployments.length === 0) return undefined
-      const begun: BegunMarkets =
+      const begun: PendingMarkets =
         block === undefined
           ? await entered.foresee(place, wallet, signal)
           : { stored: undefined, all: entered.markets(place, wallet, signal) }
@@ -42,7 +42,7 @@ export function createHoldingsReader(options: {
         })
         return {
           block: read.block,
-          rows: held.flatMap((each) => holdingsOf(each, spamTokens)),
+          rows: held.flatMap((each) => toHoldings(each, spamTokens)),
           positions: isTooLong ? marketIds.length : held.length,
           ownTokens: [],
           notRead: [],

@@ -4,7 +4,7 @@ import { once } from '../../lib/memoize.ts'
 import { defineFamily } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { createEnteredReader, streamPlaceOf } from './read/entered.ts'
+import { createEnteredMarketsReader, toStreamTarget } from './read/entered_markets.ts'
 import { createPositionReader } from './read/read.ts'
 import { MARKET_STREAM } from './read/stream.ts'
 import { createWatcher } from './read/watch/watcher.ts'
@@ -30,13 +30,13 @@ export const MORPHO_BLUE = defineFamily({
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const entered = once(() => createEnteredReader({ ...connect(), reader: reader() }))
+    const entered = once(() => createEnteredMarketsReader({ ...connect(), reader: reader() }))
     return [listRoute({ chainIds, reader, entered }), yieldRoute({ chainIds: [...settings.keys()], reader })]
   },
   holdings({ settings, connect }) {
     const services = connect()
     const reader = createPositionReader({ ...services, deployments: settings })
-    return createHoldingsReader({ reader, entered: createEnteredReader({ ...services, reader }) })
+    return createHoldingsReader({ reader, entered: createEnteredMarketsReader({ ...services, reader }) })
   },
   watch: ({ settings, connect }) => ({
     ...WATCHABLE,
@@ -47,7 +47,7 @@ export const MORPHO_BLUE = defineFamily({
       chainId,
       title: 'morpho-blue markets',
       complete: (reader, signal) =>
-        reader.complete({ stream: MARKET_STREAM, place: streamPlaceOf(chainId, deployment) }, signal),
+        reader.complete({ stream: MARKET_STREAM, place: toStreamTarget(chainId, deployment) }, signal),
     }))
   },
 })

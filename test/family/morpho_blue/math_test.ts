@@ -3,12 +3,12 @@ import { MarketUtils, MathLib } from '@morpho-org/blue-sdk'
 import fc from 'fast-check'
 import {
   accrue,
-  assetsOf,
   borrowApyRay,
   healthFactor,
   RATE_WAD_MAX,
   supplyApyRay,
-  valuationOf,
+  toAssets,
+  valuePosition,
 } from '../../../src/family/morpho_blue/math/market.ts'
 import type { MarketState } from '../../../src/family/morpho_blue/math/state.ts'
 import {
@@ -67,7 +67,7 @@ describe('accrue()', () => {
     expect(interest).toBe(25_635_416_663n)
     expect(market.totalSupplyAssets - MARKET.totalSupplyAssets).toBe(interest)
     expect(market.lastUpdateSec).toBe(MARKET.lastUpdateSec + YEAR)
-    const fee = assetsOf({ supplyShares: feeShares, borrowShares: 0n }, market).supplied
+    const fee = toAssets({ supplyShares: feeShares, borrowShares: 0n }, market).supplied
     expect(interest / 10n - fee).toBeLessThanOrEqual(1n)
   })
 
@@ -107,14 +107,14 @@ describe('assetsOf()', () => {
       totalBorrowAssets: 3n,
       totalBorrowShares: 0n,
     }
-    expect(assetsOf({ supplyShares: 1n, borrowShares: 1n }, market)).toEqual({ supplied: 0n, owed: 1n })
-    expect(assetsOf({ supplyShares: 0n, borrowShares: 0n }, market)).toEqual({ supplied: 0n, owed: 0n })
+    expect(toAssets({ supplyShares: 1n, borrowShares: 1n }, market)).toEqual({ supplied: 0n, owed: 1n })
+    expect(toAssets({ supplyShares: 0n, borrowShares: 0n }, market)).toEqual({ supplied: 0n, owed: 0n })
   })
 
   test('comes to what the SDK of Morpho comes to', () => {
     fc.assert(
       fc.property(anyMarket, amount, amount, (market, supplyShares, borrowShares) => {
-        expect(assetsOf({ supplyShares, borrowShares }, market)).toEqual({
+        expect(toAssets({ supplyShares, borrowShares }, market)).toEqual({
           supplied: MarketUtils.toSupplyAssets(supplyShares, market),
           owed: MarketUtils.toBorrowAssets(borrowShares, market),
         })
@@ -206,7 +206,7 @@ describe('valuationOf()', () => {
   }
 
   test('does not round, and values the collateral by the oracle', () => {
-    const { totals, supplies, borrows } = valuationOf(position)
+    const { totals, supplies, borrows } = valuePosition(position)
     const text = (value: bigint) => formatRational(rational(value, totals.perUsd), { digits: 6 })
     expect([totals.supplied, totals.collateral, totals.debt, totals.riskDebt].map(text)).toEqual([
       ...['3069.000000', '2970.000000', '1980.000000', '1980.000000'],
@@ -226,7 +226,7 @@ describe('valuationOf()', () => {
 
   test('does not round the worth of a token without decimals', () => {
     const small = { ...position, supplied: 0n, owed: 0n, collateral: 1n, oraclePrice: 1n, loanUsd: rational(1n, 1n) }
-    const { totals } = valuationOf(small)
+    const { totals } = valuePosition(small)
     expect(totals.supplied * 10n ** 36n).toBe(totals.perUsd)
   })
 })

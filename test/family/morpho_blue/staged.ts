@@ -19,7 +19,7 @@ import type {
   RawMarket,
   RawRead,
 } from '../../../src/family/morpho_blue/math/state.ts'
-import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
+import { morphoUnresponsiveError } from '../../../src/family/morpho_blue/read/abi.ts'
 import { interpret } from '../../../src/family/morpho_blue/read/position.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { getPriceSources, type PriceSources } from '../../../src/finance/price/price_sources.ts'
@@ -120,8 +120,8 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
     position: answerOf('position', position),
     feeRecipient: answerOf('feeRecipient', feeRecipient),
   }
-  if (stored.params === undefined || stored.market === undefined) throw noMorpho()
-  if (stored.position === undefined || stored.feeRecipient === undefined) throw noMorpho()
+  if (stored.params === undefined || stored.market === undefined) throw morphoUnresponsiveError()
+  if (stored.position === undefined || stored.feeRecipient === undefined) throw morphoUnresponsiveError()
   const { feeRecipient: recipient } = stored
   const only = (entry: RawEntry): RawRead => ({ block, feeRecipient: recipient, taken: 1, entries: [entry] })
   if (stored.market.lastUpdate === 0n) return only('no_market')
@@ -176,7 +176,7 @@ async function readRates(
   const averageRateWad = answerOf('borrowRateView', average)
   if (done?.ok !== true) return { averageRateWad, accrued: undefined }
   const [accruedMarket, accruedPosition] = [answerOf('market', after), answerOf('position', position)]
-  if (accruedMarket === undefined || accruedPosition === undefined) throw noMorpho()
+  if (accruedMarket === undefined || accruedPosition === undefined) throw morphoUnresponsiveError()
   const [, again, end] = await together([
     accrue,
     to(morpho, 'market', [marketId]),

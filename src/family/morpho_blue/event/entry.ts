@@ -10,7 +10,7 @@ export const FEE_SUBJECT: Hex = zeroAddress
 export const FEE_MARKETS: Hex = zeroHash
 
 /** What of Morpho's logs is asked for: see `Stream.filters`. */
-export function filtersOf({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function createFilters({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
   const addresses = [contract]
   if (subjects === null) return [{ addresses, topics: [Object.values(MORPHO_EVENTS.topics)] }]
   const wallets = subjects.map(toAddressTopic)
@@ -27,7 +27,7 @@ export function filtersOf({ contract }: StreamTarget, subjects: readonly Hex[] |
  * The entries that logs tell, in their order, each wallet's first in each market. Throws `UpstreamError` if one has the
  * topic of an event, but not its shape.
  */
-export function entriesOf({ contract }: StreamTarget, logs: readonly HistoryLog[]): WalletEntry[] {
+export function decodeEntries({ contract }: StreamTarget, logs: readonly HistoryLog[]): WalletEntry[] {
   return keepFirstEntries(logs.flatMap((log) => (log.address === contract ? (entryOf(log) ?? []) : [])))
 }
 

@@ -18,24 +18,24 @@ const CHANGES = createEventTable({
 })
 
 /** What finds every log of Morpho that changes a position. Wallets are matched afterwards. */
-export function changesOf(morpho: Hex): LogFilter {
+export function createChangeFilter(morpho: Hex): LogFilter {
   return { addresses: [morpho.toLowerCase() as Hex], topics: [Object.values(CHANGES.topics)] }
 }
 
-/** Positions that the logs may change, as `nameOf` names them. */
-export function changedBy(logs: readonly HistoryLog[], morpho: Hex): ReadonlySet<string> {
-  const { addresses, topics } = changesOf(morpho)
+/** Positions that the logs may change, as `getPositionKey` names them. */
+export function listChangedPositions(logs: readonly HistoryLog[], morpho: Hex): ReadonlySet<string> {
+  const { addresses, topics } = createChangeFilter(morpho)
   const [contracts, events] = [new Set(addresses), new Set(topics[0])]
   return new Set(
     logs.flatMap(({ address, topics: [event = '0x', market = '0x', ...wallets] }) =>
       contracts.has(address) && events.has(event)
-        ? wallets.map((wallet) => nameOf(market, `0x${wallet.slice(26)}`))
+        ? wallets.map((wallet) => getPositionKey(market, `0x${wallet.slice(26)}`))
         : [],
     ),
   )
 }
 
 /** Names a wallet in a market. */
-export function nameOf(marketId: string, wallet: string): string {
+export function getPositionKey(marketId: string, wallet: string): string {
   return `${marketId}:${wallet.toLowerCase()}`
 }

@@ -64,7 +64,7 @@ export function accrue(
  * @source Morpho `SharesMathLib.toAssetsDown`, `toAssetsUp`
  * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
  */
-export function assetsOf(
+export function toAssets(
   { supplyShares, borrowShares }: Pick<StoredPosition, 'supplyShares' | 'borrowShares'>,
   market: MarketState,
 ): { readonly supplied: bigint; readonly owed: bigint } {
@@ -142,7 +142,7 @@ interface Valuation extends Health {
  * @source Morpho.sol `_isHealthy`; the price of the loan token as of all tokens
  * @proof test/family/morpho_blue/math_test.ts, test/family/morpho_blue/list/list_test.ts
  */
-export function valuationOf(position: Valuation): LendingPosition {
+export function valuePosition(position: Valuation): LendingPosition {
   const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position
   const scale = ORACLE_SCALE * WAD
   const lent = position.supplied * loanUsd.numerator * scale
@@ -182,20 +182,20 @@ export interface MarketNow {
 }
 
 /** About what a position that nobody touched comes to: each share is worth what the market's books say now. */
-export function foreseen({ lltvWad, collateral, ...was }: MarketMemo, now: MarketNow) {
+export function forecast({ lltvWad, collateral, ...was }: MarketMemo, now: MarketNow) {
   const { totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares } = was.market
   const position = {
     supplyShares: mulDivDown(was.supplied, totalSupplyShares + VIRTUAL_SHARES, totalSupplyAssets + VIRTUAL_ASSETS),
     borrowShares: mulDivUp(was.owed, totalBorrowShares + VIRTUAL_SHARES, totalBorrowAssets + VIRTUAL_ASSETS),
   }
-  const { supplied, owed } = assetsOf(position, now.market)
+  const { supplied, owed } = toAssets(position, now.market)
   const { oraclePrice = 0n, loanUsd } = now
   if (collateral > 0n && oraclePrice === 0n) return undefined
   const worth = { supplied, owed, collateral, oraclePrice, lltvWad }
   const yields = { supplyApyRay: 0n, borrowApyRay: 0n }
   return {
     healthFactor: healthFactor(worth),
-    totals: loanUsd === undefined ? undefined : valuationOf({ ...worth, ...yields, loanUsd }).totals,
+    totals: loanUsd === undefined ? undefined : valuePosition({ ...worth, ...yields, loanUsd }).totals,
   }
 }
 
@@ -205,7 +205,7 @@ interface Safety extends LendingPosition, Pick<Valuation, 'supplied' | 'loanUsd'
 }
 
 /** What the market can lend or pay out now, raw units of the loan token. */
-export function idleOf({ totalSupplyAssets, totalBorrowAssets }: MarketState): bigint {
+export function computeIdleLiquidity({ totalSupplyAssets, totalBorrowAssets }: MarketState): bigint {
   return totalSupplyAssets > totalBorrowAssets ? totalSupplyAssets - totalBorrowAssets : 0n
 }
 
@@ -219,7 +219,7 @@ export function idleOf({ totalSupplyAssets, totalBorrowAssets }: MarketState): b
  */
 export function safeBorrow(position: Safety, target: Rational): Rational {
   const safe = safeBorrowUsd(position.totals, target)
-  const idle = worth(idleOf(position.market), position.loanUsd)
+  const idle = worth(computeIdleLiquidity(position.market), position.loanUsd)
   return compareRational(idle, safe) < 0 ? idle : safe
 }
 
@@ -233,7 +233,7 @@ export function safeBorrow(position: Safety, target: Rational): Rational {
  */
 export function safeWithdraw(position: Safety, target: Rational): Rational {
   const { totals, market, supplied, loanUsd } = position
-  return addRational(safeWithdrawUsd(totals, target), worth(minBigint(supplied, idleOf(market)), loanUsd))
+  return addRational(safeWithdrawUsd(totals, target), worth(minBigint(supplied, computeIdleLiquidity(market)), loanUsd))
 }
 
 function worth(amount: bigint, { numerator, denominator }: Rational): Rational {

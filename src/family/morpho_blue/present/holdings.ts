@@ -1,14 +1,14 @@
 import { spamReason } from '../../../finance/token/spam/spam.ts'
 import type { Holding, HoldingExclusion } from '../../holding.ts'
-import { idleOf } from '../math/market.ts'
-import type { Held, MarketToken } from '../read/position.ts'
+import { computeIdleLiquidity } from '../math/market.ts'
+import type { HeldMarket, MarketToken } from '../read/position.ts'
 
 /**
  * A position in a market as rows of a portfolio: what was lent, the collateral and the debt. The market's own oracle prices
  * nothing here, since anybody may make a market. What was lent counts only while the market can pay it out: whoever lends
  * to himself against nothing could claim any sum.
  */
-export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding[] {
+export function toHoldings(held: HeldMarket, spamTokens: ReadonlySet<string>): Holding[] {
   const { marketId, market, supplied, owed, collateral, loan, collateralToken, isAccrued } = held
   const position = { family: 'morpho-blue', market_id: marketId }
   const refusedBy = (token: MarketToken): HoldingExclusion | undefined => {
@@ -29,7 +29,7 @@ export function holdingsOf(held: Held, spamTokens: ReadonlySet<string>): Holding
             ...(refused && { refused }),
           },
         ]
-  const idle = idleOf(market)
+  const idle = computeIdleLiquidity(market)
   const unpayable: HoldingExclusion | undefined =
     supplied > idle
       ? {

@@ -9,7 +9,7 @@ import { formatExact } from '../../../lib/number/decimal.ts'
 import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { healthFactor, safeBorrow, safeWithdraw } from '../math/market.ts'
-import type { Held, HeldRead, Position } from '../read/position.ts'
+import type { HeldMarket, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
 
 type Entry = v.InferOutput<typeof listOutput>['data'][number]
@@ -37,7 +37,7 @@ const presentPosition = memoize((read: HeldRead): PresentedPosition => {
   const held = read.kind === 'position' ? read.position : read.held
   const valued = read.kind === 'position' ? valuesOf(read.position) : NOT_VALUED
   const { params, supplied, owed, collateral, loan, collateralToken, oraclePrice } = held
-  const health = healthOf(held)
+  const health = computePositionHealth(held)
   return {
     marketId: held.marketId,
     collateralSymbol: collateralToken?.symbol ?? null,
@@ -77,7 +77,13 @@ function valuesOf({ totals, supplies, borrows }: Position) {
 }
 
 /** Undefined if nobody can tell: the oracle is silent, or what is owed cannot be accrued. */
-export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: Held): BoundlessRatio | undefined {
+export function computePositionHealth({
+  params,
+  owed,
+  collateral,
+  oraclePrice,
+  isAccrued,
+}: HeldMarket): BoundlessRatio | undefined {
   if (owed > 0n && (!isAccrued || (collateral > 0n && oraclePrice === undefined))) return undefined
   return healthFactor({ collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv, owed })
 }
@@ -85,7 +91,7 @@ export function healthOf({ params, owed, collateral, oraclePrice, isAccrued }: H
 function presentAt(position: Position, target: string): NonNullable<Entry['calculations'][number]> {
   return presentCalculations(position, {
     target,
-    healthFactor: formatHealthFactor(healthOf(position) ?? 'max'),
+    healthFactor: formatHealthFactor(computePositionHealth(position) ?? 'max'),
     safeBorrow: (aim) => safeBorrow(position, aim),
     safeWithdraw: (aim) => safeWithdraw(position, aim),
   })

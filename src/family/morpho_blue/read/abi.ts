@@ -17,14 +17,14 @@ const READ = toFunctionSelector(`read(address morpho, address wallet, bytes32[] 
 const RECORD = { noMarket: 0, market: 1, noPosition: 2, failed: 3 } as const
 
 /** Which markets and wallet a reading is about; ids in lower case. */
-export interface MarketsQuestion {
+export interface MarketsQuery {
   readonly morpho: Address
   readonly wallet: Address
   readonly marketIds: readonly Hex[]
 }
 
 /** Call data of the lens. */
-export function encodeRead({ morpho, wallet, marketIds }: MarketsQuestion, sources: PriceSources): Hex {
+export function encodeRead({ morpho, wallet, marketIds }: MarketsQuery, sources: PriceSources): Hex {
   return encodeCall(READ, morpho, wallet, encodeArray(marketIds), encodePriceSources(sources))
 }
 
@@ -35,7 +35,7 @@ export function encodeRead({ morpho, wallet, marketIds }: MarketsQuestion, sourc
 export function decodeLens(answer: Hex, { isIdle = false }: { readonly isIdle?: boolean } = {}): RawRead {
   const { from, block, taken } = decodeLensPage(answer)
   const feeRecipient = readOptional(from, () => from.address()) ?? (isIdle ? zeroAddress : undefined)
-  if (feeRecipient === undefined) throw noMorpho()
+  if (feeRecipient === undefined) throw morphoUnresponsiveError()
   const entries: RawEntry[] = []
   while (!from.atEnd()) entries.push(readEntry(from))
   if (entries.length !== taken) throw new UpstreamError('Cannot decode the lens: markets are missing')
@@ -46,7 +46,7 @@ function readEntry(from: LensCursor): RawEntry {
   const record = from.number(1)
   if (record === RECORD.noMarket) return 'no_market'
   if (record === RECORD.noPosition) return 'no_position'
-  if (record === RECORD.failed) throw noMorpho()
+  if (record === RECORD.failed) throw morphoUnresponsiveError()
   if (record !== RECORD.market) throw new UpstreamError(`Cannot decode the lens: unknown record ${record}`)
   return readMarket(from)
 }
@@ -94,6 +94,6 @@ function optional(from: LensCursor): bigint | undefined {
 }
 
 /** The error if the contract at a deployment's address does not answer as Morpho does. */
-export function noMorpho(): ContractUnresponsiveError {
+export function morphoUnresponsiveError(): ContractUnresponsiveError {
   return new ContractUnresponsiveError('its Morpho contract does not answer')
 }

@@ -9,9 +9,9 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math/market.ts'
+import { accrue, borrowApyRay, RATE_WAD_MAX, supplyApyRay, toAssets, valuePosition } from '../math/market.ts'
 import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from '../math/state.ts'
-import type { MarketsQuestion } from './abi.ts'
+import type { MarketsQuery } from './abi.ts'
 
 /** A token of a market with its price by the chain's sources, or why there is none. */
 export interface MarketToken extends Token {
@@ -19,7 +19,7 @@ export interface MarketToken extends Token {
 }
 
 /** What a wallet has in a market, accrued to the block of the reading; no price is needed to tell. */
-export interface Held {
+export interface HeldMarket {
   readonly marketId: Hex
   readonly params: MarketParams
   /** With its interest up to the block, unless that cannot be accrued. */
@@ -40,7 +40,7 @@ export interface Held {
 }
 
 /** The same with what it is worth, in money. */
-export interface Position extends Held, LendingPosition {
+export interface Position extends HeldMarket, LendingPosition {
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
   /** The price of a whole loan token and its source. */
@@ -53,7 +53,7 @@ export interface Position extends Held, LendingPosition {
 export type HeldRead =
   | { readonly kind: 'position'; readonly position: Position }
   /** The position exists, but something that its figures need is missing. `message` is a whole sentence. */
-  | { readonly kind: 'unanswerable'; readonly held: Held; readonly message: string }
+  | { readonly kind: 'unanswerable'; readonly held: HeldMarket; readonly message: string }
 
 /** What a reading of one market means. */
 export type MarketRead = HeldRead | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
@@ -72,7 +72,7 @@ interface Context {
  */
 export function interpret(
   { block, feeRecipient, entries }: Omit<RawRead, 'taken'>,
-  { chain, question }: { readonly chain: FinanceChain; readonly question: Omit<MarketsQuestion, 'morpho'> },
+  { chain, question }: { readonly chain: FinanceChain; readonly question: Omit<MarketsQuery, 'morpho'> },
 ): MarketRead[] {
   const context = { chain, wallet: question.wallet, block, feeRecipient }
   return question.marketIds.map((marketId, index) => {
@@ -98,12 +98,12 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
     }),
   })
   const isIdle = isAddressEqual(params.collateralToken, zeroAddress)
-  const held: Held = {
+  const held: HeldMarket = {
     marketId,
     params,
     market: state.market,
     isAccrued: state.isAccrued,
-    ...assetsOf(state.position, state.market),
+    ...toAssets(state.position, state.market),
     collateral,
     loan: tokenOf(entry.loan, entry.loanUsd),
     collateralToken: isIdle ? undefined : tokenOf(entry.collateralToken, entry.collateralUsd),
@@ -118,7 +118,7 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
 
 /** The position with its figures, or what cannot be told and why. */
 function valuedFrom(
-  held: Held,
+  held: HeldMarket,
   state: State,
 ): { readonly position: Position } | { readonly what: string; readonly because: string } {
   const { params, market, supplied, owed, collateral, loan, oraclePrice = 0n } = held
@@ -138,7 +138,7 @@ function valuedFrom(
   const { price: loanPrice } = loan.price
   const loanUsd = rational(loanPrice.units, pow10(loanPrice.scale + loan.decimals))
   const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
-  const valued = valuationOf({ supplied, owed, collateral, oraclePrice, lltvWad: params.lltv, loanUsd, ...yields })
+  const valued = valuePosition({ supplied, owed, collateral, oraclePrice, lltvWad: params.lltv, loanUsd, ...yields })
   return { position: { ...held, ...yields, loanPrice, loanUsd, ...valued } }
 }
 

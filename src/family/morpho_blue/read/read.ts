@@ -13,7 +13,7 @@ import { createHistoricalTargets } from '../../historical_targets.ts'
 import { createTargets, type FamilyTarget, toReadOptions } from '../../target.ts'
 import type { RawRead } from '../math/state.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
-import { decodeLens, encodeRead, type MarketsQuestion } from './abi.ts'
+import { decodeLens, encodeRead, type MarketsQuery } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type MarketRead } from './position.ts'
 
@@ -31,10 +31,10 @@ const READ_BYTES = 512
 const MARKET_BYTES = 4_096
 
 /** Where a chain's markets are read; its one deployment is Morpho. */
-export type MorphoBluePlace = FamilyTarget<MorphoBlueDeployment>
+export type MorphoBlueTarget = FamilyTarget<MorphoBlueDeployment>
 
 /** Which markets of which wallet; ids in lower case, each once. */
-export type AskedMarkets = Omit<MarketsQuestion, 'morpho'>
+export type WalletMarketsQuery = Omit<MarketsQuery, 'morpho'>
 
 /** What a reading means: an entry for each market that was asked for. */
 export interface WalletRead {
@@ -43,7 +43,7 @@ export interface WalletRead {
 }
 
 /** What is asked, and where. */
-type AskedPlace = MorphoBluePlace & { readonly asked: AskedMarkets }
+type AskedPlace = MorphoBlueTarget & { readonly asked: WalletMarketsQuery }
 
 type RawMarkets = Omit<RawRead, 'taken'>
 
@@ -62,7 +62,7 @@ export function createPositionReader(options: {
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
   /** What `read` makes of the answer may throw too: then it is the endpoint's. */
-  function askFor<T>(read: (raw: RawMarkets, question: MarketsQuestion, chain: FinanceChain) => T) {
+  function askFor<T>(read: (raw: RawMarkets, question: MarketsQuery, chain: FinanceChain) => T) {
     return async (endpoint: Endpoint, { asked, ...place }: AskedPlace, signal: AbortSignal): Promise<T> => {
       const { chain } = place.client
       const question = questionOf(place, asked)
@@ -98,7 +98,7 @@ export function createPositionReader(options: {
      * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
      * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
      */
-    read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<WithExpiry<WalletRead>> {
+    read(place: MorphoBlueTarget, asked: WalletMarketsQuery, signal: AbortSignal): Promise<WithExpiry<WalletRead>> {
       const read = (shared: AbortSignal): Promise<WalletRead> =>
         place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
           signal: shared,
@@ -113,7 +113,7 @@ export function createPositionReader(options: {
 /** All markets in pages at one block, most often one. Throws as `readPages`. */
 async function readMarkets(
   { way, call, ...paging }: LensAccess,
-  question: MarketsQuestion,
+  question: MarketsQuery,
   chain: FinanceChain,
 ): Promise<RawMarkets> {
   const { marketIds } = question
@@ -132,18 +132,18 @@ async function readMarkets(
   return { ...first, entries: [first, ...others.map(({ page }) => page)].flatMap(({ entries }) => entries) }
 }
 
-function questionOf(place: MorphoBluePlace, asked: AskedMarkets): MarketsQuestion {
-  return { morpho: deploymentOf(place).morpho, ...asked }
+function questionOf(place: MorphoBlueTarget, asked: WalletMarketsQuery): MarketsQuery {
+  return { morpho: getDeployment(place).morpho, ...asked }
 }
 
 /** The one deployment of a place. */
-export function deploymentOf({ client, deployments: [deployment] }: MorphoBluePlace): MorphoBlueDeployment {
+export function getDeployment({ client, deployments: [deployment] }: MorphoBlueTarget): MorphoBlueDeployment {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
   return deployment
 }
 
 /** Under which chain and key a reading is kept. */
-function keptAs({ client, block }: MorphoBluePlace, { morpho, marketIds, wallet }: MarketsQuestion) {
+function keptAs({ client, block }: MorphoBlueTarget, { morpho, marketIds, wallet }: MarketsQuery) {
   const asked = marketIds.length === 1 ? marketIds.join() : hashOf(marketIds)
   return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${asked}:${wallet}` }
 }

@@ -1,6 +1,6 @@
 import { WALLET_ENTRIES, type WalletEntry } from '../../../finance/wallet_entry.ts'
 import type { Stream } from '../../../history/stream.ts'
-import { entriesOf, filtersOf } from '../event/entry.ts'
+import { createFilters, decodeEntries } from '../event/entry.ts'
 
 /**
  * What history follows of Morpho: which markets wallets were ever in, which the contract cannot list. There is no state to
@@ -9,6 +9,6 @@ import { entriesOf, filtersOf } from '../event/entry.ts'
 export const MARKET_STREAM: Stream<WalletEntry> = {
   name: 'morpho_blue_market',
   table: WALLET_ENTRIES,
-  filters: filtersOf,
-  decode: (place, logs) => ({ rows: entriesOf(place, logs), unsettled: [] }),
+  filters: createFilters,
+  decode: (place, logs) => ({ rows: decodeEntries(place, logs), unsettled: [] }),
 }

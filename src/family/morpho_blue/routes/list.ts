@@ -16,9 +16,9 @@ import { CodedError } from '../../../lib/error.ts'
 import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../target.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
 import { listOutput } from '../present/schema.ts'
-import type { EnteredReader } from '../read/entered.ts'
+import type { EnteredMarketsReader } from '../read/entered_markets.ts'
 import type { HeldRead } from '../read/position.ts'
-import type { MorphoBluePlace, PositionReader, WalletRead } from '../read/read.ts'
+import type { MorphoBlueTarget, PositionReader, WalletRead } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketId, NAME } from './market.ts'
 
@@ -29,7 +29,7 @@ const MARKETS_MAX = 2_000
 export function listRoute(options: {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
-  readonly entered: () => EnteredReader
+  readonly entered: () => EnteredMarketsReader
 }): Route {
   const input = v.pipe(
     v.object({
@@ -66,7 +66,7 @@ export function listRoute(options: {
   })
 }
 
-interface Asked extends Moment {
+interface ListQuery extends Moment {
   readonly wallet: Address
   readonly chain_id?: number | undefined
   readonly market_id?: Hex | undefined
@@ -74,12 +74,12 @@ interface Asked extends Moment {
 
 /** What a wallet has, by chain, ascending; and all that was read for it. */
 async function readMatching(
-  { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredReader },
-  { wallet, chain_id, market_id, ...moment }: Asked,
+  { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredMarketsReader },
+  { wallet, chain_id, market_id, ...moment }: ListQuery,
   signal: AbortSignal,
 ) {
   const places = filterTargets(reader.places, { chainId: chain_id, what: NAME })
-  const readPlace = (place: MorphoBluePlace) => (shared: AbortSignal) => {
+  const readPlace = (place: MorphoBlueTarget) => (shared: AbortSignal) => {
     // One market needs no history to be found.
     if (market_id !== undefined) return reader.read(place, { wallet, marketIds: [market_id] }, shared)
     return entered.read(place, { wallet, check: (markets) => checkCount(markets, place) }, shared)
@@ -99,7 +99,7 @@ function isHeld(read: WalletRead['markets'][number]): read is HeldRead {
   return read.kind !== 'absent'
 }
 
-function checkCount(markets: number, { client: { chain } }: MorphoBluePlace): void {
+function checkCount(markets: number, { client: { chain } }: MorphoBlueTarget): void {
   if (markets <= MARKETS_MAX) return
   throw new CodedError(
     'INVALID_PARAMETER',

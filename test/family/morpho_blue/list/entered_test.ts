@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
 import { MORPHO_EVENTS } from '../../../../src/family/morpho_blue/event/abi.ts'
-import { filtersOf } from '../../../../src/family/morpho_blue/event/entry.ts'
+import { createFilters } from '../../../../src/family/morpho_blue/event/entry.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { walletOf } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
@@ -166,7 +166,7 @@ test('whichever log one of two endpoints never gives, the list is whole', async 
   const { borrower } = morpho.wallets
   const wanted = await truth(borrower)
   const place = { chainId: 1, contract: MORPHO.toLowerCase() as Hex, startBlock: 0 }
-  const logs = await logsOf(devnet, filtersOf(place, [borrower.toLowerCase() as Hex]))
+  const logs = await logsOf(devnet, createFilters(place, [borrower.toLowerCase() as Hex]))
   expect(logs.length).toBeGreaterThan(10)
   const isBorrow = ({ topics }: HistoryLog) => topics[0] === MORPHO_EVENTS.topics.borrow
   expect(logs.filter(isBorrow).length).toBeGreaterThan(5)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, parseAbi } from 'viem'
 import { createHoldingsReader } from '../../../../src/family/morpho_blue/holdings.ts'
-import { createEnteredReader } from '../../../../src/family/morpho_blue/read/entered.ts'
+import { createEnteredMarketsReader } from '../../../../src/family/morpho_blue/read/entered_markets.ts'
 import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
@@ -40,7 +40,7 @@ function holdingsOf(wallet: Address, positionsMax?: number) {
   const { client, history } = lister
   const clients = new Map([[1, client]])
   const reader = createPositionReader({ clients, deployments: new Map([[1, DEPLOYMENT]]), clock: systemClock })
-  const entered = createEnteredReader({ reader, history, db: database.db })
+  const entered = createEnteredMarketsReader({ reader, history, db: database.db })
   const asked = { wallet, ...(positionsMax === undefined ? {} : { positionsMax }) }
   return readHoldings(createHoldingsReader({ reader, entered }), client, asked)
 }

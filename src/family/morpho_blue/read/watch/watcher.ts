@@ -4,11 +4,11 @@ import { mapChunks } from '../../../../lib/async/chunk.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
 import type { ConfirmedFigures, Watcher, WatchTarget } from '../../../watch.ts'
-import { nameOf } from '../../event/watch.ts'
-import { WATCHED_NOTHING, watchedPosition } from '../../present/watched.ts'
+import { getPositionKey } from '../../event/watch.ts'
+import { EMPTY_CONFIRMED, toConfirmedFigures } from '../../present/watched.ts'
 import type { MarketRead } from '../position.ts'
 import { createPositionReader } from '../read.ts'
-import { createScreen } from './screen.ts'
+import { createForecaster } from './forecaster.ts'
 
 /** Wallets that are read at the same time: their calls leave together, eight in each request. */
 const PIECES = { size: 64, running: 1 } as const
@@ -16,7 +16,7 @@ const PIECES = { size: 64, running: 1 } as const
 const BUDGET_MS = 4_500
 
 /** A wallet and the markets that are watched of it. */
-interface Asked {
+interface WatchedMarkets {
   readonly wallet: Address
   readonly marketIds: readonly Hex[]
 }
@@ -26,7 +26,7 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   const { deployments } = options
   const reader = createPositionReader(options)
 
-  async function readWallet(asked: Asked, { client, block }: WatchTarget, signal: AbortSignal) {
+  async function readWallet(asked: WatchedMarkets, { client, block }: WatchTarget, signal: AbortSignal) {
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined) return []
     const place = { client, deployments: [deployment], block }
@@ -37,11 +37,11 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
       priority: 'background',
       together: true,
     })
-    return asked.marketIds.map((id, index) => [nameOf(id, asked.wallet), watchedOf(markets[index])] as const)
+    return asked.marketIds.map((id, index) => [getPositionKey(id, asked.wallet), watchedOf(markets[index])] as const)
   }
 
   /** One wallet whose market contradicts itself stops no other; if all of them fail, it is the chain. */
-  async function readWallets(asked: readonly Asked[], place: WatchTarget, signal: AbortSignal) {
+  async function readWallets(asked: readonly WatchedMarkets[], place: WatchTarget, signal: AbortSignal) {
     const ends = await Promise.allSettled(asked.map((each) => readWallet(each, place, signal)))
     const failed = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
     const severe = failed.find((reason) => !(reason instanceof UnavailableError))
@@ -57,16 +57,18 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
         wallet: wallet as Address,
         marketIds: [...new Set(own.map(({ market_id }) => market_id as Hex))],
       }))
-      const read = (piece: readonly Asked[], within: AbortSignal) => readWallets(piece, place, within)
+      const read = (piece: readonly WatchedMarkets[], within: AbortSignal) => readWallets(piece, place, within)
       const found = new Map((await mapChunks(asked, PIECES, read, signal)).flat())
-      return subjects.map(({ market_id = '', wallet = '' }) => found.get(nameOf(market_id, wallet)) ?? WATCHED_UNKNOWN)
+      return subjects.map(
+        ({ market_id = '', wallet = '' }) => found.get(getPositionKey(market_id, wallet)) ?? WATCHED_UNKNOWN,
+      )
     },
-    screen: createScreen({ deployments, reader }),
+    screen: createForecaster({ deployments, reader }),
   }
 }
 
 function watchedOf(read: MarketRead | undefined): ConfirmedFigures | 'gone' {
   if (read === undefined) return WATCHED_UNKNOWN
-  if (read.kind !== 'absent') return watchedPosition(read)
-  return read.reason === 'no_market' ? 'gone' : WATCHED_NOTHING
+  if (read.kind !== 'absent') return toConfirmedFigures(read)
+  return read.reason === 'no_market' ? 'gone' : EMPTY_CONFIRMED
 }

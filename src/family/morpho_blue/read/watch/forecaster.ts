@@ -6,15 +6,15 @@ import { toToken } from '../../../../finance/token/token.ts'
 import { pow10 } from '../../../../lib/number/fixed_point.ts'
 import { rational } from '../../../../lib/number/rational.ts'
 import type { FigureForecast, FigureForecaster, WatchTarget } from '../../../watch.ts'
-import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
-import { foreseen, type MarketNow } from '../../math/market.ts'
+import { createChangeFilter, getPositionKey, listChangedPositions } from '../../event/watch.ts'
+import { forecast, type MarketNow } from '../../math/market.ts'
 import type { RawMarket, RawRead } from '../../math/state.ts'
-import type { WatchedMemo } from '../../present/watched.ts'
+import type { ForecastMemo } from '../../present/watched.ts'
 import type { MorphoBlueDeployment } from '../../table/deployments.ts'
 import type { PositionReader } from '../read.ts'
 
 /** Foresees figures of positions by the books, oracles and loan tokens of their markets. */
-export function createScreen(options: {
+export function createForecaster(options: {
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly reader: Pick<PositionReader, 'askRaw'>
 }): FigureForecaster {
@@ -43,7 +43,7 @@ export function createScreen(options: {
   return {
     async share(memos, place, signal) {
       const ids = new Set<Hex>()
-      for (const memo of memos as Iterable<WatchedMemo>) if (typeof memo === 'object') ids.add(memo.marketId)
+      for (const memo of memos as Iterable<ForecastMemo>) if (typeof memo === 'object') ids.add(memo.marketId)
       const marketIds = [...ids]
       const entries = await read(marketIds, place, signal)
       return foresightOf(
@@ -57,12 +57,12 @@ export function createScreen(options: {
     },
     filters(chainId) {
       const morpho = deployments.get(chainId)?.morpho
-      return morpho === undefined ? [] : [changesOf(morpho)]
+      return morpho === undefined ? [] : [createChangeFilter(morpho)]
     },
     touched(logs, chainId) {
       const morpho = deployments.get(chainId)?.morpho
-      const changed = morpho === undefined ? new Set() : changedBy(logs, morpho)
-      return ({ market_id = '', wallet = '' }) => changed.size > 0 && changed.has(nameOf(market_id, wallet))
+      const changed = morpho === undefined ? new Set() : listChangedPositions(logs, morpho)
+      return ({ market_id = '', wallet = '' }) => changed.size > 0 && changed.has(getPositionKey(market_id, wallet))
     },
   }
 }
@@ -84,10 +84,10 @@ function loanUsdOf({ loan, loanUsd: answers }: RawMarket, chain: FinanceChain, b
 function foresightOf(markets: ReadonlyMap<Hex, MarketNow>): FigureForecast {
   return {
     estimate(memo, figure) {
-      const known = memo as WatchedMemo
+      const known = memo as ForecastMemo
       if (known === 'nothing') return getLendingValue(EMPTY_LENDING, figure)
       const now = known && markets.get(known.marketId)
-      const figures = known && now && foreseen(known, now)
+      const figures = known && now && forecast(known, now)
       return figures && getLendingValue(figures, figure)
     },
   }

@@ -10,7 +10,7 @@ import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event/entry.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
-import { deploymentOf, type MorphoBluePlace, type PositionReader, type WalletRead } from './read.ts'
+import { getDeployment, type MorphoBlueTarget, type PositionReader, type WalletRead } from './read.ts'
 import { MARKET_STREAM } from './stream.ts'
 
 /** The markets that a wallet ever entered, and the block up to which that is known. */
@@ -20,21 +20,21 @@ export interface EnteredMarkets {
 }
 
 /** Markets of a wallet while its history is brought up to date. */
-export interface BegunMarkets {
+export interface PendingMarkets {
   /** Most often they are all; undefined if nothing is stored that could be. */
   readonly stored: readonly Hex[] | undefined
-  /** All of them. Throws as `EnteredReader.markets`. */
+  /** All of them. Throws as `EnteredMarketsReader.markets`. */
   readonly all: Promise<EnteredMarkets>
 }
 
 /** Reads what wallets have in all markets, without being told which. */
-export type EnteredReader = ReturnType<typeof createEnteredReader>
+export type EnteredMarketsReader = ReturnType<typeof createEnteredMarketsReader>
 
 /** Newer than any block. */
 const NEWEST = Number.MAX_SAFE_INTEGER
 
 /** Makes a reader over the history of the process. */
-export function createEnteredReader(options: {
+export function createEnteredMarketsReader(options: {
   readonly reader: PositionReader
   readonly history: History
   readonly db: Database
@@ -45,7 +45,7 @@ export function createEnteredReader(options: {
   const stored = (place: StreamTarget, wallet: Hex, toBlock: number) =>
     readWalletEntries(db, { place, stream: MARKET_STREAM.name, wallet, toBlock })
 
-  async function entered(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
+  async function entered(place: MorphoBlueTarget, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
     const { client, block } = place
     const where = historyOf(place)
     const asked = { stream: MARKET_STREAM, place: where, subject: of.subject, upTo: block?.number, begun: of.begun }
@@ -63,7 +63,7 @@ export function createEnteredReader(options: {
   }
 
   /** The same, with the markets that pay fees if the wallet has ever received them: no event names it as their owner. */
-  async function withFees(place: MorphoBluePlace, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
+  async function withFees(place: MorphoBlueTarget, of: EnteredOf, signal: AbortSignal): Promise<EnteredMarkets> {
     const { marketIds, end } = await entered(place, of, signal)
     if (!marketIds.includes(FEE_MARKETS)) return { marketIds, end }
     const paying = await entered({ ...place, block: end }, { subject: FEE_SUBJECT, begun: of.begun }, signal)
@@ -76,10 +76,10 @@ export function createEnteredReader(options: {
      * The markets that a wallet entered up to the block of the place, or as far as history reaches if that is less.
      * Throws `UnavailableError` until its history is complete, with the progress.
      */
-    markets: (place: MorphoBluePlace, wallet: Address, signal: AbortSignal) =>
+    markets: (place: MorphoBlueTarget, wallet: Address, signal: AbortSignal) =>
       withFees(place, { subject: toLowerHex(wallet), begun: undefined }, signal),
     /** Begins to find those up to the newest block, and says at once what is stored. Throws as `Database.run`. */
-    async foresee(place: MorphoBluePlace, wallet: Address, signal: AbortSignal): Promise<BegunMarkets> {
+    async foresee(place: MorphoBlueTarget, wallet: Address, signal: AbortSignal): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
       const begun = history.prepare?.(place.client.chain.id, signal)
       const all = withFees(place, { subject, begun }, signal)
@@ -93,7 +93,7 @@ export function createEnteredReader(options: {
      * as `PositionReader.read`.
      */
     async read(
-      place: MorphoBluePlace,
+      place: MorphoBlueTarget,
       { wallet, check }: { readonly wallet: Address; readonly check: (markets: number) => void },
       signal: AbortSignal,
     ): Promise<WalletRead & Partial<WithExpiry<WalletRead>>> {
@@ -145,11 +145,11 @@ function nameOf({ hash }: PinnedBlock, marketIds: readonly Hex[]): string {
   return `${hash}:${marketIds.join()}`
 }
 
-function historyOf(place: MorphoBluePlace): StreamTarget {
-  return streamPlaceOf(place.client.chain.id, deploymentOf(place))
+function historyOf(place: MorphoBlueTarget): StreamTarget {
+  return toStreamTarget(place.client.chain.id, getDeployment(place))
 }
 
 /** Where history follows Morpho. */
-export function streamPlaceOf(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamTarget {
+export function toStreamTarget(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamTarget {
   return { chainId, contract: toLowerHex(morpho), startBlock }
 }
