@@ -1,5 +1,5 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
-import { arrayAddress, positionAddress } from '../../src/family/orca_whirlpool/read/address.ts'
+import { derivePositionAddress, deriveTickArrayAddress } from '../../src/family/orca_whirlpool/read/address.ts'
 import { addressOf, reserveBytes, type ServedAccounts, served } from './kamino.ts'
 import { FEED, MAX_PRICE_AGE_SEC, WALLET } from './kamino_scene.ts'
 import { dynamicArrayBytes, poolBytes, positionBytes, WHIRLPOOL } from './orca.ts'
@@ -22,14 +22,14 @@ const [LOWER, UPPER, SPACING] = [-20_480, -17_408, 64]
 
 /** One position in range, of Kamino's wallet: SOL and USDC at 150 dollars, with fees and a reward that grow. */
 export function orcaScene(nowSec: number = Math.floor(Date.now() / 1_000)): ServedAccounts {
-  const position = positionAddress(WHIRLPOOL, ORCA_MINT)
+  const position = derivePositionAddress(WHIRLPOOL, ORCA_MINT)
   const vault = addressOf('reward vault')
   const growthB = 1_000_000n << 20n
   const tick = (index: number) => ({ index, outsideA: 0n, outsideB: 0n, rewards: [0n, 0n, 0n] })
   const arrays = [LOWER, UPPER].map((index) => {
     const start = Math.floor(index / (88 * SPACING)) * 88 * SPACING
     const bytes = dynamicArrayBytes({ start, pool: POOL, tickSpacing: SPACING, ticks: [tick(index)] })
-    const address = arrayAddress(WHIRLPOOL, { pool: POOL, tickSpacing: SPACING, tick: index })
+    const address = deriveTickArrayAddress(WHIRLPOOL, { pool: POOL, tickSpacing: SPACING, tick: index })
     return [address, served(bytes, WHIRLPOOL)] as const
   })
   const token = (mint: string, decimals: number, symbol: string, name: string): ServedAccounts => ({

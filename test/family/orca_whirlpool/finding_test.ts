@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { bundledAddress, positionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
+import { deriveBundledPositionAddress, derivePositionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
 import { addressOf, type ServedAccounts, served } from '../../support/kamino.ts'
 import { bundleBytes, WHIRLPOOL } from '../../support/orca.ts'
 import { type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
@@ -78,7 +78,7 @@ describe.each([{ full: false }, { full: true }])('requests in a row, full=$full'
     // Another position in one of these pools.
     const { addresses, ...state } = orcaCase('edge/in-range')
     const positionMint = addressOf('another mint')
-    const position = positionAddress(WHIRLPOOL, positionMint)
+    const position = derivePositionAddress(WHIRLPOOL, positionMint)
     const moved = { ...addresses, positionMint, position, nftAccount: addressOf('another account') }
     const { [addresses.pool]: pool, ...rest } = orcaAccounts({ ...state, addresses: moved, wallet: other })
     expect(pool).toBeDefined()
@@ -127,7 +127,7 @@ describe('what is found', () => {
     double.accounts = { ...owned([...PLAIN, BUNDLED]), ...foreign(500) }
     const derived = new Set<string>()
     for (let index = 0; index < 500; index++) {
-      derived.add(positionAddress(WHIRLPOOL, addressOf(`picture ${index}`)))
+      derived.add(derivePositionAddress(WHIRLPOOL, addressOf(`picture ${index}`)))
     }
     const askedAbout = () => double.seen.flatMap(({ addresses }) => addresses).filter((each) => derived.has(each))
     expect((await ids()).length).toBe(5)
@@ -139,7 +139,7 @@ describe('what is found', () => {
     double.accounts = { ...(double.accounts as ServedAccounts), ...foreign(501) }
     await asked(() => ids())
     expect(double.seen.flatMap(({ addresses }) => addresses)).toContain(
-      positionAddress(WHIRLPOOL, addressOf('picture 500')),
+      derivePositionAddress(WHIRLPOOL, addressOf('picture 500')),
     )
     expect(askedAbout()).toEqual([])
   }, 30_000)
@@ -197,7 +197,7 @@ describe('what is found', () => {
     double.accounts = owned([BUNDLED])
     expect((await ids()).length).toBe(1)
     const { bundle, positionMint: mint, position } = state.addresses
-    const added = bundledAddress(WHIRLPOOL, mint, 255)
+    const added = deriveBundledPositionAddress(WHIRLPOOL, mint, 255)
     const accounts = double.accounts as ServedAccounts
     const copied = accounts[position]
     if (copied === undefined || bundle === null) throw new Error('Expected a bundled position')
@@ -211,7 +211,7 @@ describe('what is found', () => {
 
   test('nothing at an address that somebody sent money to', async () => {
     const mint = addressOf('picture')
-    const address = positionAddress(WHIRLPOOL, mint)
+    const address = derivePositionAddress(WHIRLPOOL, mint)
     double.accounts = {
       [addressOf('account')]: served(tokenAccountBytes({ mint, owner: WALLET }), TOKEN_2022),
       [address]: served(new Uint8Array(), '11111111111111111111111111111111'),

@@ -4,8 +4,8 @@ import {
   decodePool,
   decodePosition,
   decodeTick,
-  isCut,
-  rewardsAtSecOf,
+  isTruncated,
+  readRewardsTimestampSec,
 } from '../../../src/family/orca_whirlpool/read/layout.ts'
 import { addressOf } from '../../support/kamino.ts'
 import {
@@ -77,7 +77,7 @@ describe('a pool', () => {
       rewardsAtSec: U64 - 5n,
       rewards: POOL.rewards,
     })
-    expect(rewardsAtSecOf(poolBytes(POOL))).toBe(U64 - 5n)
+    expect(readRewardsTimestampSec(poolBytes(POOL))).toBe(U64 - 5n)
     expect(decodePool(poolBytes({ ...POOL, feeTierIndex: 64 }))?.hasAdaptiveFee).toBe(false)
   })
 
@@ -108,7 +108,7 @@ describe('a pool', () => {
     expect(decodePool(bytes.subarray(0, 652))).toBeUndefined()
     expect(decodePool(Uint8Array.from([...bytes, 0]))).toBeUndefined()
     expect(decodePool(bytes.with(7, 0))).toBeUndefined()
-    expect([bytes, bytes.subarray(0, 652), bytes.with(7, 0)].map(isCut)).toEqual([false, true, false])
+    expect([bytes, bytes.subarray(0, 652), bytes.with(7, 0)].map(isTruncated)).toEqual([false, true, false])
   })
 })
 
@@ -135,7 +135,7 @@ describe('a position', () => {
     }
     expect(decodePosition(bytes.subarray(0, 215))).toBeUndefined()
     expect(decodePosition(poolBytes(POOL))).toBeUndefined()
-    expect(isCut(bytes.subarray(0, 215))).toBe(true)
+    expect(isTruncated(bytes.subarray(0, 215))).toBe(true)
   })
 })
 
@@ -205,7 +205,7 @@ describe.each([
     expect(decodeTick(data.with(7, 0), { pool: A, tickSpacing, tick: start })).toBeUndefined()
     const last = places.at(-1) ?? 0
     expect(decodeTick(data.subarray(0, data.length - 1), { pool: A, tickSpacing, tick: last })).toBeUndefined()
-    expect(isCut(data.subarray(0, kind === 'fixed' ? data.length - 1 : 147))).toBe(true)
+    expect(isTruncated(data.subarray(0, kind === 'fixed' ? data.length - 1 : 147))).toBe(true)
   })
 })
 

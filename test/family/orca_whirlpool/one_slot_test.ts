@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { figuresOf } from '../../../src/family/orca_whirlpool/math/figures.ts'
+import { computeFigures } from '../../../src/family/orca_whirlpool/math/figures.ts'
 import { decodePool, decodePosition, decodeTick } from '../../../src/family/orca_whirlpool/read/layout.ts'
 import { cases } from '../../support/cases.ts'
 import { addressOf, type ServedAccounts } from '../../support/kamino.ts'
@@ -91,7 +91,7 @@ function truth(slot: number): Record<string, unknown> {
         return found
       }
       const token = { decimals: 0, transferFee: undefined, price: undefined }
-      const { fees, rewards } = figuresOf({
+      const { fees, rewards } = computeFigures({
         pool,
         state: position,
         tokenA: token,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import { ORCA_WHIRLPOOL } from '../../../src/family/orca_whirlpool/mod.ts'
-import { positionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
+import { derivePositionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
 import { familyRoutes } from '../../support/family.ts'
 import {
@@ -189,7 +189,7 @@ describe('GET …/{id}', () => {
 
   test('is that of the second program', async () => {
     const { positionMint: mint } = orcaCase('edge/in-range').addresses
-    const position = positionAddress(WHIRLPOOL_2026, mint)
+    const position = derivePositionAddress(WHIRLPOOL_2026, mint)
     const state = orcaCase('edge/no-liquidity')
     const moved = { ...state, tokenId: mint, addresses: { ...state.addresses, positionMint: mint, position } }
     serve([moved], {}, WHIRLPOOL_2026)
@@ -323,7 +323,7 @@ describe('GET the list', () => {
     const addresses = {
       ...state.addresses,
       positionMint: mint,
-      position: positionAddress(WHIRLPOOL_2026, mint),
+      position: derivePositionAddress(WHIRLPOOL_2026, mint),
       nftAccount: addressOf('account'),
     }
     const liquid = { ...state, addresses, position: { ...state.position, liquidity: '1' } }
@@ -507,7 +507,7 @@ test('programs of a CHAINS_FILE are read beside those built in', async () => {
   const configured = orcaStage([double], { row: { whirlpoolPrograms: [program] } })
   const state = orcaCase('edge/no-liquidity')
   const mint = addressOf('a mint')
-  const addresses = { ...state.addresses, positionMint: mint, position: positionAddress(program, mint) }
+  const addresses = { ...state.addresses, positionMint: mint, position: derivePositionAddress(program, mint) }
   serve([{ ...state, addresses }], {}, program)
   const { reply } = await configured.list({ wallet: WALLET, status: 'inactive' })
   expect(reply?.data).toMatchObject([{ token_id: mint, manager_address: program }])

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { owedOf } from '../../../src/family/orca_whirlpool/math/owed.ts'
+import { computeOwed } from '../../../src/family/orca_whirlpool/math/owed.ts'
 import type { WhirlpoolTick } from '../../../src/family/orca_whirlpool/math/state.ts'
 import { sqrtPriceAtTickX64, TICK_MAX } from '../../../src/family/orca_whirlpool/math/tick.ts'
-import { withdrawn } from '../../../src/family/orca_whirlpool/math/withdrawn.ts'
+import { computeWithdrawal } from '../../../src/family/orca_whirlpool/math/withdrawal.ts'
 import { afterTransferFee } from '../../../src/finance/math/transfer.ts'
 import { maxBigint, minBigint } from '../../../src/lib/number/fixed_point.ts'
 import { cases } from '../../support/cases.ts'
@@ -180,7 +180,7 @@ test(`${STATES} random states: what is owed and withdrawn is as the rules say, e
   for (let index = 0; index < STATES; index++) {
     const state = stateFrom(random)
     const { pool, position, ticks, nowSec } = state
-    const told = { ...owedOf(pool, position, { ticks, nowSec }), ...withdrawn(pool, position) }
+    const told = { ...computeOwed(pool, position, { ticks, nowSec }), ...computeWithdrawal(pool, position) }
     expect(told).toEqual(oracle(state))
     const text = textOf(told)
     for (const rule of RULES) {
@@ -198,8 +198,8 @@ function textOf(value: object): string {
 test('without its ticks only a position without liquidity can be told', () => {
   const { pool, position, nowSec } = stateFrom(createRandom(5n))
   const at = { ticks: undefined, nowSec }
-  expect(() => owedOf(pool, { ...position, liquidity: 1n }, at)).toThrow(RangeError)
-  expect(owedOf(pool, { ...position, liquidity: 0n }, at).feeA).toBe(position.owedA)
+  expect(() => computeOwed(pool, { ...position, liquidity: 1n }, at)).toThrow(RangeError)
+  expect(computeOwed(pool, { ...position, liquidity: 0n }, at).feeA).toBe(position.owedA)
 })
 
 test('the square root of a tick is within 2^-32 of the root itself, and grows with the tick', () => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { decodeMint, getTransferFee } from '../../../src/chain/solana/token/mint.ts'
-import { collectable, owedOf } from '../../../src/family/orca_whirlpool/math/owed.ts'
-import { withdrawn } from '../../../src/family/orca_whirlpool/math/withdrawn.ts'
+import { collectable, computeOwed } from '../../../src/family/orca_whirlpool/math/owed.ts'
+import { computeWithdrawal } from '../../../src/family/orca_whirlpool/math/withdrawal.ts'
 import {
-  arrayAddress,
-  bundleAddress,
-  bundledAddress,
-  positionAddress,
+  deriveBundleAddress,
+  deriveBundledPositionAddress,
+  derivePositionAddress,
+  deriveTickArrayAddress,
 } from '../../../src/family/orca_whirlpool/read/address.ts'
 import { decodeBundle, decodePool, decodePosition, decodeTick } from '../../../src/family/orca_whirlpool/read/layout.ts'
 import { afterTransferFee } from '../../../src/finance/math/transfer.ts'
@@ -26,13 +26,13 @@ function figuresOf(state: OrcaCase): OrcaCase['expected'] {
   const lower = tickOf(addresses.lowerArray, position.tickLower)
   const upper = tickOf(addresses.upperArray, position.tickUpper)
   const ticks = lower && upper && { lower, upper }
-  const owed = owedOf(pool, position, { ticks, nowSec: BigInt(state.unixTs) })
+  const owed = computeOwed(pool, position, { ticks, nowSec: BigInt(state.unixTs) })
   const received = (mint: string, amount: bigint) => {
     const token = decodeMint(data(mint))
     const fee = token && getTransferFee(token, BigInt(state.epoch))
     return fee === undefined ? amount : afterTransferFee(amount, fee)
   }
-  const { amount0, amount1 } = withdrawn(pool, position)
+  const { amount0, amount1 } = computeWithdrawal(pool, position)
   const isRefused = state.expected.amountA === null
   const paid = (amount: bigint) => (isRefused ? null : amount.toString())
   return {
@@ -58,16 +58,16 @@ test.each(ORCA_CASES)('$name: every figure is what the program itself wrote and 
 test.each(ORCA_CASES)('$name: every address is where the program keeps it', (state) => {
   const { addresses, pool, position, bundleIndex } = state
   const { positionMint: mint } = addresses
-  if (addresses.bundle === null) expect(positionAddress(WHIRLPOOL, mint)).toBe(addresses.position)
+  if (addresses.bundle === null) expect(derivePositionAddress(WHIRLPOOL, mint)).toBe(addresses.position)
   else {
-    expect(bundleAddress(WHIRLPOOL, mint)).toBe(addresses.bundle)
-    expect(bundledAddress(WHIRLPOOL, mint, bundleIndex ?? -1)).toBe(addresses.position)
+    expect(deriveBundleAddress(WHIRLPOOL, mint)).toBe(addresses.bundle)
+    expect(deriveBundledPositionAddress(WHIRLPOOL, mint, bundleIndex ?? -1)).toBe(addresses.position)
     const data = orcaAccounts(state)[addresses.bundle]?.data ?? new Uint8Array()
     expect(decodeBundle(data)).toEqual({ mint, places: [bundleIndex ?? -1] })
   }
   const place = { pool: addresses.pool, tickSpacing: pool.tickSpacing }
-  expect(arrayAddress(WHIRLPOOL, { ...place, tick: position.lower })).toBe(addresses.lowerArray)
-  expect(arrayAddress(WHIRLPOOL, { ...place, tick: position.upper })).toBe(addresses.upperArray)
+  expect(deriveTickArrayAddress(WHIRLPOOL, { ...place, tick: position.lower })).toBe(addresses.lowerArray)
+  expect(deriveTickArrayAddress(WHIRLPOOL, { ...place, tick: position.upper })).toBe(addresses.upperArray)
 })
 
 test('the vectors reach every rule', () => {

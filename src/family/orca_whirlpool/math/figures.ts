@@ -2,10 +2,10 @@ import { isInRange, rangePrices, type TokenAmounts } from '../../../finance/math
 import { afterTransferFee, type TransferFee } from '../../../finance/math/transfer.ts'
 import { sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
-import { collectable, owedOf } from './owed.ts'
+import { collectable, computeOwed } from './owed.ts'
 import type { RangeTicks, Whirlpool, WhirlpoolPosition } from './state.ts'
 import { sqrtPriceAtTickX64 } from './tick.ts'
-import { withdrawn } from './withdrawn.ts'
+import { computeWithdrawal } from './withdrawal.ts'
 
 /** What the figures need to know of a token. */
 interface FigureToken {
@@ -15,7 +15,7 @@ interface FigureToken {
 }
 
 /** A position and all that its figures depend on, at one slot. */
-export interface Figurable<Token extends FigureToken = FigureToken> {
+export interface FigureInput<Token extends FigureToken = FigureToken> {
   readonly pool: Whirlpool
   readonly state: WhirlpoolPosition
   readonly tokenA: Token
@@ -29,11 +29,11 @@ export interface Figurable<Token extends FigureToken = FigureToken> {
 }
 
 /** All figures of a position. */
-export function figuresOf<Token extends FigureToken>(position: Figurable<Token>) {
+export function computeFigures<Token extends FigureToken>(position: FigureInput<Token>) {
   const { pool, state, tokenA, tokenB, timestampSec } = position
   const { tickLower, tickUpper } = state
-  const amounts = withdrawn(pool, state)
-  const owed = owedOf(pool, state, { ticks: position.ticks, nowSec: timestampSec })
+  const amounts = computeWithdrawal(pool, state)
+  const owed = computeOwed(pool, state, { ticks: position.ticks, nowSec: timestampSec })
   const fees = { amount0: owed.feeA, amount1: owed.feeB }
   const rewards = position.rewards.map(({ token, inVault }, index) => {
     const due = owed.rewards[index] ?? 0n
@@ -70,7 +70,7 @@ export function figuresOf<Token extends FigureToken>(position: Figurable<Token>)
 }
 
 /** What reaches a wallet of an amount that a program pays. */
-export function received(amount: bigint, { transferFee }: Pick<FigureToken, 'transferFee'>): bigint {
+export function toReceivedAmount(amount: bigint, { transferFee }: Pick<FigureToken, 'transferFee'>): bigint {
   return transferFee === undefined ? amount : afterTransferFee(amount, transferFee)
 }
 
@@ -78,7 +78,7 @@ const NOTHING: Decimal = { units: 0n, scale: 0 }
 
 function worthOf(amount: bigint, token: FigureToken): Decimal | undefined {
   const { decimals, price } = token
-  return price && usdValue(received(amount, token), { decimals, price })
+  return price && usdValue(toReceivedAmount(amount, token), { decimals, price })
 }
 
 function sumIfKnown(values: readonly (Decimal | undefined)[]): bigint | undefined {

@@ -2,7 +2,7 @@ import { minBigint, Q128 } from '../../../lib/number/fixed_point.ts'
 import type { PoolReward, RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from './state.ts'
 
 /** What a position is owed, base units. */
-export interface Owed {
+export interface OwedAmounts {
   readonly feeA: bigint
   readonly feeB: bigint
   /** One for each reward of the pool. */
@@ -18,18 +18,18 @@ export interface Owed {
  * @source Whirlpool `update_fees_and_rewards`, `manager/position_manager.rs`, `manager/whirlpool_manager.rs`
  * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
  */
-export function owedOf(
+export function computeOwed(
   pool: Whirlpool,
   position: WhirlpoolPosition,
   { ticks, nowSec }: { readonly ticks: RangeTicks | undefined; readonly nowSec: bigint },
-): Owed {
+): OwedAmounts {
   const { liquidity, owedA, owedB } = position
   const writtenOf = (index: number) => position.rewards[index] ?? NOTHING_WRITTEN
   if (liquidity === 0n) {
     return { feeA: owedA, feeB: owedB, rewards: pool.rewards.map((_, index) => writtenOf(index).owed) }
   }
   if (ticks === undefined) throw new RangeError('Cannot tell what a position is owed without the ticks of its range')
-  const grown = (written: Written, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
+  const grown = (written: StoredOwed, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
     const inside = growthInside(global, { pool, position, ticks, outside })
     return BigInt.asUintN(64, written.owed + earned(liquidity, BigInt.asUintN(128, inside - written.checkpointX64)))
   }
@@ -44,9 +44,9 @@ export function owedOf(
   }
 }
 
-type Written = WhirlpoolPosition['rewards'][number]
+type StoredOwed = WhirlpoolPosition['rewards'][number]
 
-const NOTHING_WRITTEN: Written = { checkpointX64: 0n, owed: 0n }
+const NOTHING_WRITTEN: StoredOwed = { checkpointX64: 0n, owed: 0n }
 
 /**
  * What of a reward its vault can pay: at most what is in it.

@@ -3,7 +3,7 @@ import type { TransferFee } from '../../../finance/math/transfer.ts'
 import type { NoPrice } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope/prices.ts'
 import type { SolanaToken } from '../../../finance/token/solana_token.ts'
-import type { Figurable } from './figures.ts'
+import type { FigureInput } from './figures.ts'
 import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 
 /** A token at the slot of a reading. */
@@ -30,11 +30,11 @@ export interface OrcaPosition extends Pick<AccountGroup, 'slot' | 'timestampSec'
   readonly tokenA: OrcaToken
   readonly tokenB: OrcaToken
   /** What its figures need besides; undefined if they were not asked for. */
-  readonly figured: Figured | undefined
+  readonly figured: FigureState | undefined
 }
 
 /** What the figures of a position need. */
-export type Figured = Pick<Figurable<OrcaToken>, 'ticks' | 'rewards'>
+export type FigureState = Pick<FigureInput<OrcaToken>, 'ticks' | 'rewards'>
 
 /** A position that is left out because of what its pool's tokens are. */
 export interface OrcaSpam {

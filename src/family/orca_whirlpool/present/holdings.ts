@@ -1,7 +1,7 @@
 import { noPriceBecause } from '../../../finance/price/price.ts'
 import type { AccountHolding } from '../../holding.ts'
-import { type Figurable, figuresOf, received } from '../math/figures.ts'
-import type { Figured, OrcaPosition, OrcaToken } from '../math/position.ts'
+import { computeFigures, type FigureInput, toReceivedAmount } from '../math/figures.ts'
+import type { FigureState, OrcaPosition, OrcaToken } from '../math/position.ts'
 
 /** What of a position a row is. */
 type Part = 'principal' | 'fees' | 'rewards'
@@ -10,15 +10,15 @@ type Part = 'principal' | 'fees' | 'rewards'
  * A position as rows of a portfolio, each what would reach the wallet: what withdrawing all liquidity would pay, what is
  * owed in fees, and what can be collected of each reward. `spam`: why it must not be counted.
  */
-export function holdingsOf(
-  position: OrcaPosition & { readonly figured: Figured },
+export function toHoldings(
+  position: OrcaPosition & { readonly figured: FigureState },
   spam: string | undefined,
 ): AccountHolding[] {
   const { tokenA, tokenB, figured } = position
-  const figurable: Figurable<OrcaToken> = { ...position, ...figured }
-  const { amounts, fees, rewards } = figuresOf(figurable)
+  const figurable: FigureInput<OrcaToken> = { ...position, ...figured }
+  const { amounts, fees, rewards } = computeFigures(figurable)
   const rowOf = (token: OrcaToken, gross: bigint, part: Part): AccountHolding[] => {
-    const amount = received(gross, token)
+    const amount = toReceivedAmount(gross, token)
     return amount === 0n ? [] : [row(position, { token, amount, part, spam })]
   }
   return [

@@ -10,7 +10,7 @@ import {
 } from '../../../finance/liquidity/schema.ts'
 import { base58Address, chainId, withFull } from '../../../finance/schema.ts'
 import { pagination } from '../../../lib/text/schema.ts'
-import { type Figurable, figuresOf, received } from '../math/figures.ts'
+import { computeFigures, type FigureInput, toReceivedAmount } from '../math/figures.ts'
 import type { OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 
 /** The number that stands for Solana among chain ids. */
@@ -155,9 +155,9 @@ export function presentPosition(
   }
 }
 
-function presentFigures(position: Figurable<OrcaToken>) {
+function presentFigures(position: FigureInput<OrcaToken>) {
   const { tokenA, tokenB } = position
-  const { amounts, fees, rewards, inRange, prices, inverse, usd } = figuresOf(position)
+  const { amounts, fees, rewards, inRange, prices, inverse, usd } = computeFigures(position)
   return {
     amounts: { token0: presentTaxed(amounts.amount0, tokenA), token1: presentTaxed(amounts.amount1, tokenB) },
     uncollected_fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
@@ -190,14 +190,16 @@ function presentTaxed(raw: bigint, shown: OrcaToken) {
 }
 
 function afterFee(raw: bigint, shown: OrcaToken) {
-  return shown.transferFee === undefined ? {} : { after_transfer_fee: presentAmount(received(raw, shown), shown) }
+  return shown.transferFee === undefined
+    ? {}
+    : { after_transfer_fee: presentAmount(toReceivedAmount(raw, shown), shown) }
 }
 
 function presentToken({ address, symbol, decimals, name }: OrcaToken) {
   return { id: address, symbol, decimals, name }
 }
 
-interface Counted {
+interface PositionCounts {
   readonly totalActive: number
   readonly totalInactive: number
   /** Those that match. */
@@ -207,7 +209,7 @@ interface Counted {
 }
 
 /** How many positions a wallet has of each kind, and those that were left out. */
-export function presentCounts({ totalActive, totalInactive, filtered, unreadable, spams }: Counted) {
+export function presentCounts({ totalActive, totalInactive, filtered, unreadable, spams }: PositionCounts) {
   return {
     totalActive,
     totalInactive,

@@ -3,22 +3,22 @@ import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import { arrayStart } from '../math/tick.ts'
 
 /** Where a program keeps the position of a token. */
-export function positionAddress(program: string, mint: string): string {
+export function derivePositionAddress(program: string, mint: string): string {
   return deriveProgramAddress(program, ['position', decodeBase58Address(mint)])
 }
 
 /** Where it keeps the bundle of a token. */
-export function bundleAddress(program: string, mint: string): string {
+export function deriveBundleAddress(program: string, mint: string): string {
   return deriveProgramAddress(program, ['position_bundle', decodeBase58Address(mint)])
 }
 
 /** Where it keeps a position of a bundle, by the mint of the bundle's token. */
-export function bundledAddress(program: string, mint: string, place: number): string {
+export function deriveBundledPositionAddress(program: string, mint: string, place: number): string {
   return deriveProgramAddress(program, ['bundled_position', decodeBase58Address(mint), String(place)])
 }
 
 /** Where it keeps the array of a pool that has a tick. */
-export function arrayAddress(
+export function deriveTickArrayAddress(
   program: string,
   { pool, tickSpacing, tick }: { readonly pool: string; readonly tickSpacing: number; readonly tick: number },
 ): string {

@@ -3,14 +3,14 @@ import { getTransferFee } from '../../../chain/solana/token/mint.ts'
 import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token_account.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
-import type { Figured, OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
+import type { FigureState, OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'
 import type { RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
-import { type Depth, type Item, tokenIdOf } from './item.ts'
-import { decoded, type Known } from './known.ts'
+import { type AccountCache, decodeAccount } from './account_cache.ts'
+import { getTokenId, type PositionItem, type ReadDepth } from './item.ts'
 import { decodeTick } from './layout.ts'
 
 /** What accounts of one slot say about a position that was named before. */
-export type Interpreted =
+export type PositionInterpretation =
   | { readonly kind: 'position'; readonly position: OrcaPosition; readonly spam: OrcaSpam | undefined }
   /** It is there, and its accounts do not make a position; `because` follows "because". */
   | { readonly kind: 'unreadable'; readonly because: string }
@@ -20,8 +20,8 @@ export type Interpreted =
 const CHANGED = { kind: 'changed' } as const
 
 /** Makes an interpreter of accounts, all of one slot. */
-export function createInterpreter({ known, prices }: { readonly known: Known; readonly prices: ScopePrices }) {
-  function tokenIn(token: SolanaToken, group: AccountGroup, depth: Depth): OrcaToken {
+export function createInterpreter({ known, prices }: { readonly known: AccountCache; readonly prices: ScopePrices }) {
+  function tokenIn(token: SolanaToken, group: AccountGroup, depth: ReadDepth): OrcaToken {
     const { address, symbol, name, decimals, mint } = token
     const transferFee = getTransferFee(mint, group.epoch)
     const shown = { address, symbol, name, decimals, transferFee, price: undefined }
@@ -46,15 +46,19 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
     return lower === undefined || upper === undefined ? undefined : { lower, upper }
   }
 
-  return (item: Item, group: AccountGroup, { wallet, depth }: { wallet: string; depth: Depth }): Interpreted => {
+  return (
+    item: PositionItem,
+    group: AccountGroup,
+    { wallet, depth }: { wallet: string; depth: ReadDepth },
+  ): PositionInterpretation => {
     const { program, address, held, bundle } = item
     const { accounts, slot, timestampSec } = group
     const own = (of: string) => {
       const account = accounts.get(of)
-      return account?.owner === program ? decoded(account) : undefined
+      return account?.owner === program ? decodeAccount(account) : undefined
     }
 
-    const token = heldIn(accounts, held, wallet)
+    const token = findHeldToken(accounts, held, wallet)
     const state = own(address)?.position
     if (token === undefined || state?.mint !== held.mint) return CHANGED
     if (bundle !== undefined && own(bundle.address)?.bundle?.places.includes(bundle.place) !== true) return CHANGED
@@ -75,7 +79,7 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
     if (figured === 'unread') return CHANGED
     if (typeof figured === 'string') return { kind: 'unreadable', because: figured }
     const reason = solanaSpamReason(tokenA).reason ?? solanaSpamReason(tokenB).reason
-    const tokenId = tokenIdOf(item)
+    const tokenId = getTokenId(item)
     return {
       kind: 'position',
       spam: reason === undefined ? undefined : { program, tokenId, reason },
@@ -96,12 +100,12 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
       },
     }
 
-    function figuredOf(): Figured | string {
+    function figuredOf(): FigureState | string {
       if (pool === undefined || state === undefined) return 'unread'
       const ticks = state.liquidity === 0n ? undefined : ticksOf({ program, pool, state }, group)
       if (ticks === 'unread') return ticks
       if (ticks === undefined && state.liquidity > 0n) return 'the ticks of its range are missing or broken'
-      const rewards: Figured['rewards'][number][] = []
+      const rewards: FigureState['rewards'][number][] = []
       for (const { mint, vault } of pool.rewards) {
         const account = accounts.get(vault)
         if (account === undefined) return 'unread'
@@ -116,9 +120,9 @@ export function createInterpreter({ known, prices }: { readonly known: Known; re
 }
 
 /** What a wallet's account of a token holds, if that is still its one unit. */
-export function heldIn(
+export function findHeldToken(
   accounts: AccountGroup['accounts'],
-  held: Item['held'],
+  held: PositionItem['held'],
   wallet: string,
 ): TokenAccount | undefined {
   const account = accounts.get(held.address)

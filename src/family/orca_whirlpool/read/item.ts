@@ -1,7 +1,7 @@
 import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 
 /** What a token may stand for in one of the programs. */
-export interface Subject {
+export interface TokenSubject {
   readonly kind: 'position' | 'bundle'
   readonly program: string
   readonly address: string
@@ -11,7 +11,7 @@ export interface Subject {
 export type PositionToken = Pick<ListedTokenAccount, 'address' | 'program' | 'mint'>
 
 /** A position that a wallet's token stands for. */
-export interface Item {
+export interface PositionItem {
   readonly program: string
   readonly address: string
   readonly held: PositionToken
@@ -20,15 +20,15 @@ export interface Item {
 }
 
 /** `brief` is enough to list and count a position; `full` has what its figures need. */
-export type Depth = 'brief' | 'full'
+export type ReadDepth = 'brief' | 'full'
 
 /** What a position is called in answers: the mint of its token or, without one of its own, its address. */
-export function tokenIdOf({ address, held, bundle }: Pick<Item, 'address' | 'held' | 'bundle'>): string {
+export function getTokenId({ address, held, bundle }: Pick<PositionItem, 'address' | 'held' | 'bundle'>): string {
   return bundle === undefined ? held.mint : address
 }
 
 /** The order of positions in answers: by program, then id, as text. */
-export function inOrder(a: Item, b: Item): number {
+export function comparePositions(a: PositionItem, b: PositionItem): number {
   if (a.program !== b.program) return a.program < b.program ? -1 : 1
-  return tokenIdOf(a) < tokenIdOf(b) ? -1 : 1
+  return getTokenId(a) < getTokenId(b) ? -1 : 1
 }

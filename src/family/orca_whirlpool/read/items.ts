@@ -3,10 +3,10 @@ import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
+import type { AccountCache } from './account_cache.ts'
 import type { AccountsCheck } from './check.ts'
-import { createInterpreter, type Interpreted } from './interpret.ts'
-import type { Depth, Item } from './item.ts'
-import type { Known } from './known.ts'
+import { createInterpreter, type PositionInterpretation } from './interpret.ts'
+import type { PositionItem, ReadDepth } from './item.ts'
 
 /** A bundled position and then its pool: nothing else must be known before all of a position can be asked for. */
 const FIRSTS_MAX = 2
@@ -20,13 +20,13 @@ type Plan = { readonly addresses: readonly string[] } | { readonly first: string
 
 /** A position to read, and how much of it. */
 export interface ItemRead {
-  readonly item: Item
-  readonly depth: Depth
+  readonly item: PositionItem
+  readonly depth: ReadDepth
 }
 
 /** What was read of positions, in their order, and the newest slot that was seen. */
 export interface ItemsRead {
-  readonly interpreted: readonly Interpreted[]
+  readonly interpreted: readonly PositionInterpretation[]
   /** Of each, in the same order; without positions the slot at which there are none. */
   readonly slots: readonly bigint[]
   readonly newest: bigint
@@ -34,7 +34,7 @@ export interface ItemsRead {
 
 /** Makes a reader of positions that were named. */
 export function createItemsReader(options: {
-  readonly known: Known
+  readonly known: AccountCache
   readonly prices: ScopePrices
   readonly check: AccountsCheck
 }) {
@@ -42,7 +42,7 @@ export function createItemsReader(options: {
   const interpret = createInterpreter(options)
 
   /** What to read of a position, by what is known. */
-  function planOf({ program, address, held, bundle }: Item, depth: Depth): Plan {
+  function planOf({ program, address, held, bundle }: PositionItem, depth: ReadDepth): Plan {
     const position = known.positionOf(address)
     if (position === undefined) return { first: address }
     const pool = known.poolOf(position.pool)
@@ -72,7 +72,7 @@ export function createItemsReader(options: {
   }
 
   /** Reads what must be known of positions before all that they need can be asked for. */
-  async function prepare(session: SolanaSession, items: readonly Item[], minSlot: bigint): Promise<void> {
+  async function prepare(session: SolanaSession, items: readonly PositionItem[], minSlot: bigint): Promise<void> {
     for (let firsts = 0; firsts < FIRSTS_MAX; firsts++) {
       const plans = items.map((item) => planOf(item, 'brief'))
       const missing = new Set(plans.flatMap((plan) => ('first' in plan ? [plan.first] : [])))
@@ -97,12 +97,12 @@ export function createItemsReader(options: {
     reads: readonly ItemRead[],
     groups: readonly AccountGroup[],
     wallet: string,
-  ): Promise<Interpreted[]> {
+  ): Promise<PositionInterpretation[]> {
     await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
       known.learn(accounts)
       prices.learn(accounts)
     })
-    return await mapCooperatively(reads, ITEMS_IN_TURN, ({ item, depth }, index): Interpreted => {
+    return await mapCooperatively(reads, ITEMS_IN_TURN, ({ item, depth }, index): PositionInterpretation => {
       const group = groups[index]
       return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
     })

@@ -28,7 +28,7 @@ const DYNAMIC_TICKS = { at: 60, bitmapAt: 44, poolAt: 12, size: 112 }
 const BUNDLE_PLACES = 256
 
 /** True if the bytes begin as one of the program's accounts that are read here but have another size. */
-export function isCut(data: Uint8Array): boolean {
+export function isTruncated(data: Uint8Array): boolean {
   return isTruncatedAccount([POOL, POSITION, BUNDLE, FIXED_ARRAY, DYNAMIC_ARRAY], data)
 }
 
@@ -75,7 +75,7 @@ function rewardsOf(bytes: ByteReader): readonly PoolReward[] {
 }
 
 /** When the program last counted a pool's rewards, Unix seconds; undefined if the bytes are not a pool. */
-export function rewardsAtSecOf(data: Uint8Array): bigint | undefined {
+export function readRewardsTimestampSec(data: Uint8Array): bigint | undefined {
   return matchesAccountKind(POOL, data) ? createByteReader(data).u64(261) : undefined
 }
 

@@ -4,12 +4,12 @@ import { createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_
 import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { createCheck } from './check.ts'
+import { createAccountCache } from './account_cache.ts'
+import { createAccountsCheck } from './check.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createItemsReader } from './items.ts'
-import { createKnown } from './known.ts'
-import { createNamer } from './naming.ts'
 import { createSingleReader, type SingleQuery, type SingleRead } from './single.ts'
+import { createTokenResolver } from './token_resolver.ts'
 import { createWalletReader, type OrcaList, type WalletQuery } from './wallet.ts'
 
 /** Time for one answer over all its steps and tries. */
@@ -27,11 +27,11 @@ export function createOrcaReader({
   clock,
   ...priceMarket
 }: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
-  const known = createKnown(programs, clock)
+  const known = createAccountCache(programs, clock)
   const prices = getScopePrices(solana, priceMarket)
-  const check = createCheck(programs)
+  const check = createAccountsCheck(programs)
   const items = createItemsReader({ known, prices, check })
-  const namer = createNamer({ programs, known, check })
+  const namer = createTokenResolver({ programs, known, check })
   const readList = createWalletReader({ namer, items, known, slotsApartMax: getMaxSlotDistance(solana) })
   const readSingle = createSingleReader({ programs, items, known, check })
   const kept = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }

@@ -5,12 +5,12 @@ import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { OrcaPosition } from '../math/position.ts'
-import { bundleAddress, positionAddress } from './address.ts'
+import { type AccountCache, type Accounts, decodeAccount } from './account_cache.ts'
+import { deriveBundleAddress, derivePositionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
-import { heldIn } from './interpret.ts'
-import type { Depth, Item, PositionToken } from './item.ts'
+import { findHeldToken } from './interpret.ts'
+import type { PositionItem, PositionToken, ReadDepth } from './item.ts'
 import type { ItemsReader } from './items.ts'
-import { type Accounts, decoded, type Known } from './known.ts'
 
 const TRIES_MAX = 3
 const REMEMBERED_MAX = 50_000
@@ -31,7 +31,7 @@ export type SingleRead =
   | { readonly kind: 'absent'; readonly reason: 'none' | 'closed' | 'not_held' | 'bundle' }
 
 /** A position that was found, not yet in whose account its token is. */
-interface Found {
+interface FoundPosition {
   readonly program: string
   readonly address: string
   readonly mint: string
@@ -42,16 +42,16 @@ interface Found {
 export function createSingleReader(options: {
   readonly programs: readonly string[]
   readonly items: ItemsReader
-  readonly known: Known
+  readonly known: AccountCache
   readonly check: AccountsCheck
 }) {
   const { programs, items: reader, known, check } = options
-  const remembered = createLru<Item>({ entriesMax: REMEMBERED_MAX })
+  const remembered = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
 
   /** What stands at the id, at the addresses derived from it, and in the wallet's usual accounts for it. */
-  async function look(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<Look> {
-    const positions = programs.map((program) => ({ program, address: positionAddress(program, id) }))
-    const bundles = programs.map((program) => ({ program, address: bundleAddress(program, id) }))
+  async function look(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<PositionLookup> {
+    const positions = programs.map((program) => ({ program, address: derivePositionAddress(program, id) }))
+    const bundles = programs.map((program) => ({ program, address: deriveBundleAddress(program, id) }))
     const usual = TOKEN_PROGRAMS.map((program) => ({
       program,
       mint: id,
@@ -63,11 +63,11 @@ export function createSingleReader(options: {
     known.learn(accounts)
     const ownAt = (program: string, address: string) => {
       const account = accounts.get(address)
-      return account?.owner === program ? decoded(account) : undefined
+      return account?.owner === program ? decodeAccount(account) : undefined
     }
 
     const plain = positions.find(({ program, address }) => ownAt(program, address)?.position?.mint === id)
-    const held = usual.find((each) => heldIn(accounts, each, wallet) !== undefined)
+    const held = usual.find((each) => findHeldToken(accounts, each, wallet) !== undefined)
     if (plain !== undefined) return { slot, found: { ...plain, mint: id, isBundled: false }, held }
     const isBundle = [...bundles, ...programs.map((program) => ({ program, address: id }))].some(
       ({ program, address }) => ownAt(program, address)?.bundle !== undefined,
@@ -77,7 +77,7 @@ export function createSingleReader(options: {
     const position = programs.map((program) => ownAt(program, id)?.position).find((each) => each !== undefined)
     if (account !== undefined && account !== null && position !== undefined) {
       const { mint } = position
-      const isBundled = positionAddress(account.owner, mint) !== id
+      const isBundled = derivePositionAddress(account.owner, mint) !== id
       return { slot, found: { program: account.owner, address: id, mint, isBundled }, held: undefined }
     }
     const isMint = account !== undefined && account !== null && TOKEN_PROGRAMS.some((each) => each === account.owner)
@@ -87,11 +87,11 @@ export function createSingleReader(options: {
   /** Where a position's token is in the wallet, and its place in a bundle; its pool is learned at the same time. */
   async function locate(
     session: SolanaSession,
-    { found, held: usual }: { readonly found: Found; readonly held: PositionToken | undefined },
+    { found, held: usual }: { readonly found: FoundPosition; readonly held: PositionToken | undefined },
     { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
-  ): Promise<Item | 'not_held' | 'changed'> {
+  ): Promise<PositionItem | 'not_held' | 'changed'> {
     const { program, address, mint, isBundled } = found
-    const bundle = isBundled ? bundleAddress(program, mint) : undefined
+    const bundle = isBundled ? deriveBundleAddress(program, mint) : undefined
     const pool = known.positionOf(address)?.pool
     const isPoolKnown = pool === undefined || known.poolOf(pool) !== undefined
     const wanted = [...(isPoolKnown ? [] : [pool]), ...(bundle === undefined ? [] : [bundle])]
@@ -113,13 +113,13 @@ export function createSingleReader(options: {
 
   return async (session: SolanaSession, query: SingleQuery): Promise<SingleRead> => {
     const { id, wallet, isFull } = query
-    const depth: Depth = isFull ? 'full' : 'brief'
+    const depth: ReadDepth = isFull ? 'full' : 'brief'
     const key = `${wallet}:${id}`
     let minSlot = 0n
     let because = 'it changed while it was read'
 
     /** The position if nothing changed since it was named. */
-    async function readItem(item: Item): Promise<SingleRead | undefined> {
+    async function readItem(item: PositionItem): Promise<SingleRead | undefined> {
       await reader.prepare(session, [item], minSlot)
       const read = await reader.read(session, [{ item, depth }], { wallet, minSlot })
       minSlot = read.newest
@@ -153,6 +153,6 @@ export function createSingleReader(options: {
 }
 
 /** What a first look shows, and at which slot. */
-type Look =
-  | { readonly slot: bigint; readonly found: Found; readonly held: PositionToken | undefined }
+type PositionLookup =
+  | { readonly slot: bigint; readonly found: FoundPosition; readonly held: PositionToken | undefined }
   | { readonly slot: bigint; readonly absent: 'none' | 'closed' | 'bundle' }

@@ -4,10 +4,10 @@ import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
-import { type Item, inOrder } from './item.ts'
+import type { AccountCache } from './account_cache.ts'
+import { comparePositions, type PositionItem } from './item.ts'
 import type { ItemRead, ItemsRead, ItemsReader } from './items.ts'
-import type { Known } from './known.ts'
-import type { Namer } from './naming.ts'
+import type { TokenResolver } from './token_resolver.ts'
 
 /** So often a list is read again because something changed meanwhile. */
 const TRIES_MAX = 3
@@ -36,29 +36,29 @@ export interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
 }
 
 /** What a wallet had when it was last asked about. */
-interface Before {
-  readonly items: readonly Item[]
+interface PreviousList {
+  readonly items: readonly PositionItem[]
   /** Addresses of positions that were left out as spam. */
   readonly spam: ReadonlySet<string>
 }
 
 /** Makes a reader of wallets' positions, which remembers them to ask for all at once. */
 export function createWalletReader(options: {
-  readonly namer: Namer
+  readonly namer: TokenResolver
   readonly items: ItemsReader
-  readonly known: Known
+  readonly known: AccountCache
   /** How many slots a list of tokens may be older than what is then read. */
   readonly slotsApartMax: bigint
 }) {
   const { namer, items: reader, known, slotsApartMax } = options
-  const wallets = createLru<Before>({
+  const wallets = createLru<PreviousList>({
     entriesMax: WALLETS_MAX,
     weightMax: REMEMBERED_MAX,
     weightOf: ({ items }) => items.length,
   })
 
   /** Positions with how much of each to read, by what was last seen of them. */
-  function depthsOf(items: readonly Item[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
+  function depthsOf(items: readonly PositionItem[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
     const matching = items.filter(({ address }) => {
       const liquidity = known.positionOf(address)?.liquidity
       return !spam.has(address) && liquidity !== undefined && liquidity > 0n === query.isActive
@@ -68,7 +68,7 @@ export function createWalletReader(options: {
   }
 
   /** The list that a reading makes; or what of it must be read again, because it is shown or because it changed. */
-  function listOf(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | Unfinished {
+  function listOf(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | UnfinishedList {
     const found: { readonly position: OrcaPosition; readonly read: ItemRead }[] = []
     const spams: OrcaSpam[] = []
     const spamAt = new Set<string>()
@@ -105,12 +105,12 @@ export function createWalletReader(options: {
   /** The list if nothing changed while it was read; the newest slot that was seen if something did. */
   async function settle(
     session: SolanaSession,
-    { items, spam }: Before,
+    { items, spam }: PreviousList,
     {
       query,
       minSlot,
       early,
-    }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: Early | undefined },
+    }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: EarlyRead | undefined },
   ): Promise<OrcaList | { readonly newest: bigint }> {
     const { wallet } = query
     if (early === undefined) await reader.prepare(session, items, minSlot)
@@ -129,7 +129,7 @@ export function createWalletReader(options: {
   }
 
   /** Reads all that a wallet had before; undefined if it was never asked about or not all can be asked for at once. */
-  async function readEarly(session: SolanaSession, query: WalletQuery): Promise<Early | undefined> {
+  async function readEarly(session: SolanaSession, query: WalletQuery): Promise<EarlyRead | undefined> {
     const before = wallets.get(query.wallet)
     if (before === undefined || (query.isFull && !reader.hasPrices())) return undefined
     const reads = depthsOf(before.items, before.spam, query)
@@ -147,7 +147,7 @@ export function createWalletReader(options: {
     let listing = first
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const named = await namer.name(session, listing.tokens, listing.newest)
-      const items = (await namer.itemsOf(listing.tokens, POSITIONS_MAX)).sort(inOrder)
+      const items = (await namer.itemsOf(listing.tokens, POSITIONS_MAX)).sort(comparePositions)
       if (items.length > POSITIONS_MAX) {
         const message = `Cannot list the positions of wallet ${wallet}: it has more than ${POSITIONS_MAX}`
         throw new CodedError('INVALID_PARAMETER', message)
@@ -174,17 +174,17 @@ interface ListMade {
   readonly spam: ReadonlySet<string>
 }
 
-type Unfinished = 'changed' | { readonly brief: ReadonlySet<Item>; readonly spam: ReadonlySet<string> }
+type UnfinishedList = 'changed' | { readonly brief: ReadonlySet<PositionItem>; readonly spam: ReadonlySet<string> }
 
 /** A reading of what a wallet had before. */
-interface Early {
+interface EarlyRead {
   readonly reads: readonly ItemRead[]
   readonly read: ItemsRead
 }
 
 /** True if a wallet still has what was read early, in the same accounts. */
-function isSame(items: readonly Item[], { reads }: Early): boolean {
-  const isAsBefore = (item: Item, index: number) => {
+function isSame(items: readonly PositionItem[], { reads }: EarlyRead): boolean {
+  const isAsBefore = (item: PositionItem, index: number) => {
     const before = reads[index]?.item
     return before?.address === item.address && before.held.address === item.held.address
   }

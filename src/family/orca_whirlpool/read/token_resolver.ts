@@ -3,10 +3,10 @@ import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 import { TOKEN_PROGRAM } from '../../../chain/solana/token/program.ts'
 import { chunk } from '../../../lib/async/chunk.ts'
 import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
-import { bundleAddress, positionAddress } from './address.ts'
+import { type AccountCache, type Accounts, decodeAccount } from './account_cache.ts'
+import { deriveBundleAddress, derivePositionAddress } from './address.ts'
 import type { AccountsCheck } from './check.ts'
-import type { Item, Subject } from './item.ts'
-import { type Accounts, decoded, type Known } from './known.ts'
+import type { PositionItem, TokenSubject } from './item.ts'
 
 /** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms and more at first. */
 const TOKENS_IN_TURN = 3
@@ -20,31 +20,31 @@ const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 type Token = Pick<ListedTokenAccount, 'address' | 'mint' | 'program' | 'amount'>
 
 /** Makes a namer of positions, which asks about each token once. */
-export function createNamer({
+export function createTokenResolver({
   programs,
   known,
   check,
 }: {
   readonly programs: readonly string[]
-  readonly known: Known
+  readonly known: AccountCache
   readonly check: AccountsCheck
 }) {
   /** What a token may stand for. Only the first token program has bundles. */
-  function candidatesOf({ mint, program: tokenProgram }: Token): Subject[] {
-    return programs.flatMap((program): Subject[] => {
-      const position = { kind: 'position', program, address: positionAddress(program, mint) } as const
+  function candidatesOf({ mint, program: tokenProgram }: Token): TokenSubject[] {
+    return programs.flatMap((program): TokenSubject[] => {
+      const position = { kind: 'position', program, address: derivePositionAddress(program, mint) } as const
       if (tokenProgram !== TOKEN_PROGRAM) return [position]
-      return [position, { kind: 'bundle', program, address: bundleAddress(program, mint) }]
+      return [position, { kind: 'bundle', program, address: deriveBundleAddress(program, mint) }]
     })
   }
 
   /** Notes what a token stands for; nothing unless the accounts are as the program, or nobody, leaves them. */
-  function note(mint: string, candidates: readonly Subject[], accounts: Accounts): void {
+  function note(mint: string, candidates: readonly TokenSubject[], accounts: Accounts): void {
     const found = candidates.find(({ kind, program, address }) => {
       const account = accounts.get(address)
-      return account?.owner === program && decoded(account)[kind]?.mint === mint
+      return account?.owner === program && decodeAccount(account)[kind]?.mint === mint
     })
-    const isFree = ({ address }: Subject) => {
+    const isFree = ({ address }: TokenSubject) => {
       const account = accounts.get(address)
       return account === null || account?.owner === SYSTEM_PROGRAM
     }
@@ -77,20 +77,21 @@ export function createNamer({
   }
 
   /** What a token of one unit stands for, as far as that is known. */
-  function subjectOf({ amount, mint }: Token): Subject | undefined {
+  function subjectOf({ amount, mint }: Token): TokenSubject | undefined {
     const subject = amount === 1n ? known.subjectOf(mint) : undefined
     return subject === 'none' ? undefined : subject
   }
 
   /** How many positions tokens stand for, as far as that is known. */
   function count(tokens: readonly Token[]): number {
-    const numberOf = ({ kind, address }: Subject) => (kind === 'position' ? 1 : (known.placesOf(address) ?? []).length)
+    const numberOf = ({ kind, address }: TokenSubject) =>
+      kind === 'position' ? 1 : (known.placesOf(address) ?? []).length
     return tokens.map(subjectOf).reduce((sum, subject) => sum + (subject === undefined ? 0 : numberOf(subject)), 0)
   }
 
   /** The positions that tokens stand for, as far as that is known; no further bundle beyond `max`. */
-  async function itemsOf(tokens: readonly Token[], max: number): Promise<Item[]> {
-    const items: Item[] = []
+  async function itemsOf(tokens: readonly Token[], max: number): Promise<PositionItem[]> {
+    const items: PositionItem[] = []
     for (const token of tokens) {
       if (items.length > max) break
       const subject = subjectOf(token)
@@ -114,4 +115,4 @@ export function createNamer({
 }
 
 /** Names positions. */
-export type Namer = ReturnType<typeof createNamer>
+export type TokenResolver = ReturnType<typeof createTokenResolver>

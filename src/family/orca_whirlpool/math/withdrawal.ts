@@ -10,7 +10,7 @@ import { sqrtPriceAtTickX64 } from './tick.ts'
  * @source Whirlpool `decrease_liquidity`, `math/token_math.rs`
  * @proof test/family/orca_whirlpool/vectors_test.ts, test/family/orca_whirlpool/rules_test.ts
  */
-export function withdrawn(
+export function computeWithdrawal(
   { tick, sqrtPriceX64 }: Pick<Whirlpool, 'tick' | 'sqrtPriceX64'>,
   { liquidity, tickLower, tickUpper }: Pick<WhirlpoolPosition, 'liquidity' | 'tickLower' | 'tickUpper'>,
 ): TokenAmounts {

@@ -5,8 +5,8 @@ import { createLru } from '../../../lib/lru.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { Whirlpool, WhirlpoolPosition } from '../math/state.ts'
 import { arrayStart } from '../math/tick.ts'
-import { arrayAddress, bundledAddress } from './address.ts'
-import type { Subject } from './item.ts'
+import { deriveBundledPositionAddress, deriveTickArrayAddress } from './address.ts'
+import type { TokenSubject } from './item.ts'
 import { decodeBundle, decodePool, decodePosition } from './layout.ts'
 
 /** What is remembered of each kind; beyond that the oldest are forgotten. */
@@ -25,11 +25,11 @@ type PoolFacts = Pick<Whirlpool, 'tickSpacing' | 'mintA' | 'mintB' | 'rewards'>
 type PositionFacts = Pick<WhirlpoolPosition, 'pool' | 'tickLower' | 'tickUpper' | 'liquidity'>
 
 /** What earlier readings have shown, to ask for all that an answer needs at once. */
-export type Known = ReturnType<typeof createKnown>
+export type AccountCache = ReturnType<typeof createAccountCache>
 
 /** Makes an empty memory of what these programs' accounts show. */
-export function createKnown(programs: readonly string[], clock: Clock) {
-  const subjects = createLru<Subject | 'none'>({ entriesMax: SUBJECTS_MAX })
+export function createAccountCache(programs: readonly string[], clock: Clock) {
+  const subjects = createLru<TokenSubject | 'none'>({ entriesMax: SUBJECTS_MAX })
   const positions = createLru<PositionFacts>({ entriesMax: POSITIONS_MAX })
   const bundles = createLru<readonly number[]>({ entriesMax: POSITIONS_MAX })
   const pools = createLru<PoolFacts>({ entriesMax: POOLS_MAX })
@@ -55,21 +55,23 @@ export function createKnown(programs: readonly string[], clock: Clock) {
     learn(accounts: Accounts): void {
       for (const [address, account] of accounts) {
         if (account === null || !programs.includes(account.owner)) continue
-        const { position, pool, bundle } = decoded(account)
+        const { position, pool, bundle } = decodeAccount(account)
         if (position !== undefined) positions.set(address, position)
         if (pool !== undefined) pools.set(address, pool)
         if (bundle !== undefined) bundles.set(address, bundle.places)
       }
     },
     arrayOf: (program: string, pool: string, { tickSpacing, tick }: { tickSpacing: number; tick: number }) =>
-      derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () => arrayAddress(program, { pool, tickSpacing, tick })),
+      derived(`${pool}:${arrayStart(tick, tickSpacing)}`, () =>
+        deriveTickArrayAddress(program, { pool, tickSpacing, tick }),
+      ),
     bundledOf: (program: string, mint: string, place: number) =>
-      derived(`${program}:${mint}:${place}`, () => bundledAddress(program, mint, place)),
+      derived(`${program}:${mint}:${place}`, () => deriveBundledPositionAddress(program, mint, place)),
   }
 }
 
 /** What an account of one of the programs is, read once. */
-export const decoded = memoize(({ data }: SolanaAccount) => ({
+export const decodeAccount = memoize(({ data }: SolanaAccount) => ({
   position: decodePosition(data),
   pool: decodePool(data),
   bundle: decodeBundle(data),
