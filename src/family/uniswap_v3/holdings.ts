@@ -2,8 +2,8 @@ import { type LensAccess, readByLens } from '../../chain/call/lens.ts'
 import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
-import { holdingsOf } from './present/holdings.ts'
-import { LENS, readHeld } from './read/questions.ts'
+import { toHoldings } from './present/holdings.ts'
+import { LENS, readHeld } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
 
 /** Reads all positions of a wallet as rows of a portfolio. */
@@ -29,7 +29,7 @@ export function createHoldingsReader(options: {
         const { positions, unreadable } = read
         return {
           block: read.block,
-          rows: holdingsOf(positions),
+          rows: toHoldings(positions),
           positions: count,
           ownTokens: [],
           notRead: unreadable.map(({ manager, tokenId, because }) => `position ${tokenId} of ${manager}: ${because}`),

@@ -4,13 +4,13 @@ import { once } from '../../lib/memoize.ts'
 import { defineFamily } from '../family.ts'
 import { address, findDuplicates, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { createFlowStream } from './read/life/stream.ts'
+import { createFlowStream } from './read/position_history/stream.ts'
 import { createPositionReader } from './read/read.ts'
 import { createWatcher } from './read/watch/watcher.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
-import { createUniswapV3Lives, positionLifeRoutes } from './routes/position_life.ts'
-import { watchable } from './routes/watch.ts'
+import { createUniswapV3Histories, positionHistoryRoutes } from './routes/position_history.ts'
+import { createWatchable } from './routes/watch.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -66,13 +66,13 @@ export const UNISWAP_V3 = defineFamily({
     return createHoldingsReader({ reader, clock: services.clock })
   },
   watch: ({ settings, connect }) => ({
-    ...watchable(settings),
+    ...createWatchable(settings),
     watcher: () => createWatcher({ ...connect(), deployments: settings }),
   }),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    const lives = once(() => createUniswapV3Lives({ ...connect(), reader: reader() }))
+    const lives = once(() => createUniswapV3Histories({ ...connect(), reader: reader() }))
     const options = { chainIds, reader, lives }
-    return [listRoute(options), positionRoute(options), ...positionLifeRoutes(options)]
+    return [listRoute(options), positionRoute(options), ...positionHistoryRoutes(options)]
   },
 })

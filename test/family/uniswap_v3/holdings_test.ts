@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, isAddressEqual } from 'viem'
 import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../src/family/uniswap_v3/holdings.ts'
-import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
+import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -50,7 +50,7 @@ describe('holdings()', () => {
         const { reader: list, places } = readerOf(client)
         const [read] = await list.readWallet(wallet, { places, signal: patient })
         const expected = wholeOf(read?.positions ?? []).flatMap((position) => {
-          const { amounts, owed } = figuresOf(position)
+          const { amounts, owed } = computeFigures(position)
           const id = String(position.tokenId)
           return [
             { id, part: 'principal', token: position.token0.address, amount: amounts.amount0 },

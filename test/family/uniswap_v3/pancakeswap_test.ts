@@ -2,8 +2,8 @@ import { beforeAll, expect, test } from 'bun:test'
 import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
 import type { Endpoint } from '../../../src/chain/rpc/client.ts'
-import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
-import { readNextId } from '../../../src/family/uniswap_v3/read/life/next_id.ts'
+import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
+import { readNextId } from '../../../src/family/uniswap_v3/read/position_history/next_id.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import { isUnminted } from '../../../src/finance/liquidity/position_history/mint/unminted.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -56,14 +56,16 @@ test('positions of PancakeSwap V3 are worth, to the wei, what its contracts woul
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...pancakeswap.tokenIds])
     for (const position of positions) {
-      const { amounts, owed } = figuresOf(position)
+      const { amounts, owed } = computeFigures(position)
       expect(amounts).toEqual(await pancakeswap.staticDecrease(position.tokenId))
       expect(owed).toEqual(await pancakeswap.staticCollect(position.tokenId))
       expect(position.deployment.code).toBe('pancakeswap_v3')
       expect(position.pool.fee).toBe(2_500)
       expect(isAddressEqual(position.pool.address, pancakeswap.pool.address)).toBe(true)
     }
-    const earning = positions.filter((each) => figuresOf(each).owed.amount0 > 0n && figuresOf(each).owed.amount1 > 0n)
+    const earning = positions.filter(
+      (each) => computeFigures(each).owed.amount0 > 0n && computeFigures(each).owed.amount1 > 0n,
+    )
     expect(earning.length).toBeGreaterThanOrEqual(2)
   }
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, parseAbi } from 'viem'
-import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
+import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { ChainPrices } from '../../../src/finance/chain.ts'
 import { TOKENS, walletOf } from '../../devnet/addresses.ts'
@@ -109,7 +109,7 @@ describe('USD prices', () => {
     }
     const stable = stableOf(answer)
     expect([stable.token0.address, stable.token1.address]).toEqual([dai.address, usdc.address])
-    const { amounts, owed, usd } = figuresOf(stable, [0n, 0n])
+    const { amounts, owed, usd } = computeFigures(stable, [0n, 0n])
     expect(usd).toEqual({
       amountsE6: worthE6(amounts.amount0, amounts.amount1),
       feesE6: worthE6(owed.amount0, owed.amount1),
@@ -123,7 +123,7 @@ describe('USD prices', () => {
     const answer = await read(pricesOf())
     expect(priceOf(answer, weth.address)).toBeUndefined()
     const half = answer.positions.find(({ tokenId }) => tokenId === devnet.positions.inRange)
-    expect(half === undefined ? half : figuresOf(half).usd).toBeUndefined()
+    expect(half === undefined ? half : computeFigures(half).usd).toBeUndefined()
   })
 
   test('come from a feed first, then from Aave, then from a list', async () => {
@@ -177,7 +177,7 @@ describe('USD prices', () => {
     expect(ofAave).toBe(100_000_000n)
     const answer = await read(prices)
     expect(priceOf(answer, usdc.address)).toBeUndefined()
-    expect(figuresOf(stableOf(answer)).usd).toBeUndefined()
+    expect(computeFigures(stableOf(answer)).usd).toBeUndefined()
   })
 
   test.each([
@@ -197,7 +197,7 @@ describe('USD prices', () => {
       expect(priceOf(answer, usdc.address)).toBeUndefined()
       expect(priceOf(answer, dai.address)).toEqual(AAVE_DAI)
       expect(priceOf(answer, usdt.address)).toEqual(DOLLAR)
-      expect(figuresOf(stableOf(answer)).usd).toBeUndefined()
+      expect(computeFigures(stableOf(answer)).usd).toBeUndefined()
       const ids = ({ positions }: ChainRead) => positions.map(({ tokenId }) => tokenId)
       expect(ids(answer)).toEqual(ids(before))
       expect(answer.unreadable).toEqual([])

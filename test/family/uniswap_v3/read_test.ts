@@ -3,7 +3,7 @@ import { type Address, toHex, zeroAddress } from 'viem'
 import type { WithExpiry } from '../../../src/chain/block_cache.ts'
 import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
-import { figuresOf } from '../../../src/family/uniswap_v3/math/figures.ts'
+import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/read/position.ts'
 import { ListTooLongError } from '../../../src/finance/liquidity/list/selection.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -97,7 +97,7 @@ describe('readWallet()', () => {
         devnet.v3.staticCollectMany(ids, block.number),
       ])
       for (const [index, position] of positions.entries()) {
-        const figures = figuresOf(position)
+        const figures = computeFigures(position)
         expect({ id: position.tokenId, amounts: figures.amounts, owed: figures.owed }).toEqual({
           id: position.tokenId,
           amounts: withdrawn[index] as typeof figures.amounts,

@@ -2,7 +2,7 @@ import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { BriefPosition, ListedPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
-import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questions.ts'
+import type { UniswapV3Target } from '../../../src/family/uniswap_v3/read/queries.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -81,7 +81,7 @@ export function readerOf(
 }
 
 function placed(reader: PositionReader) {
-  const places: readonly UniswapV3Place[] = [...reader.places.values()]
+  const places: readonly UniswapV3Target[] = [...reader.places.values()]
   return { reader, places }
 }
 

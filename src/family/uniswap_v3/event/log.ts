@@ -13,7 +13,7 @@ export const FLOW_KINDS: ReadonlyMap<Hex, PositionFlowKind> = new Map([
 const DATA = /^0x[0-9a-f]{192}$/
 
 /** Flows of the manager's logs, in their order; other logs are none. Throws `IncompleteError` for a log that is cut off. */
-export function flowsOf(logs: readonly HistoryLog[]): PositionFlow[] {
+export function decodeFlows(logs: readonly HistoryLog[]): PositionFlow[] {
   return logs.flatMap((log) => {
     const kind = FLOW_KINDS.get(log.topics[0] ?? '0x')
     return kind === undefined ? [] : [flowOf(kind, log)]

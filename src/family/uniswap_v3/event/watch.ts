@@ -2,7 +2,7 @@ import { toEventSelector } from 'viem'
 import { toLowerHex } from '../../../chain/call/words.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import { FLOW_KINDS, flowsOf } from './log.ts'
+import { decodeFlows, FLOW_KINDS } from './log.ts'
 
 /** Whose token is burned or sent. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -11,36 +11,38 @@ const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 export const POSITION_EVENTS = [...FLOW_KINDS.values()]
 
 /** What finds every log of managers that changes a position. Ids are matched afterwards: they would make it too long. */
-export function changesOf(deployments: readonly UniswapV3Deployment[]): LogFilter {
+export function createChangeFilter(deployments: readonly UniswapV3Deployment[]): LogFilter {
   return {
     addresses: deployments.map(({ manager }) => toLowerHex(manager)),
     topics: [[...FLOW_KINDS.keys(), TRANSFER]],
   }
 }
 
-/** Positions that the logs change, as `nameOf` names them. */
-export function changedBy(
+/** Positions that the logs change, as `getPositionKey` names them. */
+export function listChangedPositions(
   logs: readonly HistoryLog[],
   deployments: readonly UniswapV3Deployment[],
 ): ReadonlySet<string> {
-  const managers = new Set(changesOf(deployments).addresses)
+  const managers = new Set(createChangeFilter(deployments).addresses)
   return new Set(
     logs.flatMap(({ address, topics: [event, ...named] }) => {
       const id = event === TRANSFER ? named[2] : FLOW_KINDS.has(event ?? '0x') ? named[0] : undefined
-      return id === undefined || !managers.has(address) ? [] : [nameOf(address, BigInt(id))]
+      return id === undefined || !managers.has(address) ? [] : [getPositionKey(address, BigInt(id))]
     }),
   )
 }
 
-/** The flows that logs of these managers tell, in their order, each with its log. Throws as `flowsOf`. */
-export function loggedFlows(logs: readonly HistoryLog[], deployments: readonly UniswapV3Deployment[]) {
-  const managers = new Set(changesOf(deployments).addresses)
+/** The flows that logs of these managers tell, in their order, each with its log. Throws as `decodeFlows`. */
+export function decodeLoggedFlows(logs: readonly HistoryLog[], deployments: readonly UniswapV3Deployment[]) {
+  const managers = new Set(createChangeFilter(deployments).addresses)
   return logs
     .filter(({ address }) => managers.has(address))
-    .flatMap((log) => flowsOf([log]).map(({ tokenId, kind }) => ({ name: nameOf(log.address, tokenId), kind, log })))
+    .flatMap((log) =>
+      decodeFlows([log]).map(({ tokenId, kind }) => ({ name: getPositionKey(log.address, tokenId), kind, log })),
+    )
 }
 
 /** Names a position on its chain. */
-export function nameOf(manager: string, tokenId: bigint | string): string {
+export function getPositionKey(manager: string, tokenId: bigint | string): string {
   return `${toLowerHex(manager)}:${tokenId}`
 }

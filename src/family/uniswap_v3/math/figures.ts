@@ -15,7 +15,7 @@ import { sumE6 } from '../../../finance/price/price.ts'
 import { collectable, splitOwed } from './fees.ts'
 
 /** What a position's figures depend on, at one block. */
-export interface Figurable extends TickRange {
+export interface FigureInput extends TickRange {
   readonly pool: { readonly sqrtPriceX96: bigint; readonly tick: number; readonly global: FeeGrowth }
   readonly token0: PricedToken
   readonly token1: PricedToken
@@ -28,9 +28,9 @@ export interface Figurable extends TickRange {
 }
 
 /** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
-export function figuresOf(position: Figurable, withdrawn?: Pair<bigint>) {
+export function computeFigures(position: FigureInput, withdrawn?: Pair<bigint>) {
   const { pool, tickLower, tickUpper } = position
-  const { principal: amounts, owed } = heldIn(position)
+  const { principal: amounts, owed } = computeHeldAmounts(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
   const worth = createUsdValuer(position)
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
@@ -58,19 +58,22 @@ export function figuresOf(position: Figurable, withdrawn?: Pair<bigint>) {
 }
 
 /** What withdrawing all liquidity would pay, and what collecting would pay without that. */
-export function heldIn(position: Figurable): { readonly principal: TokenAmounts; readonly owed: TokenAmounts } {
+export function computeHeldAmounts(position: FigureInput): {
+  readonly principal: TokenAmounts
+  readonly owed: TokenAmounts
+} {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
   return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), owed: owedOf(position) }
 }
 
 /** Both together. */
-export function allHeldIn(position: Figurable): TokenAmounts {
-  const { principal, owed } = heldIn(position)
+export function computeTotalHeld(position: FigureInput): TokenAmounts {
+  const { principal, owed } = computeHeldAmounts(position)
   return { amount0: principal.amount0 + owed.amount0, amount1: principal.amount1 + owed.amount1 }
 }
 
-function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Figurable): TokenAmounts {
+function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: FigureInput): TokenAmounts {
   if (outside === undefined) return owed
   const { lower: outsideLower, upper: outsideUpper } = outside
   const { tick, global } = pool

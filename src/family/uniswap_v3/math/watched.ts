@@ -5,10 +5,10 @@ import { exactSum } from '../../../finance/price/price.ts'
 import { minBigint, pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { splitOwed } from './fees.ts'
-import { type Figurable, heldIn } from './figures.ts'
+import { computeHeldAmounts, type FigureInput } from './figures.ts'
 
 /** A position, and what of what it is owed was withdrawn from it, if that is known. */
-export interface WatchedPosition<Of extends Figurable = Figurable> {
+export interface WatchedPosition<Of extends FigureInput = FigureInput> {
   readonly position: Of
   readonly withdrawn: Pair<bigint> | undefined
 }
@@ -30,11 +30,11 @@ const VALUES: Readonly<Record<PositionFigure, (watched: WatchedPosition) => Valu
   in_range: ({ position }) => isInRange(position.pool.tick, position),
   is_active: ({ position }) => position.liquidity > 0n,
   fees_usd({ position, withdrawn }) {
-    const split = splitOwed(heldIn(position).owed, { stored: position.owed, withdrawn })
+    const split = splitOwed(computeHeldAmounts(position).owed, { stored: position.owed, withdrawn })
     return split && usdOf(position, [split.fees])
   },
   value_usd({ position }) {
-    const { principal, owed } = heldIn(position)
+    const { principal, owed } = computeHeldAmounts(position)
     return usdOf(position, [principal, owed])
   },
   distance_to_edge_percentage: ({ position }) => distanceToEdge(position),
@@ -54,14 +54,14 @@ export function distanceToEdge({
   pool,
   tickLower,
   tickUpper,
-}: Pick<Figurable, 'pool' | 'tickLower' | 'tickUpper'>): Rational {
+}: Pick<FigureInput, 'pool' | 'tickLower' | 'tickUpper'>): Rational {
   const square = (root: bigint): bigint => root * root
   const price = square(pool.sqrtPriceX96)
   const [lower, upper] = [square(sqrtPriceAtTickX96(tickLower)), square(sqrtPriceAtTickX96(tickUpper))]
   return rational(minBigint(price - lower, upper - price) * 100n, price)
 }
 
-function usdOf(position: Figurable, amounts: readonly TokenAmounts[]): Rational | undefined {
+function usdOf(position: FigureInput, amounts: readonly TokenAmounts[]): Rational | undefined {
   const worth = createUsdValuer(position)
   if (worth === undefined) return undefined
   const { units, scale } = exactSum(amounts.flatMap(worth))

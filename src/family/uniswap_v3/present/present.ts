@@ -8,7 +8,7 @@ import {
   presentPrices,
 } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { figuresOf } from '../math/figures.ts'
+import { computeFigures } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
 /** Which of a position's fields an answer has. */
@@ -39,7 +39,7 @@ export function presentPosition(position: Position, options: PresentOptions) {
 
 function presentFigures(position: Position, pnl: PnlOutcome) {
   const { token0, token1 } = position
-  const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figuresOf(position, pnl.withdrawn)
+  const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = computeFigures(position, pnl.withdrawn)
   const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
   return {
     amounts: present(amounts),

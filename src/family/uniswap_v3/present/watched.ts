@@ -6,7 +6,7 @@ import { positionValue, type WatchedPosition } from '../math/watched.ts'
 const PERCENTAGE_DIGITS = 4
 
 /** What triggers see of a position. */
-export function watchedPosition(watched: WatchedPosition): ConfirmedFigures {
+export function toConfirmedFigures(watched: WatchedPosition): ConfirmedFigures {
   return {
     value: (figure) => positionValue(watched, figure),
     text: (figure) => textOf(positionValue(watched, figure), figure),

@@ -24,7 +24,7 @@ const SOME = toFunctionSelector(
 const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
-export interface LensSubject {
+export interface LensContracts {
   readonly prices: PriceSources
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
 }
@@ -38,41 +38,41 @@ interface ListPage {
 }
 
 /** Call data for a page of a wallet's list. */
-export function encodeList(subject: LensSubject, page: ListPage): Hex {
+export function encodeList(subject: LensContracts, page: ListPage): Hex {
   return encodeCall(LIST, ...pageArguments(subject, page))
 }
 
 /** Call data for a page of the same list in brief, without prices. */
-export function encodeScan({ deployments }: LensSubject, page: ListPage): Hex {
+export function encodeScan({ deployments }: LensContracts, page: ListPage): Hex {
   return encodeCall(SCAN, ...pageArguments({ deployments, prices: NO_PRICE_SOURCES }, page))
 }
 
-function pageArguments(subject: LensSubject, { wallet, offset, count, bytesMax }: ListPage) {
+function pageArguments(subject: LensContracts, { wallet, offset, count, bytesMax }: ListPage) {
   return [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
 }
 
 /** Positions by manager, an index into the deployments, and id. */
-export type Picks = readonly { readonly manager: number; readonly tokenId: bigint }[]
+export type PositionRefs = readonly { readonly manager: number; readonly tokenId: bigint }[]
 
 /** Call data for some of an owner's positions. */
 export function encodeSome(
-  subject: LensSubject,
-  { owner, picks, bytesMax }: { readonly owner: Address; readonly picks: Picks; readonly bytesMax: number },
+  subject: LensContracts,
+  { owner, picks, bytesMax }: { readonly owner: Address; readonly picks: PositionRefs; readonly bytesMax: number },
 ): Hex {
   const [indexes, ids] = [picks.map(({ manager }) => BigInt(manager)), picks.map(({ tokenId }) => tokenId)]
   return encodeCall(SOME, owner, encodeArray(indexes), encodeArray(ids), ...contracts(subject), BigInt(bytesMax))
 }
 
 /** Call data for the position of one id on every manager. */
-export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
+export function encodeOne(subject: LensContracts, tokenId: bigint): Hex {
   return encodeCall(ONE, tokenId, ...contracts(subject))
 }
 
-function contracts({ deployments, prices }: LensSubject) {
+function contracts({ deployments, prices }: LensContracts) {
   return [encodeDeployments(deployments), encodePriceSources(prices)] as const
 }
 
-const encodeDeployments = memoize((deployments: LensSubject['deployments']) =>
+const encodeDeployments = memoize((deployments: LensContracts['deployments']) =>
   encodeStruct(
     encodeArray(deployments.map(({ manager }) => manager)),
     encodeArray(deployments.map(({ factory }) => factory)),

@@ -16,17 +16,17 @@ import {
   type TargetReads,
 } from '../../managed_targets.ts'
 import { createTargets } from '../../target.ts'
-import { allHeldIn } from '../math/figures.ts'
+import { computeTotalHeld } from '../math/figures.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
-import { type Asked, LENS, readList, readOne, readScan, readSome, type UniswapV3Place } from './questions.ts'
+import { LENS, type LensQueryContext, readList, readOne, readScan, readSome, type UniswapV3Target } from './queries.ts'
 
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, UniswapV3Place>
+  readonly places: ReadonlyMap<number, UniswapV3Target>
   readonly past: HistoricalTargets<UniswapV3Deployment>
   /**
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
@@ -34,7 +34,7 @@ export interface PositionReader {
    */
   readWallet(wallet: Address, options: PositionReadOptions): Promise<WithExpiry<ChainRead<BriefPosition>>[]>
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
-  complete(wallet: Address, request: CompleteRequest): Promise<Completed>
+  complete(wallet: Address, request: CompleteRequest): Promise<CompletedPositions>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: PositionReadOptions): Promise<WithExpiry<ChainRead>[]>
   /** Positions in their order, with prices by pools for tokens that nobody else prices. Fails like `readWallet`. */
@@ -42,7 +42,7 @@ export interface PositionReader {
 }
 
 export interface PositionReadOptions {
-  readonly places: readonly UniswapV3Place[]
+  readonly places: readonly UniswapV3Target[]
   /** False for the state alone, without what prices its tokens. @default {true} */
   readonly isPriced?: boolean
   readonly signal: AbortSignal
@@ -57,7 +57,7 @@ interface CompleteRequest {
   readonly signal: AbortSignal
 }
 
-interface Completed {
+interface CompletedPositions {
   readonly positions: readonly Position[]
   /** Those whose tokens or pools now answer differently: a hostile token can tell readings apart. */
   readonly unreadable: readonly UnreadablePosition[]
@@ -78,10 +78,10 @@ export function createPositionReader(options: {
   const { judge } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
 
-  const ask = <Answer>(place: UniswapV3Place, read: LensReading<Answer>['read'], signal: AbortSignal) =>
+  const ask = <Answer>(place: UniswapV3Target, read: LensReading<Answer>['read'], signal: AbortSignal) =>
     readTargetByLens(place, { ...LENS, clock, read }, signal)
 
-  function listOf(wallet: Address, asked: Asked, signal: AbortSignal) {
+  function listOf(wallet: Address, asked: LensQueryContext, signal: AbortSignal) {
     const { place, isPriced } = asked
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
       (await ask(place, (lens) => readList(lens, { wallet, wholeMax }, asked), shared)) ??
@@ -108,7 +108,7 @@ export function createPositionReader(options: {
       })
       return allOrAbort(tasks, signal)
     },
-    priceByPools: (positions, at) => addPoolPrices(positions, at, { amountsOf: allHeldIn, clock }),
+    priceByPools: (positions, at) => addPoolPrices(positions, at, { amountsOf: computeTotalHeld, clock }),
     async complete(wallet, { reads, positions, isPriced = true, signal }) {
       const brief = positions.filter((each) => !isListed(each))
       const at = { places: [...places.values()], reads, signal }
@@ -136,7 +136,7 @@ export function createPositionReader(options: {
 }
 
 /** Under which chain and key the answer to a question is kept. */
-function keptAs(question: string, { client, deployments, block }: UniswapV3Place) {
+function keptAs(question: string, { client, deployments, block }: UniswapV3Target) {
   const managers = deployments.map(({ manager }) => manager).join()
   return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${question}:${managers}` }
 }

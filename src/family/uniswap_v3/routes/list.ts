@@ -10,8 +10,8 @@ import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive }
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
-import { uncoveredOfAll } from '../present/uncovered.ts'
-import { placesToAsk, type RoutesOptions, UNTOLD } from './places.ts'
+import { listAllUncoveredPaths } from '../present/uncovered.ts'
+import { PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
 /** The list of a wallet's positions. */
 export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -40,7 +40,7 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
     charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs, stateAlone }) {
       const reader = connected()
-      const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const moment = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, isPriced: full, signal }).catch((error: unknown) => {
           throw toListError(error, places)
@@ -57,11 +57,11 @@ export function listRoute({ reader: connected, lives, chainIds }: RoutesOptions)
       })
       if (!full) return { ...list, pnls: undefined }
       const items = await reader.priceByPools(list.items, { ...list, signal })
-      const pnls = stateAlone ? items.map(() => UNTOLD) : await lives().outcomes(list, { signal, untilMs })
+      const pnls = stateAlone ? items.map(() => PENDING_PNL) : await lives().outcomes(list, { signal, untilMs })
       return { ...list, items, pnls }
     },
     count: ({ items }) => items.length,
-    uncovered: { isAny: ({ full }) => full, paths: ({ items }) => uncoveredOfAll(items) },
+    uncovered: { isAny: ({ full }) => full, paths: ({ items }) => listAllUncoveredPaths(items) },
     // Profits come from histories, which grow while the block is the same.
     untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({

@@ -9,8 +9,8 @@ import { fullParameter, managerAddress, POSITION_CHARGES } from '../../position_
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
-import { uncoveredOf } from '../present/uncovered.ts'
-import { managerOf, placesToAsk, type RoutesOptions, UNTOLD } from './places.ts'
+import { listUncoveredPaths } from '../present/uncovered.ts'
+import { getManager, PENDING_PNL, type RoutesOptions, selectTargets } from './targets.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -36,18 +36,18 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     charge: POSITION_CHARGES.position,
     async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
-      const from = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const from = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
       const { places, reads } = await readAt(from, async (here) => ({
         places: here,
         reads: await reader.readOne(id, { places: here, isPriced: full, signal }),
       }))
-      const position = selectOnlyPosition(reads, { id, managerOf })
+      const position = selectOnlyPosition(reads, { id, managerOf: getManager })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = toAsOf(reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { position, reads, asOf: here }
       if (stateAlone) {
         const [priced = position] = await reader.priceByPools([position], { places, reads, signal })
-        return { position: priced, reads, pnl: UNTOLD, asOf: here }
+        return { position: priced, reads, pnl: PENDING_PNL, asOf: here }
       }
       const positionLife = await lives().of({ position, places, reads }, signal)
       const { block } = positionLife
@@ -60,7 +60,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         asOf: toAsOf([positionLife]),
       }
     },
-    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position, 'data') },
+    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => listUncoveredPaths(position, 'data') },
     untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })

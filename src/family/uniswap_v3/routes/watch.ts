@@ -7,7 +7,7 @@ import { POSITION_FIGURES } from '../math/watched.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 
 /** What triggers can watch: a position of a manager. */
-export function watchable(settings: ReadonlyMap<number, readonly UniswapV3Deployment[]>): Watchable {
+export function createWatchable(settings: ReadonlyMap<number, readonly UniswapV3Deployment[]>): Watchable {
   return {
     subject(chainId) {
       const managers = (settings.get(chainId) ?? []).map(({ manager }) => manager)

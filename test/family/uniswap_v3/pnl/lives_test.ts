@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toEventSelector } from 'viem'
-import { readBirth } from '../../../../src/family/uniswap_v3/read/life/birth.ts'
+import { readPositionOrigin } from '../../../../src/family/uniswap_v3/read/position_history/origin.ts'
 import { hasPoolPrice, poolPriceAt } from '../../../../src/finance/liquidity/position_history/pool_price.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/position_history/position_flow.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
@@ -200,7 +200,8 @@ test.each([
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   try {
     const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
-    const read = () => readBirth({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
+    const read = () =>
+      readPositionOrigin({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
     const { value: told } = await read()
     rpc.rule(({ method }) => (method === 'eth_getTransactionReceipt' ? { kind: 'change', change: copied } : undefined))
     expect((await read()).value).toEqual(told)

@@ -4,7 +4,7 @@ import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/cal
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type {
   BrokenPosition,
-  LensSubject,
+  LensContracts,
   RawPool,
   RawPosition,
   RawRead,
@@ -18,7 +18,7 @@ export interface StagedSource {
   readonly endpoint: Endpoint
   readonly chainId: number
   readonly multicall3: Address
-  readonly subject: LensSubject
+  readonly subject: LensContracts
 }
 
 /** An id on a manager, and the answers about it. */
@@ -80,7 +80,7 @@ function poolKey({ manager, position }: Entry): string {
 
 /** Asks the factories for the distinct pools of all entries. */
 async function findPools(options: {
-  readonly subject: LensSubject
+  readonly subject: LensContracts
   readonly ask: Ask
   readonly entries: readonly Entry[]
   readonly broken: ReadonlyMap<number, BrokenPosition>

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
 import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
-import type { BrokenPosition, LensSubject, RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
+import type { BrokenPosition, LensContracts, RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { type Ask, hasAnswer, multicall } from '../../../support/staged/multicall.ts'
 import { type Entry, readEntries, type StagedSource } from './entries.ts'
@@ -94,7 +94,7 @@ async function pinLatest(
   return { block, pin, ask }
 }
 
-function managerAt(subject: LensSubject, index: number): Address {
+function managerAt(subject: LensContracts, index: number): Address {
   const manager = subject.deployments[index]?.manager
   if (manager === undefined) throw new UpstreamError(`Cannot find manager ${index}`)
   return manager

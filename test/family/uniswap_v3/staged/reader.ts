@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { RawRead } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/read/position.ts'
-import type { UniswapV3Place } from '../../../../src/family/uniswap_v3/read/questions.ts'
+import type { UniswapV3Target } from '../../../../src/family/uniswap_v3/read/queries.ts'
 import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
@@ -20,7 +20,7 @@ export function createStagedReader(
   deployments: readonly UniswapV3Deployment[],
 ): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
   const { chain } = client
-  const place: UniswapV3Place = { client, deployments }
+  const place: UniswapV3Target = { client, deployments }
   const { judge } = createSpamFilter()
 
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {

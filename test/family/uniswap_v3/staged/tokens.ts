@@ -2,7 +2,7 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import { decodeAddress, decodeWord, encodeCall } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
-import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
+import type { LensContracts } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { UsdAnswers } from '../../../../src/finance/price/price.ts'
 import type { RawToken } from '../../../../src/finance/token/token.ts'
 import {
@@ -50,7 +50,7 @@ export const NOTHING_SAID: UsdAnswers = { rates: [], round: undefined, aave: und
  * prices are asked last, and those that fail once more, each alone.
  */
 export async function readPrices(
-  options: TokensRequest & { readonly subject: LensSubject; readonly ask: Ask },
+  options: TokensRequest & { readonly subject: LensContracts; readonly ask: Ask },
   signal: AbortSignal,
 ): Promise<UsdAnswers[]> {
   const { ask, addresses, endpoint, multicall3, block } = options

@@ -5,16 +5,16 @@ import { mapChunks } from '../../../../lib/async/chunk.ts'
 import type { FamilyServices } from '../../../family.ts'
 import { readTargetByLens } from '../../../managed_targets.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../../../watch.ts'
-import { changesOf, loggedFlows, nameOf } from '../../event/watch.ts'
-import { WATCHED_UNKNOWN, watchedPosition } from '../../present/watched.ts'
+import { createChangeFilter, decodeLoggedFlows, getPositionKey } from '../../event/watch.ts'
+import { toConfirmedFigures, WATCHED_UNKNOWN } from '../../present/watched.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
-import { createUniswapV3LifeReader } from '../life/lives.ts'
 import type { Position } from '../position.ts'
-import { LENS } from '../questions.ts'
+import { createUniswapV3HistoryReader } from '../position_history/reader.ts'
+import { LENS } from '../queries.ts'
 import { createPositionReader } from '../read.ts'
-import { type PickedRead, readNamed } from './question.ts'
-import { createScreen } from './screen.ts'
-import { createWithdrawnOf } from './withdrawn.ts'
+import { createForecaster } from './forecaster.ts'
+import { type NamedPositionsRead, readNamed } from './read_named.ts'
+import { createWithdrawnReader } from './withdrawn.ts'
 
 /** Positions of one reading, as many as one call holds, and readings at the same time. */
 const PIECES = { size: 500, running: 3 } as const
@@ -28,8 +28,8 @@ export function createWatcher(
   const { deployments, clock } = options
   const reader = createPositionReader(options)
   const { judge } = createSpamFilter()
-  const timedLives = createTimedHistories({ lives: createUniswapV3LifeReader(options), clock })
-  const withdrawnOf = createWithdrawnOf({ timedLives, clock })
+  const timedLives = createTimedHistories({ lives: createUniswapV3HistoryReader(options), clock })
+  const withdrawnOf = createWithdrawnReader({ timedLives, clock })
   const here = (chainId: number) => deployments.get(chainId) ?? []
 
   const placeOf = ({ client, block }: WatchTarget) => ({
@@ -44,7 +44,7 @@ export function createWatcher(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
     at: WatchTarget,
     signal: AbortSignal,
-  ): Promise<PickedRead> {
+  ): Promise<NamedPositionsRead> {
     const place = placeOf(at)
     const picks = named.map(({ deployment, tokenId }) => ({ manager: place.deployments.indexOf(deployment), tokenId }))
     const asked = { place, judge, isPriced: true }
@@ -68,11 +68,11 @@ export function createWatcher(
     const confirmed = new Map(
       [...positions.keys()].map((name, index) => {
         const position = priced[index]
-        return [name, position && watchedPosition({ position, withdrawn: withdrawn[index] })]
+        return [name, position && toConfirmedFigures({ position, withdrawn: withdrawn[index] })]
       }),
     )
     return named.map(({ deployment, tokenId }) => {
-      const name = nameOf(deployment.manager, tokenId)
+      const name = getPositionKey(deployment.manager, tokenId)
       return gone.has(name) ? 'gone' : (confirmed.get(name) ?? WATCHED_UNKNOWN)
     })
   }
@@ -85,7 +85,7 @@ export function createWatcher(
       for (const { manager_address = '', token_id = '' } of subjects) {
         const deployment = managers.get(manager_address.toLowerCase())
         if (deployment === undefined) continue
-        asked.set(nameOf(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
+        asked.set(getPositionKey(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
       }
       const read = (piece: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
         readWhole(piece, place, within)
@@ -93,12 +93,12 @@ export function createWatcher(
       const found = new Map([...asked.keys()].map((name, index) => [name, confirmed[index]]))
       return subjects.map((subject) => found.get(nameIn(subject)) ?? 'gone')
     },
-    screen: createScreen({ deployments, read: readPicked }),
+    screen: createForecaster({ deployments, read: readPicked }),
     events: {
-      filters: (chainId) => [changesOf(here(chainId))],
+      filters: (chainId) => [createChangeFilter(here(chainId))],
       async happenings(logs, subjects, { client }) {
         const byName = new Map(subjects.map((subject) => [nameIn(subject), subject]))
-        return loggedFlows(logs, here(client.chain.id)).flatMap(({ name, kind, log }) => {
+        return decodeLoggedFlows(logs, here(client.chain.id)).flatMap(({ name, kind, log }) => {
           const subject = byName.get(name)
           if (subject === undefined) return []
           const { blockNumber, blockHash, transactionHash, logIndex } = log
@@ -110,5 +110,5 @@ export function createWatcher(
 }
 
 function nameIn({ manager_address = '', token_id = '' }: WatchSubject): string {
-  return nameOf(manager_address, token_id)
+  return getPositionKey(manager_address, token_id)
 }

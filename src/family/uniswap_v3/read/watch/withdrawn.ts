@@ -4,9 +4,9 @@ import type { TimedHistories } from '../../../../finance/liquidity/position_hist
 import type { Pair } from '../../../../finance/math/pnl/flow.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { createLru } from '../../../../lib/lru.ts'
-import { heldIn } from '../../math/figures.ts'
-import type { UniswapV3LifeQuestion } from '../life/lives.ts'
+import { computeHeldAmounts } from '../../math/figures.ts'
 import type { Position } from '../position.ts'
+import type { UniswapV3HistoryQuery } from '../position_history/reader.ts'
 
 /** Positions whose withdrawals are remembered, and those that are looked up for one reading. */
 const KNOWN_MAX = 200_000
@@ -25,8 +25,8 @@ type WithdrawnOf = (
 ) => Promise<readonly (Pair<bigint> | undefined)[]>
 
 /** Makes it over lives. A position is looked up once for each change of it. */
-export function createWithdrawnOf(options: {
-  readonly timedLives: TimedHistories<UniswapV3LifeQuestion>
+export function createWithdrawnReader(options: {
+  readonly timedLives: TimedHistories<UniswapV3HistoryQuery>
   readonly clock: Clock
 }): WithdrawnOf {
   const { timedLives, clock } = options
@@ -42,7 +42,7 @@ export function createWithdrawnOf(options: {
       for (const [index, position] of asked.entries()) {
         const life = lives[index]
         if (life === undefined || typeof life === 'string') continue
-        const { amount0, amount1 } = heldIn(position).owed
+        const { amount0, amount1 } = computeHeldAmounts(position).owed
         const state = { liquidity: position.liquidity, owed: [amount0, amount1] as const }
         if (findContradiction(life, state) === undefined) known.set(keyOf(position), life.withdrawn)
       }

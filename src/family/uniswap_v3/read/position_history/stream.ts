@@ -1,7 +1,7 @@
 import { POSITION_FLOWS, type PositionFlow } from '../../../../finance/liquidity/position_history/position_flow.ts'
 import type { Stream } from '../../../../history/stream.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { FLOW_KINDS, flowsOf } from '../../event/log.ts'
+import { decodeFlows, FLOW_KINDS } from '../../event/log.ts'
 import { createFlowCheck } from './verify.ts'
 
 const NAME = 'uniswap_v3_flow'
@@ -15,7 +15,7 @@ export function createFlowStream(clock: Clock): Stream<PositionFlow> {
     filters: ({ contract }, subjects) => [
       { addresses: [contract], topics: subjects === null ? [TOPICS] : [TOPICS, subjects] },
     ],
-    decode: (_, logs) => ({ rows: flowsOf(logs), unsettled: [] }),
+    decode: (_, logs) => ({ rows: decodeFlows(logs), unsettled: [] }),
     ...createFlowCheck({ stream: NAME, clock }),
   }
 }

@@ -15,7 +15,7 @@ const POOL_PRICES_MAX = 50_000
  * Makes a reader of pools' square-root prices in Q96 at the end of a block, of two endpoints, that remembers what it
  * read; undefined if none keeps the state of the block. Throws `DisputeError`, `EndpointsTimedOutError`.
  */
-export function createPoolPrices(clock: Clock) {
+export function createPoolPriceReader(clock: Clock) {
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
 
   return async function poolPriceAt(

@@ -20,47 +20,47 @@ import type { Clock } from '../../../../lib/clock.ts'
 import type { ManagedHistoryQuery } from '../../../position_history.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import { type Birth, readBirth } from './birth.ts'
 import { readNextId } from './next_id.ts'
-import { createPoolPrices } from './pool_price.ts'
+import { type PositionOrigin, readPositionOrigin } from './origin.ts'
+import { createPoolPriceReader } from './pool_price.ts'
 import { createFlowStream } from './stream.ts'
 
 /** Whose life is read. */
-export type UniswapV3LifeQuestion = ManagedHistoryQuery<UniswapV3Deployment, Position>
+export type UniswapV3HistoryQuery = ManagedHistoryQuery<UniswapV3Deployment, Position>
 
-export type UniswapV3LifeReader = PositionHistoryReader<UniswapV3LifeQuestion>
+export type UniswapV3HistoryReader = PositionHistoryReader<UniswapV3HistoryQuery>
 
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
 
 /** Makes a reader over stored history. */
-export function createUniswapV3LifeReader(services: {
+export function createUniswapV3HistoryReader(services: {
   readonly db: Database
   readonly history: History
   readonly clock: Clock
-}): UniswapV3LifeReader {
+}): UniswapV3HistoryReader {
   const { db, clock } = services
   const stream = createFlowStream(clock)
   const findMint = createMintFinder()
-  const births = createCache<Birth>({ clock, entriesMax: BIRTHS_MAX })
-  const poolPrices = createPoolPrices(clock)
+  const births = createCache<PositionOrigin>({ clock, entriesMax: BIRTHS_MAX })
+  const poolPrices = createPoolPriceReader(clock)
 
   /** What a burned position was never changes, once the block of its mint is final. */
   function birthOf(
-    question: UniswapV3LifeQuestion,
+    question: UniswapV3HistoryQuery,
     { first, finalTo }: { readonly first: PositionFlow; readonly finalTo: number },
     signal: AbortSignal,
-  ): Promise<Birth> {
+  ): Promise<PositionOrigin> {
     const { client, deployment } = question
     const read = async (shared: AbortSignal) => {
-      const { value, endpoints } = await readBirth({ client, deployment, first, clock }, shared)
+      const { value, endpoints } = await readPositionOrigin({ client, deployment, first, clock }, shared)
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
     return births.get({ key: getPositionKey(question), read }, signal)
   }
 
-  return createPositionHistoryReader<UniswapV3LifeQuestion, PositionFlow, StreamTarget>(services, {
+  return createPositionHistoryReader<UniswapV3HistoryQuery, PositionFlow, StreamTarget>(services, {
     stream,
     async locate({ client, deployment, tokenId, position }, toBlock, signal) {
       const { manager, startBlock: firstBlock } = deployment
@@ -86,6 +86,6 @@ export function createUniswapV3LifeReader(services: {
   })
 }
 
-function birthIn({ token0, token1, tickLower, tickUpper, pool }: Position): Birth {
+function birthIn({ token0, token1, tickLower, tickUpper, pool }: Position): PositionOrigin {
   return { tokens: [token0, token1], tickLower, tickUpper, pool: pool.address }
 }

@@ -1,18 +1,18 @@
 import type { Address } from 'viem'
 import type { PricedToken } from '../../../../finance/liquidity/priced_token.ts'
 import type { FigureForecast, FigureForecaster, FigureValue, WatchTarget } from '../../../watch.ts'
-import { changedBy, changesOf, nameOf } from '../../event/watch.ts'
+import { createChangeFilter, getPositionKey, listChangedPositions } from '../../event/watch.ts'
 import { positionValue, type WatchedPosition } from '../../math/watched.ts'
 import type { UniswapV3Deployment } from '../../table/deployments.ts'
 import type { Position } from '../position.ts'
-import type { PickedRead } from './question.ts'
+import type { NamedPositionsRead } from './read_named.ts'
 
 /** Reads positions by manager and id. */
 type ReadPicked = (
   names: readonly Pick<Position, 'deployment' | 'tokenId'>[],
   place: WatchTarget,
   signal: AbortSignal,
-) => Promise<PickedRead>
+) => Promise<NamedPositionsRead>
 
 /** What all positions of a pool share at a block. */
 interface PoolNow extends Pick<Position, 'pool' | 'token0' | 'token1'> {}
@@ -24,7 +24,7 @@ const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distanc
  * Foresees figures of positions by their pools, of each of which one position is read. It cannot see what a range earned
  * if the price went through it and back in one block.
  */
-export function createScreen(options: {
+export function createForecaster(options: {
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly read: ReadPicked
 }): FigureForecaster {
@@ -39,11 +39,11 @@ export function createScreen(options: {
       const { positions } = await read([...samples.values()], place, signal)
       return foresightOf(new Map([...positions.values()].map((each) => [each.pool.address, each])))
     },
-    filters: (chainId) => [changesOf(here(chainId))],
+    filters: (chainId) => [createChangeFilter(here(chainId))],
     touched(logs, chainId) {
-      const changed = changedBy(logs, here(chainId))
+      const changed = listChangedPositions(logs, here(chainId))
       return ({ manager_address = '', token_id = '' }) =>
-        changed.size > 0 && changed.has(nameOf(manager_address, token_id))
+        changed.size > 0 && changed.has(getPositionKey(manager_address, token_id))
     },
   }
 }

@@ -20,8 +20,8 @@ import {
   encodeOne,
   encodeScan,
   encodeSome,
-  type LensSubject,
-  type Picks,
+  type LensContracts,
+  type PositionRefs,
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import {
@@ -46,7 +46,7 @@ const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 /** Where a chain's positions are read. */
-export type UniswapV3Place = FamilyTarget<UniswapV3Deployment>
+export type UniswapV3Target = FamilyTarget<UniswapV3Deployment>
 
 /*
  * Questions to the lens, each about one block. They throw `UpstreamError` if its answers do not belong to one block or are
@@ -58,8 +58,8 @@ export type UniswapV3Place = FamilyTarget<UniswapV3Deployment>
 export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
 
 /** Where a question is asked, and what judges the tokens of its answer. */
-export interface Asked {
-  readonly place: UniswapV3Place
+export interface LensQueryContext {
+  readonly place: UniswapV3Target
   readonly judge: SpamFilter['judge']
   /** True if tokens are asked for what prices them, which takes half the bytes of a question about one position. */
   readonly isPriced: boolean
@@ -75,26 +75,29 @@ interface WalletQuestion {
 export async function readList(
   lens: LensAccess,
   { wallet, wholeMax }: WalletQuestion,
-  asked: Asked,
+  asked: LensQueryContext,
 ): Promise<ChainRead<ListedPosition> | undefined> {
   const countOf = countFor(wallet, asked.place)
   const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeList }, asked)
   return countOf(raw.managers) > wholeMax
     ? undefined
-    : await runCooperatively(interpretList(raw, optionsOf(asked, 'apart')))
+    : await runCooperatively(interpretList(raw, toInterpretOptions(asked, 'apart')))
 }
 
 /** All positions of a wallet, spam included, and how many they are. */
 export async function readHeld(
   lens: LensAccess,
   { wallet, wholeMax }: WalletQuestion,
-  asked: Asked,
+  asked: LensQueryContext,
 ): Promise<{ readonly count: number; readonly read: ChainRead }> {
   const countOf = (managers: RawRead['managers']) => countIn(managers, wallet, asked.place)
   const raw = await readWhole(lens, { wallet, wholeMax, countOf, decode: decodeLens }, asked)
   const count = countOf(raw.managers)
   const positions = count > wholeMax ? [] : raw.positions
-  return { count, read: await runCooperatively(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
+  return {
+    count,
+    read: await runCooperatively(interpret({ ...raw, positions }, toInterpretOptions(asked, 'included'))),
+  }
 }
 
 /**
@@ -108,7 +111,7 @@ async function readWhole<Page extends RawRead<RawBrief>>(
     readonly countOf: (managers: RawRead['managers']) => number
     readonly decode: (answer: Hex) => Steps<Page>
   },
-  asked: Asked,
+  asked: LensQueryContext,
 ): Promise<Page> {
   const { wallet, wholeMax, countOf, decode } = request
   const subject = subjectOf(asked)
@@ -141,10 +144,10 @@ interface DigestedPage extends LensPage {
 export async function readScan(
   { way, call, at, pin, observeBlock }: LensAccess,
   wallet: Address,
-  asked: Asked,
+  asked: LensQueryContext,
 ): Promise<ChainRead<BriefPosition>> {
   const countOf = countFor(wallet, asked.place)
-  const options = optionsOf(asked, 'apart')
+  const options = toInterpretOptions(asked, 'apart')
   const subject = subjectOf(asked)
   const pinned = await pin()
   const pages = await readPagesAt<DigestedPage>(pinned, {
@@ -164,25 +167,31 @@ export async function readScan(
 }
 
 /** Some positions at a block, each given to `owner`. */
-interface Picked {
+interface SelectedPositions {
   readonly owner: Address
-  readonly picks: Picks
+  readonly picks: PositionRefs
   readonly block: PinnedBlock
 }
 
 /** Some of an owner's positions, at least one, at the block of the list that they are from. */
-export async function readSome(lens: LensAccess, picked: Picked, asked: Asked): Promise<ChainRead> {
-  const read = await runCooperatively(interpret(await readPicked(lens, picked, asked), optionsOf(asked, 'included')))
+export async function readSome(
+  lens: LensAccess,
+  picked: SelectedPositions,
+  asked: LensQueryContext,
+): Promise<ChainRead> {
+  const read = await runCooperatively(
+    interpret(await readSelected(lens, picked, asked), toInterpretOptions(asked, 'included')),
+  )
   const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
   if (picked.picks.every(({ tokenId }) => found.has(tokenId))) return read
   throw new UpstreamError('The endpoint answers about other positions than were asked for')
 }
 
 /** Reads them in pages. One that its manager does not answer about is broken: it need not be there. */
-export async function readPicked(
+export async function readSelected(
   { way, call }: Pick<LensAccess, 'way' | 'call'>,
-  { owner, picks, block: pinned }: Picked,
-  asked: Asked,
+  { owner, picks, block: pinned }: SelectedPositions,
+  asked: LensQueryContext,
 ): Promise<RawRead> {
   const subject = subjectOf(asked)
   const pages = await readPagesAt<RawRead>(pinned, {
@@ -204,26 +213,26 @@ export async function readPicked(
 export async function readOne(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
-  asked: Asked,
+  asked: LensQueryContext,
 ): Promise<ChainRead> {
   const data = encodeOne(subjectOf(asked), tokenId)
   const raw = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
   observeBlock(raw.block)
   checkManagers(raw.managers, asked.place.deployments, 'manager_address')
-  return await runCooperatively(interpret(raw, optionsOf(asked, 'included')))
+  return await runCooperatively(interpret(raw, toInterpretOptions(asked, 'included')))
 }
 
 /** How the answer to a question is interpreted. */
-export function optionsOf<const Spam>({ place, judge, isPriced }: Asked, spam: Spam) {
+export function toInterpretOptions<const Spam>({ place, judge, isPriced }: LensQueryContext, spam: Spam) {
   return { chain: place.client.chain, deployments: place.deployments, judge, isPriced, spam }
 }
 
-function subjectOf({ place: { client, deployments }, isPriced }: Asked): LensSubject {
+function subjectOf({ place: { client, deployments }, isPriced }: LensQueryContext): LensContracts {
   return { deployments, prices: isPriced ? getPriceSources(client.chain) : NO_PRICE_SOURCES }
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
-function countFor(wallet: Address, place: UniswapV3Place) {
+function countFor(wallet: Address, place: UniswapV3Target) {
   return (managers: RawRead['managers']): number => {
     const count = countIn(managers, wallet, place)
     if (count <= LIST_MAX) return count
@@ -232,7 +241,7 @@ function countFor(wallet: Address, place: UniswapV3Place) {
 }
 
 /** The same for any number of them. */
-function countIn(managers: RawRead['managers'], wallet: Address, { deployments }: UniswapV3Place): number {
+function countIn(managers: RawRead['managers'], wallet: Address, { deployments }: UniswapV3Target): number {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
   if (wallet !== zeroAddress) checkManagers(managers, deployments)
   return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)

@@ -11,7 +11,7 @@ import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 
 /** What the manager keeps about a position at the end of a block, in words; undefined if it does not know it. */
-type Kept = readonly string[] | undefined
+type ManagerState = readonly string[] | undefined
 
 const ABI = parseAbi(['function positions(uint256 tokenId) view'])
 /** Flows of one position that are looked at. */
@@ -41,8 +41,8 @@ type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
 export function createFlowCheck(options: { readonly stream: string; readonly clock: Clock }): FlowCheck {
   const { stream, clock } = options
   const inWaves = createAdaptiveConcurrency(QUIET_AT_ONCE)
-  const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
-  const ahead = createPrefetcher<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
+  const cache = createCache<ManagerState>({ clock, entriesMax: KEPT_MAX })
+  const ahead = createPrefetcher<{ readonly kept: ManagerState }>({ readsMax: AHEAD_MAX })
 
   const verify: FlowCheck['verify'] = async (place, { subject, client, db, fromBlock, toBlock }, signal) => {
     const tokenId = BigInt(subject)
@@ -50,7 +50,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
     const blocks = [...new Set((rows ?? []).map(({ block }) => block))]
     const [first] = blocks
     if (first === undefined) return
-    const keptAt = (block: number, within: AbortSignal): Promise<Kept> => {
+    const keptAt = (block: number, within: AbortSignal): Promise<ManagerState> => {
       const key = keyOf(place, tokenId, block)
       const past = { number: BigInt(block), timestampSec: 0n }
       const read = async (shared: AbortSignal) => {
@@ -97,7 +97,7 @@ async function readKept(
   client: ChainClient,
   of: { readonly place: StreamTarget; readonly tokenId: bigint; readonly past: ExpectedFinalBlock },
   signal: AbortSignal,
-): Promise<Kept> {
+): Promise<ManagerState> {
   const { place, tokenId, past } = of
   const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
   const call = { to: place.contract, data, block: past.number }
@@ -111,7 +111,7 @@ async function readKept(
 }
 
 /** A position may be burned without a flow once nothing of it is left. */
-function isUnchanged(before: Kept, after: Kept): boolean {
+function isUnchanged(before: ManagerState, after: ManagerState): boolean {
   if (before === undefined) return after === undefined
   if (after === undefined) return LEFT_WORDS.every((index) => /^0*$/.test(before[index] ?? ''))
   const { from, to } = FLOW_WORDS

@@ -23,7 +23,7 @@ interface BirthQuestion {
 }
 
 /** What a position was made in. */
-export interface Birth extends PnlSubject {
+export interface PositionOrigin extends PnlSubject {
   readonly pool: Address
 }
 
@@ -39,13 +39,13 @@ const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint
  * stands before the manager's log. Two endpoints are asked. Throws as `readByQuorum`, with an `UpstreamError` as its
  * cause if the receipt does not show it.
  */
-export async function readBirth(
+export async function readPositionOrigin(
   { client, deployment, first, clock }: BirthQuestion,
   signal: AbortSignal,
-): Promise<QuorumResult<Birth>> {
+): Promise<QuorumResult<PositionOrigin>> {
   return await readByQuorum(
     client,
-    async (endpoint: Endpoint, within): Promise<Birth> => {
+    async (endpoint: Endpoint, within): Promise<PositionOrigin> => {
       const logs = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
@@ -67,7 +67,7 @@ type Ask = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 async function readPool(
   pool: Address,
   { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
-): Promise<Pick<Birth, 'pool' | 'tokens'> | undefined> {
+): Promise<Pick<PositionOrigin, 'pool' | 'tokens'> | undefined> {
   const words = await ask(POOL_QUESTIONS.map((data) => ({ to: pool, data })))
   const [token0, token1, fee] = [tryDecodeAddress(words[0]), tryDecodeAddress(words[1]), tryDecodeUint(words[2])]
   if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
