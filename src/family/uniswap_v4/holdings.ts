@@ -5,10 +5,10 @@ import { createSpamFilter } from '../../finance/token/spam_filter.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { HoldingsReader } from '../holding.ts'
-import { holdingsOf } from './present/holdings.ts'
-import { deploymentOf, LENS, readOwned } from './read/questions.ts'
+import { toHoldings } from './present/holdings.ts'
+import { getDeployment, LENS, readOwned } from './read/queries.ts'
 import type { PositionReader } from './read/read.ts'
-import { withdrawn } from './read/withdrawn.ts'
+import { readCompleteWithdrawals } from './read/withdrawals.ts'
 
 /** Positions that are decoded in one step. */
 const STEP_POSITIONS = 200
@@ -28,7 +28,7 @@ export function createHoldingsReader(options: {
       const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
       const { chain } = client
-      const deployment = deploymentOf(known)
+      const deployment = getDeployment(known)
       return async ({ endpoint, block: at, positionsMax }, within) => {
         const asked = { chain, deployment, judge, spam: 'included' } as const
         const read = (ids: readonly bigint[], pinned: PinnedBlock | undefined) => {
@@ -46,10 +46,10 @@ export function createHoldingsReader(options: {
         const listed = isTooLarge ? [] : found.positions
         const positions = await mapCooperatively(listed, STEP_POSITIONS, (each) => each.whole())
         const where = { endpoint, chainId: chain.id, clock, block: found.block, known: new Map() }
-        const withdrawals = await withdrawn(positions, where, within)
+        const withdrawals = await readCompleteWithdrawals(positions, where, within)
         return {
           block: found.block,
-          rows: positions.flatMap((position) => holdingsOf(position, withdrawals.get(position))),
+          rows: positions.flatMap((position) => toHoldings(position, withdrawals.get(position))),
           positions: Number(balance),
           ownTokens: [],
           notRead: isTooLarge

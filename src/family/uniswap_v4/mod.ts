@@ -3,13 +3,13 @@ import { once } from '../../lib/memoize.ts'
 import { defineFamily, type FamilyServices } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { CHANGE_STREAM, changePlaceOf } from './read/change/stream.ts'
+import { CHANGE_STREAM, toChangeTarget } from './read/change/stream.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'
 import { TRANSFER_STREAM } from './read/owned/transfers.ts'
 import { createPositionReader } from './read/read.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
-import { createUniswapV4Lives, positionLifeRoutes } from './routes/position_life.ts'
+import { createUniswapV4Histories, positionHistoryRoutes } from './routes/position_history.ts'
 import type { UniswapV4Deployment } from './table/deployments.ts'
 import { UNISWAP_V4_DEPLOYMENTS } from './table/managers.ts'
 
@@ -25,7 +25,7 @@ export const UNISWAP_V4 = defineFamily({
   settingOf: ({ uniswapV4 }) => uniswapV4,
   histories({ settings }) {
     return [...settings].flatMap(([chainId, deployment]) => {
-      const place = changePlaceOf(chainId, deployment)
+      const place = toChangeTarget(chainId, deployment)
       return [
         {
           chainId,
@@ -54,9 +54,9 @@ export const UNISWAP_V4 = defineFamily({
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => readerOf(connect(), settings))
-    const lives = once(() => createUniswapV4Lives({ ...connect(), reader: reader() }))
+    const lives = once(() => createUniswapV4Histories({ ...connect(), reader: reader() }))
     const options = { chainIds, reader, lives }
-    return [listRoute(options), positionRoute(options), ...positionLifeRoutes(options)]
+    return [listRoute(options), positionRoute(options), ...positionHistoryRoutes(options)]
   },
 })
 

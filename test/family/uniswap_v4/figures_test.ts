@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test'
 import { encodeAbiParameters, keccak256, zeroAddress } from 'viem'
-import { earned, feesOf } from '../../../src/family/uniswap_v4/math/fees.ts'
-import { countedOf, figuresOf, heldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
+import { computeFees, earned } from '../../../src/family/uniswap_v4/math/fees.ts'
 import {
+  computeCountedAmounts,
+  computeFigures,
+  computeHeldAmounts,
+} from '../../../src/family/uniswap_v4/math/figures.ts'
+import {
+  getHookPermissions,
   isDynamicFee,
   mayChangePayment,
   mayChangeWithdrawal,
-  permissionsOf,
 } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import type { PricedToken } from '../../../src/finance/liquidity/priced_token.ts'
 import { HOOK_BITS, hookAddress } from '../../devnet/uniswap_v4/addresses.ts'
@@ -31,7 +35,7 @@ const RECORDED = {
 }
 
 test('a recorded position of Ethereum is worth what was recorded, which rounds up and leaves out fees', () => {
-  const { principal, fees } = heldIn(RECORDED)
+  const { principal, fees } = computeHeldAmounts(RECORDED)
   expect([principal.amount0 + 1n, principal.amount1 + 1n]).toEqual([736722406006832849n, 625820455n])
   expect(fees).toEqual({ amount0: 0n, amount1: 0n })
   const key = { currency0: RECORDED.token0.address, currency1: RECORDED.token1.address, fee: 3_000, tickSpacing: 60 }
@@ -53,40 +57,43 @@ test('fees are growth times liquidity, rounded down, also where growth has wrapp
     amount0: 1n,
     amount1: 3n,
   })
-  expect(feesOf({ ...RECORDED, liquidity: 0n, growth: undefined })).toEqual({ amount0: 0n, amount1: 0n })
+  expect(computeFees({ ...RECORDED, liquidity: 0n, growth: undefined })).toEqual({ amount0: 0n, amount1: 0n })
 })
 
 test('of each token counts no more than the pool owes, whatever a withdrawal pays, and nothing that reverts', () => {
   const owed = { principal: { amount0: 100n, amount1: 200n }, fees: { amount0: 5n, amount1: 0n } }
-  expect(countedOf(owed, undefined)).toEqual({ amount0: 105n, amount1: 200n })
-  expect(countedOf(owed, { paid: { amount0: 90n, amount1: 10_000n } })).toEqual({ amount0: 90n, amount1: 200n })
-  expect(countedOf(owed, { error: 'reverts' })).toBeUndefined()
-  expect(countedOf(owed, { error: 'unsupported' })).toBeUndefined()
+  expect(computeCountedAmounts(owed, undefined)).toEqual({ amount0: 105n, amount1: 200n })
+  expect(computeCountedAmounts(owed, { paid: { amount0: 90n, amount1: 10_000n } })).toEqual({
+    amount0: 90n,
+    amount1: 200n,
+  })
+  expect(computeCountedAmounts(owed, { error: 'reverts' })).toBeUndefined()
+  expect(computeCountedAmounts(owed, { error: 'unsupported' })).toBeUndefined()
 })
 
 test('the total in dollars is what counts, and unknown if a price is or if the withdrawal did not pay', () => {
-  const { amounts, usd } = figuresOf(RECORDED)
+  const { amounts, usd } = computeFigures(RECORDED)
   expect(usd?.totalE6).toBe(usd?.amountsE6)
   const half = { amount0: amounts.amount0 / 2n, amount1: amounts.amount1 * 5n }
-  const halved = figuresOf(RECORDED, { paid: half }).usd
+  const halved = computeFigures(RECORDED, { paid: half }).usd
   const exactE6 = ((amounts.amount0 / 2n) * 3416n) / 10n ** 12n + amounts.amount1
   expect((halved?.totalE6 ?? 0n) - exactE6).toBeLessThanOrEqual(1n)
   expect(halved?.amountsE6).toBe(usd?.amountsE6 as bigint)
-  const reverts = figuresOf(RECORDED, { error: 'reverts' }).usd
+  const reverts = computeFigures(RECORDED, { error: 'reverts' }).usd
   expect([reverts?.totalE6, reverts?.amountsE6]).toEqual([undefined, usd?.amountsE6])
-  expect(figuresOf({ ...RECORDED, token0: { ...RECORDED.token0, price: undefined } }).usd).toBeUndefined()
+  expect(computeFigures({ ...RECORDED, token0: { ...RECORDED.token0, price: undefined } }).usd).toBeUndefined()
 })
 
 test('each bit of a hook’s address is one permission, from bit 13 down', () => {
   const names = Object.keys(HOOK_BITS) as (keyof typeof HOOK_BITS)[]
   for (const name of names) {
     const hook = hookAddress(`alone ${name}`, [name])
-    expect(permissionsOf(hook)).toEqual([name])
+    expect(getHookPermissions(hook)).toEqual([name])
     expect(mayChangeWithdrawal(hook)).toBe((HOOK_BITS[name] & 0x301) !== 0)
     expect(mayChangePayment(hook)).toBe((HOOK_BITS[name] & 3) !== 0)
   }
-  expect(permissionsOf(hookAddress('all', names))).toEqual(names)
-  expect(permissionsOf(zeroAddress)).toEqual([])
+  expect(getHookPermissions(hookAddress('all', names))).toEqual(names)
+  expect(getHookPermissions(zeroAddress)).toEqual([])
   expect(mayChangeWithdrawal(zeroAddress)).toBe(false)
   expect([isDynamicFee({ keyFee: 0x800000 }), isDynamicFee({ keyFee: 3_000 })]).toEqual([true, false])
 })

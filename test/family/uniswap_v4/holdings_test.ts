@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { createHoldingsReader } from '../../../src/family/uniswap_v4/holdings.ts'
-import { heldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
+import { computeHeldAmounts } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -55,7 +55,7 @@ test('a portfolio has what the pool owes, or what a withdrawal pays where a hook
   for (const name of ['plain', 'native', 'forbidding'] as const) {
     const position = read?.positions.find(({ tokenId }) => tokenId === ids.get(name))?.whole()
     if (position === undefined) throw new Error(`Cannot find ${name}`)
-    const { principal } = heldIn(position)
+    const { principal } = computeHeldAmounts(position)
     const reason = name === 'forbidding' ? 'withdrawal_reverts' : undefined
     expect(rowsOf(name).filter(({ part }) => part === 'principal')).toEqual([
       { token: position.token0.address, amount: principal.amount0, part: 'principal', reason },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { allHeldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
+import { computeTotalHeld } from '../../../src/family/uniswap_v4/math/figures.ts'
 import type { FullPosition } from '../../../src/family/uniswap_v4/read/position.ts'
 import { positionRoute } from '../../../src/family/uniswap_v4/routes/position.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
@@ -101,7 +101,7 @@ async function expectPaid(figures: readonly FullPosition[]): Promise<void> {
   })
   const paid = await v4.realBurns(changes)
   const said = figures.map(({ position, withdrawal }) =>
-    withdrawal === undefined ? allHeldIn(position) : 'paid' in withdrawal ? withdrawal.paid : null,
+    withdrawal === undefined ? computeTotalHeld(position) : 'paid' in withdrawal ? withdrawal.paid : null,
   )
   expect(said).toEqual(paid)
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/db/database.ts'
 import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
 import { listRoute } from '../../../src/family/uniswap_v4/routes/list.ts'
 import { positionRoute } from '../../../src/family/uniswap_v4/routes/position.ts'
-import { createUniswapV4Lives } from '../../../src/family/uniswap_v4/routes/position_life.ts'
+import { createUniswapV4Histories } from '../../../src/family/uniswap_v4/routes/position_history.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import type { History } from '../../../src/history/stream.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -79,7 +79,7 @@ interface Set {
 function setUp({ find = everyIdOf(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
   const { client, requests } = countedClient(chainOf(devnet, { id, rpcUrls: [url] }))
   const { reader } = readerOf(client, { find })
-  const lives = once(() => createUniswapV4Lives({ ...past, clock: systemClock, reader }))
+  const lives = once(() => createUniswapV4Histories({ ...past, clock: systemClock, reader }))
   const options = { chainIds: [1, 5], reader: () => reader, lives }
   return { list: listRoute(options), one: positionRoute(options), reader, requests }
 }

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { Ether, Token } from '@uniswap/sdk-core'
 import { Pool, Position as SdkPosition } from '@uniswap/v4-sdk'
 import { type Abi, decodeFunctionResult, encodeFunctionData, type Hex, numberToHex, zeroAddress } from 'viem'
-import { heldIn } from '../../../src/family/uniswap_v4/math/figures.ts'
+import { computeHeldAmounts } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import type { Position } from '../../../src/family/uniswap_v4/read/position.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -87,7 +87,7 @@ test(`state and fees of ${COUNT} random positions in pools of every kind are wha
     const [live, last0, last1] = infos[index] as readonly [bigint, bigint, bigint]
     const [now0, now1] = inside[index] as readonly [bigint, bigint]
     expect(liquidity).toBe(live)
-    const { fees } = heldIn(position)
+    const { fees } = computeHeldAmounts(position)
     const due = (now: bigint, last: bigint) => (BigInt.asUintN(256, now - last) * live) / Q128
     expect([tokenId, fees.amount0, fees.amount1]).toEqual([tokenId, due(now0, last0), due(now1, last1)])
     if (fees.amount0 > 0n && fees.amount1 > 0n) earning++
@@ -117,7 +117,7 @@ test('what the pool owes for their liquidity is what Uniswap’s SDK says', () =
       pool.tick,
     )
     const known = new SdkPosition({ pool: sdkPool, liquidity: String(liquidity), tickLower, tickUpper })
-    const { principal } = heldIn(position)
+    const { principal } = computeHeldAmounts(position)
     expect([position.tokenId, String(principal.amount0), String(principal.amount1)]).toEqual([
       position.tokenId,
       known.amount0.quotient.toString(),
@@ -135,7 +135,7 @@ test(
     )
     expect(plain.length).toBeGreaterThan(500)
     for (const [index, position] of plain.entries()) {
-      const { principal, fees } = heldIn(position)
+      const { principal, fees } = computeHeldAmounts(position)
       expect([position.tokenId, paid[index]]).toEqual([
         position.tokenId,
         { amount0: principal.amount0 + fees.amount0, amount1: principal.amount1 + fees.amount1 },

@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import type { FindOwnedIds } from '../../../src/family/uniswap_v4/read/ownership.ts'
-import type { UniswapV4Place } from '../../../src/family/uniswap_v4/read/questions.ts'
+import type { UniswapV4Target } from '../../../src/family/uniswap_v4/read/queries.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v4/read/read.ts'
 import type { UniswapV4Deployment } from '../../../src/family/uniswap_v4/table/deployments.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
@@ -41,7 +41,7 @@ export function readerOf(
     clock: systemClock,
     ...others,
   })
-  const places: readonly UniswapV4Place[] = [...reader.places.values()]
+  const places: readonly UniswapV4Target[] = [...reader.places.values()]
   return { reader, places }
 }
 

@@ -6,7 +6,7 @@ import { isZero } from '../../../finance/math/pnl/flow.ts'
  * A change as flows: liquidity goes in or out, and all fees are paid with it. What goes out is paid at once, so it is
  * collected with the fees; a change of nothing is a collect. Its flows share a log.
  */
-export function flowsOf(change: LiquidityChange & { readonly found: ChangeAmounts }): PositionFlow[] {
+export function toFlows(change: LiquidityChange & { readonly found: ChangeAmounts }): PositionFlow[] {
   const { tokenId, block, logIndex, transactionHash, timestampSec, liquidity, found } = change
   const { principal, fees, sqrtPriceX96 } = found
   const shared = { tokenId, block, logIndex, transactionHash, timestampSec, sqrtPriceX96 }

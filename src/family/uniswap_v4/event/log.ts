@@ -9,7 +9,7 @@ export const CHANGE_TOPIC = toEventSelector('ModifyLiquidity(bytes32,address,int
 const DATA = /^0x[0-9a-f]{256}$/
 
 /** Changes of the pool manager's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
-export function changesOf(logs: readonly HistoryLog[]): LiquidityChange[] {
+export function decodeChanges(logs: readonly HistoryLog[]): LiquidityChange[] {
   return logs.map(({ topics, data, blockNumber: block, logIndex, transactionHash, timestampSec }) => {
     const [, pool] = topics
     if (pool === undefined || !DATA.test(data)) throw new IncompleteError('shape', { fromBlock: block, toBlock: block })

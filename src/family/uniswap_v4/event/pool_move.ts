@@ -3,7 +3,7 @@ import { decodeWord } from '../../../chain/call/words.ts'
 import { type HistoryLog, IncompleteError, type LogFilter } from '../../../history/stream.ts'
 
 /** What moved a pool's price or its fees. */
-export interface PoolMove {
+export interface PoolEvent {
   readonly block: number
   readonly logIndex: number
   /** The square root of the price after it, in Q96; undefined if only fees moved. */
@@ -21,17 +21,23 @@ const MOVES = new Map<Hex, { readonly words: number; readonly price?: number }>(
 ])
 
 /** Finds the moves of a pool. */
-export function moveFilter({ poolManager, pool }: { readonly poolManager: Hex; readonly pool: Hex }): LogFilter {
+export function createPoolEventFilter({
+  poolManager,
+  pool,
+}: {
+  readonly poolManager: Hex
+  readonly pool: Hex
+}): LogFilter {
   return { addresses: [poolManager], topics: [[...MOVES.keys()], [pool]] }
 }
 
 /** Finds those that say a price. */
-export function priceFilter({ poolManager, pool }: { readonly poolManager: Hex; readonly pool: Hex }): LogFilter {
+export function createPriceFilter({ poolManager, pool }: { readonly poolManager: Hex; readonly pool: Hex }): LogFilter {
   return { addresses: [poolManager], topics: [[INITIALIZE, SWAP], [pool]] }
 }
 
 /** Moves of either filter's logs, in their order. Throws `IncompleteError` for a log that is cut off. */
-export function movesOf(logs: readonly HistoryLog[]): PoolMove[] {
+export function decodePoolEvents(logs: readonly HistoryLog[]): PoolEvent[] {
   return logs.map(({ topics, data, blockNumber: block, logIndex }) => {
     const shape = MOVES.get(topics[0] ?? '0x')
     if (shape === undefined || data.length !== 2 + 64 * shape.words) {

@@ -46,12 +46,12 @@ const NOTHING: TokenAmounts = { amount0: 0n, amount1: 0n }
  * @source v4-core `Pool.modifyLiquidity`, `Position.update`
  * @proof test/family/uniswap_v4/pnl/lives_test.ts
  */
-export function amountsOfChanges(block: ChangedBlock): readonly ChangeAmounts[] | 'moved' | 'unknown' {
+export function computeChangeAmounts(block: ChangedBlock): readonly ChangeAmounts[] | 'moved' | 'unknown' {
   const { changes, moves, before, after } = block
   const [first, last] = [changes[0], changes.at(-1)]
   if (first === undefined || last === undefined) return []
   if (moves.some(({ logIndex }) => first.logIndex < logIndex && logIndex < last.logIndex)) return 'moved'
-  const sqrtPriceX96 = priceFrom(moves, first) ?? block.sqrtPriceBeforeX96
+  const sqrtPriceX96 = findPriceBefore(moves, first) ?? block.sqrtPriceBeforeX96
   const { liquidity, inside } = before
   const fees = liquidity === 0n ? NOTHING : after && earned({ liquidity, from: inside, to: after })
   if (sqrtPriceX96 === undefined || fees === undefined) return 'unknown'
@@ -63,7 +63,7 @@ export function amountsOfChanges(block: ChangedBlock): readonly ChangeAmounts[] 
 }
 
 /** The price that the last move before a change in its block says; undefined if none does. */
-export function priceFrom(moves: ChangedBlock['moves'], change: Pick<Change, 'logIndex'>): bigint | undefined {
+export function findPriceBefore(moves: ChangedBlock['moves'], change: Pick<Change, 'logIndex'>): bigint | undefined {
   return moves.findLast((each) => each.logIndex < change.logIndex && each.sqrtPriceX96 !== undefined)?.sqrtPriceX96
 }
 

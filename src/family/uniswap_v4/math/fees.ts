@@ -2,7 +2,7 @@ import { type FeeGrowth, feeGrowthInside, type TickRange, type TokenAmounts } fr
 import { mulDivDown, Q128, wrap256 } from '../../../lib/number/fixed_point.ts'
 
 /** What fees depend on: a position and its pool. */
-export interface Earning extends TickRange {
+export interface FeeInput extends TickRange {
   readonly liquidity: bigint
   /** Undefined without liquidity: then nothing is owed, because every change pays all fees. */
   readonly growth: { readonly insideLast: FeeGrowth; readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
@@ -17,7 +17,7 @@ export interface Earning extends TickRange {
  * @source v4-core `Position.update`, `Pool.getFeeGrowthInside`
  * @proof test/family/uniswap_v4/figures_test.ts
  */
-export function feesOf({ liquidity, tickLower, tickUpper, growth, pool }: Earning): TokenAmounts {
+export function computeFees({ liquidity, tickLower, tickUpper, growth, pool }: FeeInput): TokenAmounts {
   if (growth === undefined) return { amount0: 0n, amount1: 0n }
   const { insideLast, lower: outsideLower, upper: outsideUpper } = growth
   const inside = feeGrowthInside({ ...pool, tickLower, tickUpper, outsideLower, outsideUpper })

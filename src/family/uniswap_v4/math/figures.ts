@@ -9,11 +9,11 @@ import {
 } from '../../../finance/math/liquidity.ts'
 import { sumE6 } from '../../../finance/price/price.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
-import { type Earning, feesOf } from './fees.ts'
+import { computeFees, type FeeInput } from './fees.ts'
 
 /** What a position's figures depend on. */
-interface Figurable extends Earning {
-  readonly pool: Earning['pool'] & { readonly sqrtPriceX96: bigint }
+interface FigureInput extends FeeInput {
+  readonly pool: FeeInput['pool'] & { readonly sqrtPriceX96: bigint }
   readonly token0: PricedToken
   readonly token1: PricedToken
 }
@@ -25,11 +25,11 @@ export type Withdrawal = { readonly paid: TokenAmounts } | { readonly error: 're
  * All figures of a position. `withdrawal`: of a pool whose hook is called when liquidity is removed; then it is what
  * counts.
  */
-export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
+export function computeFigures(position: FigureInput, withdrawal?: Withdrawal) {
   const { pool, tickLower, tickUpper, token0, token1 } = position
-  const held = heldIn(position)
+  const held = computeHeldAmounts(position)
   const { principal: amounts, fees } = held
-  const counted = countedOf(held, withdrawal)
+  const counted = computeCountedAmounts(held, withdrawal)
   const worth = createUsdValuer(position)
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   const decimals = { decimals0: token0.decimals, decimals1: token1.decimals }
@@ -51,21 +51,21 @@ export function figuresOf(position: Figurable, withdrawal?: Withdrawal) {
 }
 
 /** What a pool owes a position: for all liquidity, and in fees. */
-interface Owed {
+interface OwedByPool {
   readonly principal: TokenAmounts
   readonly fees: TokenAmounts
 }
 
 /** What the pool owes the position. */
-export function heldIn(position: Omit<Figurable, 'token0' | 'token1'>): Owed {
+export function computeHeldAmounts(position: Omit<FigureInput, 'token0' | 'token1'>): OwedByPool {
   const { pool, liquidity, tickLower, tickUpper } = position
   const { sqrtPriceX96 } = pool
-  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), fees: feesOf(position) }
+  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), fees: computeFees(position) }
 }
 
 /** Both together. */
-export function allHeldIn(position: Omit<Figurable, 'token0' | 'token1'>): TokenAmounts {
-  return bothOf(heldIn(position))
+export function computeTotalHeld(position: Omit<FigureInput, 'token0' | 'token1'>): TokenAmounts {
+  return bothOf(computeHeldAmounts(position))
 }
 
 /**
@@ -76,7 +76,7 @@ export function allHeldIn(position: Omit<Figurable, 'token0' | 'token1'>): Token
  * @source v4-core `Hooks.afterRemoveLiquidity`; v4-periphery `PositionManager._decrease`
  * @proof test/family/uniswap_v4/figures_test.ts
  */
-export function countedOf(owed: Owed, withdrawal: Withdrawal | undefined): TokenAmounts | undefined {
+export function computeCountedAmounts(owed: OwedByPool, withdrawal: Withdrawal | undefined): TokenAmounts | undefined {
   const all = bothOf(owed)
   if (withdrawal === undefined) return all
   if ('error' in withdrawal) return undefined
@@ -84,6 +84,6 @@ export function countedOf(owed: Owed, withdrawal: Withdrawal | undefined): Token
   return { amount0: minBigint(paid.amount0, all.amount0), amount1: minBigint(paid.amount1, all.amount1) }
 }
 
-function bothOf({ principal, fees }: Owed): TokenAmounts {
+function bothOf({ principal, fees }: OwedByPool): TokenAmounts {
   return { amount0: principal.amount0 + fees.amount0, amount1: principal.amount1 + fees.amount1 }
 }

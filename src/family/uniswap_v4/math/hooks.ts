@@ -25,7 +25,7 @@ export type HookPermission = (typeof HOOK_PERMISSIONS)[number]
 const DYNAMIC_FEE = 0x800000
 
 /** What a hook may do, from bit 13 down; nothing without a hook, which is the zero address. */
-export function permissionsOf(hooks: Address): readonly HookPermission[] {
+export function getHookPermissions(hooks: Address): readonly HookPermission[] {
   if (hooks === zeroAddress) return []
   const bits = bitsOf(hooks)
   return HOOK_PERMISSIONS.filter((_, index) => bits & (1 << (HOOK_PERMISSIONS.length - 1 - index)))

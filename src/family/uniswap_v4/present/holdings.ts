@@ -1,16 +1,16 @@
 import { checksumAddress } from 'viem'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { addLiquidityRows, type Holding, type HoldingExclusion } from '../../holding.ts'
-import { countedOf, heldIn, type Withdrawal } from '../math/figures.ts'
+import { computeCountedAmounts, computeHeldAmounts, type Withdrawal } from '../math/figures.ts'
 import type { Position } from '../read/position.ts'
 
 /**
  * A position as rows of a portfolio: what is left of four, principal and fees of both tokens; or of two, what a withdrawal
  * pays, if its hook sees withdrawals.
  */
-export function holdingsOf(position: Position, withdrawal: Withdrawal | undefined): Holding[] {
+export function toHoldings(position: Position, withdrawal: Withdrawal | undefined): Holding[] {
   const { deployment, tokenId } = position
-  const { principal, fees } = heldIn(position)
+  const { principal, fees } = computeHeldAmounts(position)
   const manager_address = checksumAddress(deployment.positionManager)
   const rows: Holding[] = []
   const add = (part: string, amounts: TokenAmounts, refused: HoldingExclusion | undefined) => {
@@ -20,7 +20,7 @@ export function holdingsOf(position: Position, withdrawal: Withdrawal | undefine
   const spam: HoldingExclusion | undefined =
     position.spam === undefined ? undefined : { reason: 'spam', detail: position.spam }
   if (withdrawal !== undefined && !('error' in withdrawal)) {
-    const counted = countedOf({ principal, fees }, withdrawal)
+    const counted = computeCountedAmounts({ principal, fees }, withdrawal)
     if (counted !== undefined) add('withdrawable', counted, spam)
     return rows
   }

@@ -8,8 +8,8 @@ import {
   presentPrices,
 } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { figuresOf, type Withdrawal } from '../math/figures.ts'
-import { isDynamicFee, permissionsOf } from '../math/hooks.ts'
+import { computeFigures, type Withdrawal } from '../math/figures.ts'
+import { getHookPermissions, isDynamicFee } from '../math/hooks.ts'
 import type { FullPosition, Position, V4Pool } from '../read/position.ts'
 
 /** All that `full=true` shows of a position. */
@@ -43,13 +43,14 @@ function presentPool(pool: V4Pool) {
     isDynamicFee: isDynamicFee(pool),
     protocolFee: protocolFee.toString(),
     tickSpacing: tickSpacing.toString(),
-    hooks: hooks === zeroAddress ? null : { address: checksumAddress(hooks), permissions: [...permissionsOf(hooks)] },
+    hooks:
+      hooks === zeroAddress ? null : { address: checksumAddress(hooks), permissions: [...getHookPermissions(hooks)] },
   }
 }
 
 function presentFigures({ position, withdrawal, pnl }: PresentableFull) {
   const { token0, token1 } = position
-  const { amounts, fees, inRange, prices, inverse, usd } = figuresOf(position, withdrawal)
+  const { amounts, fees, inRange, prices, inverse, usd } = computeFigures(position, withdrawal)
   const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
   return {
     amounts: present(amounts),

@@ -9,7 +9,7 @@ import type { Position } from '../read/position.ts'
 const WITHDRAWAL_FIELDS = ['withdrawable', 'withdrawable_error', 'usd.total']
 
 /** Paths of the figures of a position that no receipt covers. */
-export function uncoveredOf(position: Position): string[] {
+export function listUncoveredPaths(position: Position): string[] {
   const fields = [...PNL_FIELDS, ...(needsWithdrawal(position) ? WITHDRAWAL_FIELDS : [])]
   return fields.map((field) => `data.${field}`)
 }

@@ -16,14 +16,14 @@ const LIST = toFunctionSelector(
 const ONE = toFunctionSelector(`one(uint256 id, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
-export interface V4Subject {
+export interface V4LensContracts {
   readonly deployment: UniswapV4Deployment
   readonly prices: PriceSources
 }
 
 /** Call data for those of these ids that the wallet owns; `bytesMax` limits the answer, bytes. */
 export function encodeList(
-  { deployment, prices }: V4Subject,
+  { deployment, prices }: V4LensContracts,
   { wallet, ids, bytesMax }: { readonly wallet: Address; readonly ids: readonly bigint[]; readonly bytesMax: number },
 ): Hex {
   const { positionManager, poolManager } = deployment
@@ -36,7 +36,7 @@ export function encodeList(
 }
 
 /** Call data for the position of one id, whoever owns it. */
-export function encodeOne({ deployment, prices }: V4Subject, tokenId: bigint): Hex {
+export function encodeOne({ deployment, prices }: V4LensContracts, tokenId: bigint): Hex {
   const { positionManager, poolManager } = deployment
   return encodeCall(ONE, tokenId, positionManager, poolManager, encodePriceSources(prices))
 }

@@ -4,7 +4,7 @@ import type { FinanceClient } from '../../../finance/chain.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
-import type { OwnedRead } from './questions.ts'
+import type { OwnedRead } from './queries.ts'
 
 /** Wallets whose ids are remembered, and how many ids that is together. */
 const WALLETS_MAX = 20_000
@@ -13,7 +13,7 @@ const IDS_MAX = 500_000
 const RETRY_SEC = 5
 
 /** Whose positions, and where. */
-export interface WalletPlace {
+export interface WalletTarget {
   readonly wallet: Address
   readonly client: FinanceClient
   readonly deployment: UniswapV4Deployment
@@ -23,10 +23,10 @@ export interface WalletPlace {
  * Finds ids, each once, among which are all that a wallet owns at a block. Throws `PendingError` until they are known,
  * with the progress.
  */
-export type FindOwnedIds = (asked: WalletPlace, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
+export type FindOwnedIds = (asked: WalletTarget, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
 
 /** The same, and how many positions are looked for. */
-interface AskedWallet extends WalletPlace {
+interface AskedWallet extends WalletTarget {
   readonly positionsMax: number
 }
 
@@ -72,7 +72,7 @@ function isWhole({ balance, owned }: OwnedRead, positionsMax: number): boolean {
   return balance > BigInt(positionsMax) || BigInt(owned.length) === balance
 }
 
-function notOwned({ wallet, client: { chain }, deployment }: WalletPlace, { balance, owned }: OwnedRead) {
+function notOwned({ wallet, client: { chain }, deployment }: WalletTarget, { balance, owned }: OwnedRead) {
   return new UnavailableError(
     `Cannot list the positions of ${wallet} on chain ${chain.id} (${chain.name}): check "ownership" failed, manager ` +
       `${deployment.positionManager} says that it owns ${balance}, and ${owned.length} were found`,

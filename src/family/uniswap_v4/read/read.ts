@@ -19,13 +19,13 @@ import {
   type TargetReads,
 } from '../../managed_targets.ts'
 import { createTargets } from '../../target.ts'
-import { allHeldIn } from '../math/figures.ts'
+import { computeTotalHeld } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table/deployments.ts'
 import { createOwnershipReader, type FindOwnedIds, type ReadAllOwned } from './ownership.ts'
 import type { BriefPosition, ChainRead, FullPosition, ListedPosition, Position } from './position.ts'
-import { deploymentOf, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Place } from './questions.ts'
-import { executeWithdrawals, withdrawn } from './withdrawn.ts'
+import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
+import { executeWithdrawals, readCompleteWithdrawals } from './withdrawals.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 2_000
@@ -35,7 +35,7 @@ const HOOKED_WALLETS_MAX = 5_000
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, UniswapV4Place>
+  readonly places: ReadonlyMap<number, UniswapV4Target>
   readonly past: HistoricalTargets<UniswapV4Deployment>
   readonly readAllOwned: ReadAllOwned
   /**
@@ -80,14 +80,14 @@ export function createPositionReader(options: {
   const hooked = createLru<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
 
   const ask = <Answer>(
-    place: UniswapV4Place,
+    place: UniswapV4Target,
     read: LensReading<Answer>['read'],
     signal: AbortSignal,
   ): Promise<Answer> => readTargetByLens(place, { ...LENS, clock, read }, signal)
 
   /** The same, with withdrawals of positions that are known to need it, in one call. */
   function askFull(
-    place: UniswapV4Place,
+    place: UniswapV4Target,
     asked: {
       readonly read: (lens: LensAccess) => Promise<OwnedRead>
       readonly seen: readonly bigint[]
@@ -97,7 +97,7 @@ export function createPositionReader(options: {
   ): Promise<OwnedRead> {
     const { client, block: at } = place
     const chainId = client.chain.id
-    const question = { owner: asked.wallet, ids: asked.seen, deployment: deploymentOf(place), block: at }
+    const question = { owner: asked.wallet, ids: asked.seen, deployment: getDeployment(place), block: at }
     const lens = { ...LENS, chainId, at, clock, read: asked.read }
     const limits = { ...getReadLimits(place, signal), together: true }
     return client.read(async (endpoint, within) => {
@@ -118,11 +118,11 @@ export function createPositionReader(options: {
 
   async function readList(
     { wallet, full }: { readonly wallet: Address; readonly full: boolean },
-    place: UniswapV4Place,
+    place: UniswapV4Target,
     signal: AbortSignal,
   ): Promise<ChainRead<ListedPosition>> {
     const { client, block } = place
-    const asked = { chain: client.chain, deployment: deploymentOf(place), judge, spam: 'apart' } as const
+    const asked = { chain: client.chain, deployment: getDeployment(place), judge, spam: 'apart' } as const
     const key = `${client.chain.id}:${wallet}`
     const { balance, read } = await readAllOwned(
       { wallet, client, deployment: asked.deployment, positionsMax: LIST_MAX },
@@ -155,7 +155,10 @@ export function createPositionReader(options: {
       const { block, withdrawals: known = new Map() } = read
       const where = { block, known, chainId: block.chainId, clock }
       const limits = getReadLimits(place, signal)
-      return place.client.read((endpoint, within) => withdrawn(here, { endpoint, ...where }, within), limits)
+      return place.client.read(
+        (endpoint, within) => readCompleteWithdrawals(here, { endpoint, ...where }, within),
+        limits,
+      )
     })
     return new Map(paid.flatMap((each) => [...each]))
   }
@@ -178,14 +181,14 @@ export function createPositionReader(options: {
     },
     readOne(tokenId, { places, signal }) {
       const tasks = places.map((place) => (shared: AbortSignal) => {
-        const asked = { chain: place.client.chain, deployment: deploymentOf(place), judge }
+        const asked = { chain: place.client.chain, deployment: getDeployment(place), judge }
         const read = (all: AbortSignal) => ask(place, (lens) => readSingle(lens, tokenId, asked), all)
         return singles.reuse({ ...keptAs(`one:${tokenId}`, place), read }, shared)
       })
       return allOrAbort(tasks, signal)
     },
     async readFull(positions, at) {
-      const pricing = { amountsOf: allHeldIn, clock }
+      const pricing = { amountsOf: computeTotalHeld, clock }
       const [priced, paid] = await Promise.all([addPoolPrices(positions, at, pricing), withdrawals(positions, at)])
       return positions.map((each, index) => ({ position: priced[index] ?? each, withdrawal: paid.get(each) }))
     },
@@ -193,6 +196,6 @@ export function createPositionReader(options: {
 }
 
 /** Under which chain and key the answer to a question is kept. */
-function keptAs(question: string, { client, block }: UniswapV4Place) {
+function keptAs(question: string, { client, block }: UniswapV4Target) {
   return { chain: client.chain, key: `uniswap_v4:${block?.hash ?? ''}:${question}` }
 }

@@ -9,7 +9,7 @@ import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive }
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
-import { placesToAsk, type V4RoutesOptions } from './places.ts'
+import { selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
 
@@ -41,7 +41,7 @@ export function listRoute({ reader: connected, lives, chainIds }: V4RoutesOption
     charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
-      const moment = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const moment = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
       const list = await readAt(moment, async (places) => {
         const reads = await reader.readWallet(wallet, { places, full, signal }).catch((error: unknown) => {
           throw toListError(error, places)

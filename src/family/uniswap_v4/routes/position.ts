@@ -9,9 +9,9 @@ import { fullParameter, managerAddress, POSITION_CHARGES } from '../../position_
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../target.ts'
 import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
-import { uncoveredOf } from '../present/uncovered.ts'
-import { managerOf, placesToAsk, type V4RoutesOptions } from './places.ts'
-import { lifeIfTold } from './position_life.ts'
+import { listUncoveredPaths } from '../present/uncovered.ts'
+import { readHistoryIfPossible } from './position_history.ts'
+import { getManager, selectTargets, type V4RoutesOptions } from './targets.ts'
 
 const FAILED = { status: 'failed' } as const
 
@@ -39,16 +39,16 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
     charge: POSITION_CHARGES.position,
     async read({ id, full, ...asked }, { signal, stateAlone }) {
       const reader = connected()
-      const from = { places: placesToAsk(reader, asked), moment: asked, past: reader.past, signal }
+      const from = { places: selectTargets(reader, asked), moment: asked, past: reader.past, signal }
       const found = await readAt(from, async (places) => ({
         places,
         reads: await reader.readOne(id, { places, signal }),
       }))
-      const position = selectOnlyPosition(found.reads, { id, managerOf })
+      const position = selectOnlyPosition(found.reads, { id, managerOf: getManager })
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       const here = toAsOf(found.reads.filter(({ block }) => block.chainId === position.chainId))
       if (!full) return { reads: found.reads, position, full: undefined, asOf: here }
-      const life = stateAlone ? undefined : await lifeIfTold(lives(), { ...found, position }, signal)
+      const life = stateAlone ? undefined : await readHistoryIfPossible(lives(), { ...found, position }, signal)
       const at = life === undefined ? found : { ...found, reads: [{ block: life.block }] }
       const now = life?.position ?? position
       const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...at, signal })
@@ -60,7 +60,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: V4RoutesOp
         asOf: life === undefined ? here : toAsOf([life]),
       }
     },
-    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => uncoveredOf(position) },
+    uncovered: { isAny: ({ full }) => full, paths: ({ position }) => listUncoveredPaths(position) },
     untilMs: ({ reads, full }, asked) => (full === undefined && isNow(asked) ? getEarliestExpiryMs(reads) : 0),
     present: ({ position, full, asOf }) => ({ data: presentPosition(position, { full, sqrtPrice: true }), asOf }),
   })

@@ -1,11 +1,14 @@
 import type { EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import {
-  createUniswapV4LifeReader,
-  type UniswapV4LifeQuestion,
-} from '../../../../src/family/uniswap_v4/read/life/mod.ts'
+  createUniswapV4HistoryReader,
+  type UniswapV4HistoryQuery,
+} from '../../../../src/family/uniswap_v4/read/position_history/mod.ts'
 import { listRoute } from '../../../../src/family/uniswap_v4/routes/list.ts'
 import { positionRoute } from '../../../../src/family/uniswap_v4/routes/position.ts'
-import { createUniswapV4Lives, positionLifeRoutes } from '../../../../src/family/uniswap_v4/routes/position_life.ts'
+import {
+  createUniswapV4Histories,
+  positionHistoryRoutes,
+} from '../../../../src/family/uniswap_v4/routes/position_history.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import type { PositionHistory } from '../../../../src/finance/liquidity/position_history/reader.ts'
 import { createHistory } from '../../../../src/history/mod.ts'
@@ -67,15 +70,15 @@ export function createLifeProcesses(devnet: Devnet) {
       const made = { clients, db: database.db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() }
       const history = createHistory(made)
       closers.push(history.close)
-      const reader = createUniswapV4LifeReader({ db: database.db, history, clock: systemClock })
+      const reader = createUniswapV4HistoryReader({ db: database.db, history, clock: systemClock })
       const services = { db: database.db, history, clock: systemClock }
       const state = readerOf(client, { find: everyIdOf(devnet) })
       const served = {
         chainIds: [client.chain.id],
-        lives: once(() => createUniswapV4Lives({ ...services, reader: state.reader })),
+        lives: once(() => createUniswapV4Histories({ ...services, reader: state.reader })),
         reader: () => state.reader,
       }
-      const [pnl, events] = positionLifeRoutes(served)
+      const [pnl, events] = positionHistoryRoutes(served)
       if (pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
       return {
         pnl,
@@ -94,7 +97,7 @@ export function createLifeProcesses(devnet: Devnet) {
           const { poolManager, positionManager: manager } = UNISWAP_V4
           const deployment = { poolManager, positionManager: manager, startBlock: 0 }
           const position = isBurned ? undefined : here
-          const question: UniswapV4LifeQuestion = { client, manager, deployment, tokenId, position, block }
+          const question: UniswapV4HistoryQuery = { client, manager, deployment, tokenId, position, block }
           return await reader.read(question, new AbortController().signal)
         },
       }

@@ -16,12 +16,12 @@ import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import {
-  type AmountsQuestion,
-  contradicted,
+  type AmountsQuery,
+  type ChangeGroup,
+  type ChangeGroupRead,
   createGroupReader,
-  type FoundGroup,
-  type Group,
-  groupsOf,
+  groupByBlock,
+  incompleteChangesError,
 } from './changed_blocks.ts'
 
 /**
@@ -29,7 +29,7 @@ import {
  * there. Throws `UnavailableError` if the chain cannot be read, if no endpoint keeps the state that is needed, if fees
  * moved between two changes of a block, or if the state shows that a change must be missing.
  */
-export type FindAmounts = (question: AmountsQuestion, signal: AbortSignal) => Promise<readonly FoundChange[]>
+export type FindAmounts = (question: AmountsQuery, signal: AbortSignal) => Promise<readonly FoundChange[]>
 
 /** Blocks that are read at the same time, each by up to three requests, and how many are read again at most. */
 const BLOCKS_AT_ONCE = 12
@@ -45,13 +45,13 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
     const { client, place, changes, finalTo } = question
     const known = new Map(changes.flatMap((change) => (isFound(change) ? [[keyOf(change), change] as const] : [])))
     const befores = new Map<number, FeeGrowth | undefined>()
-    const groups = groupsOf(changes)
+    const groups = groupByBlock(changes)
     const missing = groups.filter((group) => group.changes.some((change) => lacks(known.get(keyOf(change)), group)))
     const [first] = changes
     if (first === undefined) return []
     const { tokenId } = first
 
-    async function keep(read: readonly FoundGroup[]): Promise<void> {
+    async function keep(read: readonly ChangeGroupRead[]): Promise<void> {
       for (const { changes: found, before } of read) {
         for (const each of found) known.set(keyOf(each), believed(question, each, known.get(keyOf(each))))
         if (found[0] !== undefined) befores.set(found[0].block, before)
@@ -68,7 +68,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
       done += some.length
       await question.ahead?.finish(signal)
     })
-    const isDue = ({ changes: of }: Group) =>
+    const isDue = ({ changes: of }: ChangeGroup) =>
       of.some((change) => recheck.isDue(client, known.get(keyOf(change))?.found.witnesses ?? QUORUM))
     const doubtful = groups.filter((group) => !missing.includes(group) && isDue(group)).slice(0, RECHECKED_MAX)
     if (doubtful.length > 0) {
@@ -86,7 +86,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
       const earlier = all[index - 1]
       const before = befores.get(change.block)
       const isNext = earlier !== undefined && earlier.block < change.block && before !== undefined
-      if (isNext && !isSame(earlier.found.inside, before)) throw contradicted(question, change)
+      if (isNext && !isSame(earlier.found.inside, before)) throw incompleteChangesError(question, change)
     }
     return all
   }
@@ -97,16 +97,12 @@ function isFound(change: StoredChange): change is FoundChange {
 }
 
 /** A mint that was alone has no growth kept; once something follows it, it is needed. */
-function lacks(known: FoundChange | undefined, { isAlone }: Group): boolean {
+function lacks(known: FoundChange | undefined, { isAlone }: ChangeGroup): boolean {
   return known === undefined || (!isAlone && known.found.inside === undefined)
 }
 
 /** Two endpoints decide against what one gave before; one does not. Throws `DisputeError`. */
-function believed(
-  { client: { chain } }: AmountsQuestion,
-  now: FoundChange,
-  before: FoundChange | undefined,
-): FoundChange {
+function believed({ client: { chain } }: AmountsQuery, now: FoundChange, before: FoundChange | undefined): FoundChange {
   if (before === undefined || isEqual(before.found, now.found) || now.found.witnesses >= QUORUM) return now
   throw new DisputeError(
     `Cannot believe the state at block ${now.block} of chain ${chain.id} (${chain.name}): one endpoint gave another one ` +

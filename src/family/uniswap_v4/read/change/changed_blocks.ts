@@ -9,15 +9,15 @@ import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
-import { amountsOfChanges, priceFrom } from '../../math/change.ts'
-import { type AskedBlock, readMoves, readPriceBefore, type SeenMoves } from './moves.ts'
+import { computeChangeAmounts, findPriceBefore } from '../../math/change.ts'
+import { type BlockReference, readPoolEvents, readPriceBefore, type WitnessedPoolEvents } from './pool_events.ts'
 import { readState } from './state.ts'
-import type { ChangePlace } from './stream.ts'
+import type { ChangeTarget } from './stream.ts'
 
 /** The changes of one position, from its mint on, oldest first. */
-export interface AmountsQuestion {
+export interface AmountsQuery {
   readonly client: ChainClient
-  readonly place: ChangePlace
+  readonly place: ChangeTarget
   readonly changes: readonly StoredChange[]
   /** The last block that can never be replaced, so far as is known. */
   readonly finalTo: number
@@ -26,10 +26,10 @@ export interface AmountsQuestion {
 }
 
 /** Fees moved between two changes of one block, so nobody can tell what each paid. */
-export class MovedError extends UnavailableError {}
+export class FeesMovedInBlockError extends UnavailableError {}
 
 /** A block in which the position changed. */
-export interface Group {
+export interface ChangeGroup {
   readonly number: number
   readonly changes: readonly StoredChange[]
   readonly first: StoredChange
@@ -42,23 +42,23 @@ export interface Group {
 }
 
 /** A block of changes as it was read. */
-export interface FoundGroup {
+export interface ChangeGroupRead {
   readonly changes: readonly FoundChange[]
   /** Growth within the range before it; undefined if nobody was asked. */
   readonly before: FeeGrowth | undefined
 }
 
 const UNBORN = { liquidity: 0n, inside: { growth0: 0n, growth1: 0n } } as const
-const NO_MOVES: SeenMoves = { rows: [], witnesses: 1 }
+const NO_MOVES: WitnessedPoolEvents = { rows: [], witnesses: 1 }
 /** What nobody can tell today, nobody can tell tomorrow; a change that is missing may be there soon. */
 const RETRY_SEC = { moved: 3_600, contradicted: 5 } as const
 
 /** Reads what the changes of some blocks were worth, all blocks at the same time. Throws as `FindAmounts`. */
 type ReadGroups = (
-  question: AmountsQuestion,
-  groups: readonly Group[],
+  question: AmountsQuery,
+  groups: readonly ChangeGroup[],
   signal: AbortSignal,
-) => Promise<readonly FoundGroup[]>
+) => Promise<readonly ChangeGroupRead[]>
 
 /** Makes a reader of such blocks. */
 export function createGroupReader(clock: Clock): ReadGroups {
@@ -66,22 +66,22 @@ export function createGroupReader(clock: Clock): ReadGroups {
 
   /** A block that may be replaced is asked for by its hash. */
   async function blockOf(
-    { client, finalTo }: AmountsQuestion,
+    { client, finalTo }: AmountsQuery,
     number: number,
     signal: AbortSignal,
-  ): Promise<AskedBlock> {
+  ): Promise<BlockReference> {
     if (number <= finalTo) return { number }
     const { hash } = await finder.byNumber(client, BigInt(number), signal)
     return { number, hash }
   }
 
-  async function stateAt(question: AmountsQuestion, { first: change }: Group, number: number, signal: AbortSignal) {
+  async function stateAt(question: AmountsQuery, { first: change }: ChangeGroup, number: number, signal: AbortSignal) {
     const block = await blockOf(question, number, signal)
     return await readState({ ...question, clock }, { change, block }, signal)
   }
 
   /** After the block, together with its prices. Undefined if no endpoint keeps it, but logs may tell all that is needed. */
-  async function stateAfter(question: AmountsQuestion, group: Group, signal: AbortSignal) {
+  async function stateAfter(question: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
     const { number, isAlone } = group
     const [timeSec] = group.changes.flatMap(({ timestampSec }) => timestampSec ?? [])
     const state = stateAt(question, group, number, signal)
@@ -96,7 +96,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
   }
 
   /** The price before a position came into being, which logs tell if no endpoint keeps the state. */
-  async function birthPrice(question: AmountsQuestion, group: Group, signal: AbortSignal) {
+  async function birthPrice(question: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
     try {
       return await stateAt(question, group, group.number - 1, signal)
     } catch (error) {
@@ -108,23 +108,23 @@ export function createGroupReader(clock: Clock): ReadGroups {
   }
 
   async function readGroup(
-    question: AmountsQuestion,
-    { group, moves }: { readonly group: Group; readonly moves: Promise<SeenMoves> },
+    question: AmountsQuery,
+    { group, moves }: { readonly group: ChangeGroup; readonly moves: Promise<WitnessedPoolEvents> },
     signal: AbortSignal,
-  ): Promise<FoundGroup> {
+  ): Promise<ChangeGroupRead> {
     const { changes, first, isBirth, liquidity } = group
     const [seen, before, after] = await Promise.all([
       moves,
       isBirth ? undefined : stateAt(question, group, group.number - 1, signal),
       stateAfter(question, group, signal),
     ])
-    const isTold = priceFrom(seen.rows, first) !== undefined
+    const isTold = findPriceBefore(seen.rows, first) !== undefined
     const isStill = seen.rows.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
     const price =
       before ?? (isStill ? after : undefined) ?? (isTold ? undefined : await birthPrice(question, group, signal))
-    if (after !== undefined && after.liquidity !== liquidity.after) throw contradicted(question, first)
-    if (before !== undefined && before.liquidity !== liquidity.before) throw contradicted(question, first)
-    const amounts = amountsOfChanges({
+    if (after !== undefined && after.liquidity !== liquidity.after) throw incompleteChangesError(question, first)
+    if (before !== undefined && before.liquidity !== liquidity.before) throw incompleteChangesError(question, first)
+    const amounts = computeChangeAmounts({
       changes,
       moves: seen.rows,
       sqrtPriceBeforeX96: price?.sqrtPriceX96,
@@ -132,7 +132,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
       after: after?.inside,
     })
     if (amounts === 'moved') throw moved(question, first)
-    if (amounts === 'unknown') throw contradicted(question, first)
+    if (amounts === 'unknown') throw incompleteChangesError(question, first)
     const witnesses = Math.min(seen.witnesses, price?.witnesses ?? QUORUM, after?.witnesses ?? QUORUM)
     const found = changes.flatMap((change, index): FoundChange[] => {
       const worth = amounts[index]
@@ -150,7 +150,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
           blockOf(question, number, within),
     )
     const blocks = await allOrAbort(asked, signal)
-    const all = readMoves(poolOf(question, group.first), blocks, signal)
+    const all = readPoolEvents(poolOf(question, group.first), blocks, signal)
     all.catch(() => {})
     const tasks = groups.map((group) => (within: AbortSignal) => {
       const moves = all.then((seen) => seen.get(group.number) ?? NO_MOVES)
@@ -161,7 +161,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
 }
 
 /** The changes by their blocks. */
-export function groupsOf(changes: readonly StoredChange[]): readonly Group[] {
+export function groupByBlock(changes: readonly StoredChange[]): readonly ChangeGroup[] {
   let liquidity = 0n
   const byBlock = [...groupBy(changes, ({ block }) => block)]
   return byBlock.flatMap(([number, here], index) => {
@@ -181,19 +181,19 @@ export function groupsOf(changes: readonly StoredChange[]): readonly Group[] {
   })
 }
 
-function poolOf({ client, place: { poolManager } }: AmountsQuestion, { pool }: StoredChange) {
+function poolOf({ client, place: { poolManager } }: AmountsQuery, { pool }: StoredChange) {
   return { client, poolManager, pool }
 }
 
-function moved({ client }: AmountsQuestion, { tokenId, block }: StoredChange): MovedError {
+function moved({ client }: AmountsQuery, { tokenId, block }: StoredChange): FeesMovedInBlockError {
   const message =
     `Cannot tell what ${formatPosition({ client, tokenId })} was paid in block ${block}: it changed more than once there, with a swap or a ` +
     'donation in between'
-  return new MovedError(message, { retryAfterSec: RETRY_SEC.moved })
+  return new FeesMovedInBlockError(message, { retryAfterSec: RETRY_SEC.moved })
 }
 
 /** The changes cannot be all. */
-export function contradicted({ client }: AmountsQuestion, { tokenId, block }: StoredChange): UnavailableError {
+export function incompleteChangesError({ client }: AmountsQuery, { tokenId, block }: StoredChange): UnavailableError {
   const title = formatPosition({ client, tokenId })
   const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
   return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradicted })

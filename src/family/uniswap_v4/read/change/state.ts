@@ -7,8 +7,8 @@ import type { LiquidityChange } from '../../../../finance/liquidity/position_his
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { Counters } from '../../math/change.ts'
-import type { AskedBlock } from './moves.ts'
-import type { ChangePlace } from './stream.ts'
+import type { BlockReference } from './pool_events.ts'
+import type { ChangeTarget } from './stream.ts'
 
 /** A pool, and what the pool manager keeps about a position in it, at the end of a block. */
 interface PoolState extends Counters {
@@ -28,8 +28,8 @@ const WORDS = 4
  * in one request with what is begun about the block in the same turn of the event loop. Throws as `readByQuorum`: `DepthError` if none keeps it.
  */
 export async function readState(
-  { client, place, clock }: { readonly client: ChainClient; readonly place: ChangePlace; readonly clock: Clock },
-  { change, block }: { readonly change: LiquidityChange; readonly block: AskedBlock },
+  { client, place, clock }: { readonly client: ChainClient; readonly place: ChangeTarget; readonly clock: Clock },
+  { change, block }: { readonly change: LiquidityChange; readonly block: BlockReference },
   signal: AbortSignal,
 ): Promise<PoolState & { readonly witnesses: number }> {
   const calls = [{ to: place.poolManager, data: encodeStateQuestion(change, place.contract) }]

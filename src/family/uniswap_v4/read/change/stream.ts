@@ -5,11 +5,11 @@ import {
   type LiquidityChange,
 } from '../../../../finance/liquidity/position_history/liquidity_change.ts'
 import type { Stream, StreamTarget } from '../../../../history/stream.ts'
-import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
+import { CHANGE_TOPIC, decodeChanges } from '../../event/log.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 
 /** Where changes are logged: by the pool manager, for one position manager, which names the place. */
-export interface ChangePlace extends StreamTarget {
+export interface ChangeTarget extends StreamTarget {
   /** Lower case. */
   readonly poolManager: Hex
 }
@@ -18,19 +18,19 @@ export interface ChangePlace extends StreamTarget {
  * What changed positions. A log names the pool and the manager in its topics and the token id in its data alone, so a
  * subject is a pool: its changes serve all who hold positions in it.
  */
-export const CHANGE_STREAM: Stream<LiquidityChange, ChangePlace> = {
+export const CHANGE_STREAM: Stream<LiquidityChange, ChangeTarget> = {
   name: 'uniswap_v4_change',
   table: LIQUIDITY_CHANGES,
   filters: ({ contract, poolManager }, subjects) => [
     { addresses: [poolManager], topics: [[CHANGE_TOPIC], subjects, [padHex(contract, { size: 32 })]] },
   ],
-  decode: (_, logs) => ({ rows: changesOf(logs), unsettled: [] }),
+  decode: (_, logs) => ({ rows: decodeChanges(logs), unsettled: [] }),
 }
 
 /** Where history follows a deployment. */
-export function changePlaceOf(
+export function toChangeTarget(
   chainId: number,
   { positionManager, poolManager, startBlock }: UniswapV4Deployment,
-): ChangePlace {
+): ChangeTarget {
   return { chainId, contract: toLowerHex(positionManager), poolManager: toLowerHex(poolManager), startBlock }
 }

@@ -10,8 +10,16 @@ import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../lib/error.ts'
 import { createLru } from '../../../../lib/lru.ts'
-import type { FindOwnedIds, WalletPlace } from '../ownership.ts'
-import { beginScan, callsLeft, continueScan, isFound, type Scan, type ScanState, UnlikeStorageError } from './scan.ts'
+import type { FindOwnedIds, WalletTarget } from '../ownership.ts'
+import {
+  continueScan,
+  countCallsLeft,
+  isComplete,
+  type Scan,
+  type ScanState,
+  startScan,
+  UnexpectedStorageError,
+} from './scan.ts'
 import { TRANSFER_STREAM } from './transfers.ts'
 
 /** A scan of so many calls is never weighed against reading logs. */
@@ -61,7 +69,7 @@ export function createOwnedFinder(options: {
   const scanned = createLru<readonly bigint[]>({ entriesMax: SCANNED_MAX })
 
   /** Ids that the wallet was sent up to the block, of those that are stored. */
-  async function stored(asked: WalletPlace, toBlock: number) {
+  async function stored(asked: WalletTarget, toBlock: number) {
     const wallet = toLowerHex(asked.wallet)
     const { isWhole, entries } = await readWalletEntries(db, {
       place: placeOf(asked),
@@ -72,7 +80,7 @@ export function createOwnedFinder(options: {
     return { isWhole, ids: entries.map(BigInt) }
   }
 
-  async function byLogs(asked: WalletPlace, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
+  async function byLogs(asked: WalletTarget, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
     const place = placeOf(asked)
     const subject = toLowerHex(asked.wallet)
     const ensured = await history.ensure({ stream: TRANSFER_STREAM, place, subject, upTo: block.number }, signal)
@@ -87,7 +95,7 @@ export function createOwnedFinder(options: {
   }
 
   function step(
-    scan: Scan & { readonly client: WalletPlace['client'] },
+    scan: Scan & { readonly client: WalletTarget['client'] },
     { state, ...reading }: Pick<ReadOptions, 'priority'> & { readonly state?: ScanState },
     signal: AbortSignal,
   ): Promise<ScanState> {
@@ -95,16 +103,16 @@ export function createOwnedFinder(options: {
     const limits = { signal, budgetMs: BUDGET_MS, past: block, ...reading }
     return client.read(
       (endpoint, within) =>
-        state === undefined ? beginScan(endpoint, scan, within) : continueScan(endpoint, scan, state, within),
+        state === undefined ? startScan(endpoint, scan, within) : continueScan(endpoint, scan, state, within),
       limits,
     )
   }
 
   /** Goes on with a scan, and forgets it when it ends; how it ends is told to whoever asks meanwhile. */
-  function goOn(key: string, asked: WalletPlace, scan: ScanOf, first: ScanState): Running {
+  function goOn(key: string, asked: WalletTarget, scan: ScanOf, first: ScanState): Running {
     const limit = timeoutSignal(SCAN_LIMIT_MS)
     const run = async () => {
-      while (!isFound(work.state)) {
+      while (!isComplete(work.state)) {
         work.state = await step(scan, { state: work.state, priority: 'background' }, limit)
       }
       scanned.set(key, work.state.owned)
@@ -121,7 +129,7 @@ export function createOwnedFinder(options: {
   }
 
   /** Stores what the wallet owns at the final block, if it is known which that is. Nobody waits for it. */
-  function keep(key: string, asked: WalletPlace, owned: readonly bigint[]): void {
+  function keep(key: string, asked: WalletTarget, owned: readonly bigint[]): void {
     if (storing.has(key) || storing.size >= RUNNING_MAX || owned.length === 0) return
     storing.add(key)
     const limit = timeoutSignal(SCAN_LIMIT_MS)
@@ -144,7 +152,7 @@ export function createOwnedFinder(options: {
         toBlock: at,
       }
       const rows = state.owned.map((id) => ({ wallet: toLowerHex(wallet), entry: positionSubject(id), block: at }))
-      if (isFound(state)) await WALLET_ENTRIES.store(db, { ...part, rows, witnesses: 1, epoch })
+      if (isComplete(state)) await WALLET_ENTRIES.store(db, { ...part, rows, witnesses: 1, epoch })
     }
     // What is not stored is scanned again.
     run()
@@ -152,7 +160,7 @@ export function createOwnedFinder(options: {
       .finally(() => storing.delete(key))
   }
 
-  function scanOf(asked: WalletPlace, block: PinnedBlock, known: readonly bigint[]): ScanOf {
+  function scanOf(asked: WalletTarget, block: PinnedBlock, known: readonly bigint[]): ScanOf {
     const { client, wallet, deployment } = asked
     const { chain } = client
     return { client, wallet, manager: deployment.positionManager, chainId: chain.id, block, clock, known }
@@ -160,7 +168,7 @@ export function createOwnedFinder(options: {
 
   /** Undefined if logs are the better way, or the only one. */
   async function byScan(
-    asked: WalletPlace,
+    asked: WalletTarget,
     block: PinnedBlock,
     signal: AbortSignal,
   ): Promise<readonly bigint[] | undefined> {
@@ -171,21 +179,21 @@ export function createOwnedFinder(options: {
     const known = [...new Set([...(scanned.get(key) ?? []), ...ids])].slice(-KNOWN_MAX)
     const scan = scanOf(asked, block, known)
     let state = await step(scan, {}, signal)
-    const calls = callsLeft(state)
-    if (!isFound(state) && calls >= SCAN_CALLS_MAX) {
+    const calls = countCallsLeft(state)
+    if (!isComplete(state) && calls >= SCAN_CALLS_MAX) {
       if (callsByLogs(asked, block) < calls) return undefined
       if (running.size >= RUNNING_MAX) throw pending(asked, { state, first: state, startedMs: clock.monotonicMs() })
       const work = goOn(key, asked, scan, state)
       await finished(asked, work, signal)
       return work.state.owned
     }
-    while (!isFound(state)) state = await step(scan, { state }, signal)
+    while (!isComplete(state)) state = await step(scan, { state }, signal)
     if (state.owned.some((id) => !ids.includes(id))) keep(key, asked, state.owned)
     return state.owned
   }
 
   /** Waits for a scan. Throws `PendingError` with the progress if it takes long, or what it ended with. */
-  async function finished(asked: WalletPlace, work: Running, signal: AbortSignal): Promise<void> {
+  async function finished(asked: WalletTarget, work: Running, signal: AbortSignal): Promise<void> {
     registerTimeoutError(signal, () => pending(asked, work))
     try {
       await untilAborted(work.done, AbortSignal.any([signal, timeoutSignal(waitMs)]))
@@ -195,7 +203,7 @@ export function createOwnedFinder(options: {
     }
   }
 
-  function pending({ client: { chain } }: WalletPlace, work: Omit<Running, 'done'>): PendingError {
+  function pending({ client: { chain } }: WalletTarget, work: Omit<Running, 'done'>): PendingError {
     const { state, first, startedMs } = work
     const seconds = (clock.monotonicMs() - startedMs) / 1_000
     const done = Number(first.rest - state.rest)
@@ -216,21 +224,21 @@ export function createOwnedFinder(options: {
       if (ids !== undefined) return ids
     } catch (error) {
       const isElsewhere = error instanceof UnavailableError && !(error instanceof PendingError)
-      if (!isElsewhere && !(error instanceof UnlikeStorageError)) throw error
+      if (!isElsewhere && !(error instanceof UnexpectedStorageError)) throw error
     }
     return await byLogs(asked, block, signal)
   }
 }
 
-type ScanOf = Scan & { readonly client: WalletPlace['client'] }
+type ScanOf = Scan & { readonly client: WalletTarget['client'] }
 
 /** Requests that a wallet's logs take from the beginning. */
-function callsByLogs({ deployment }: WalletPlace, { number }: PinnedBlock): number {
+function callsByLogs({ deployment }: WalletTarget, { number }: PinnedBlock): number {
   const blocks = Math.max(0, Number(number) - deployment.startBlock)
   return LOG_READS * Math.ceil(blocks / LOG_BLOCKS)
 }
 
-function placeOf({ client, deployment }: Pick<WalletPlace, 'client' | 'deployment'>): StreamTarget {
+function placeOf({ client, deployment }: Pick<WalletTarget, 'client' | 'deployment'>): StreamTarget {
   const { positionManager, startBlock } = deployment
   return { chainId: client.chain.id, contract: toLowerHex(positionManager), startBlock }
 }

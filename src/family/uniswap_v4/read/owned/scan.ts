@@ -50,26 +50,26 @@ export interface ScanState {
 type ScanPage = Omit<ScanState, 'perCall'>
 
 /** The manager's storage is not as the scanner reads it, so that it finds nothing that could be believed. */
-export class UnlikeStorageError extends Error {
-  override readonly name = 'UnlikeStorageError'
+export class UnexpectedStorageError extends Error {
+  override readonly name = 'UnexpectedStorageError'
 }
 
 /** Whether all positions are found. */
-export function isFound({ balance, owned }: ScanState): boolean {
+export function isComplete({ balance, owned }: ScanState): boolean {
   return BigInt(owned.length) === balance
 }
 
 /** Calls that the rest of a scan takes if nothing is found before. */
-export function callsLeft({ rest, perCall }: ScanState): number {
+export function countCallsLeft({ rest, perCall }: ScanState): number {
   return Number((rest + perCall - 1n) / perCall)
 }
 
 /**
  * Looks at the known ids and at the newest ones, in one round trip. Finds nothing for a wallet with more positions than a
- * list may hold. Throws `UnlikeStorageError`, `LensUnsupportedError` if the endpoint does not override code, `UpstreamError` if
+ * list may hold. Throws `UnexpectedStorageError`, `LensUnsupportedError` if the endpoint does not override code, `UpstreamError` if
  * it answers from another block.
  */
-export async function beginScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): Promise<ScanState> {
+export async function startScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): Promise<ScanState> {
   const { wallet, manager, chainId, block, clock } = scan
   const calls = [
     { to: manager, data: encodeCall(BALANCE_OF, wallet) },
@@ -84,12 +84,13 @@ export async function beginScan(endpoint: Endpoint, scan: Scan, signal: AbortSig
   const top = nextId > 0n ? nextId - 1n : 0n
   const none = { balance: 0n, nextId, owned: [], rest: 0n, perCall: COUNT_MAX }
   if (balance === 0n || balance > OWNED_MAX) return none
-  if (page.balance !== balance || page.nextId !== nextId) throw new UnlikeStorageError('The manager stores otherwise')
+  if (page.balance !== balance || page.nextId !== nextId)
+    throw new UnexpectedStorageError('The manager stores otherwise')
   const looked = top - page.rest
   return checked({ ...page, perCall: looked > COUNT_MIN ? looked : COUNT_MIN })
 }
 
-/** Looks at the next ids, in one round trip of a few calls. Throws as `beginScan`. */
+/** Looks at the next ids, in one round trip of a few calls. Throws as `startScan`. */
 export async function continueScan(
   endpoint: Endpoint,
   scan: Scan,
@@ -171,8 +172,8 @@ function decodePage(answer: Hex, at: PinnedBlock): ScanPage {
 
 /** Throws if all ids were looked at and fewer are the wallet's than the manager says. */
 function checked(state: ScanState): ScanState {
-  if (state.rest > 0n || isFound(state)) return state
-  throw new UnlikeStorageError('The manager stores fewer positions of the wallet than it counts')
+  if (state.rest > 0n || isComplete(state)) return state
+  throw new UnexpectedStorageError('The manager stores fewer positions of the wallet than it counts')
 }
 
 function ignored(): RpcRefusedError {

@@ -24,7 +24,7 @@ export const WITHDRAWAL_LENS = {
 } as const
 
 /** Positions of one owner, and the block to withdraw at; absent: the newest. */
-export interface WithdrawalQuestion {
+export interface WithdrawalQuery {
   readonly owner: Address
   readonly ids: readonly bigint[]
   readonly deployment: UniswapV4Deployment
@@ -45,7 +45,7 @@ export interface Withdrawals {
  */
 export async function readWithdrawals(
   { call, observeBlock }: LensAccess,
-  { owner, ids, deployment, block }: WithdrawalQuestion,
+  { owner, ids, deployment, block }: WithdrawalQuery,
 ): Promise<Withdrawals> {
   const { positionManager, poolManager } = deployment
   // They cannot stand if the owner's code is replaced.

@@ -24,20 +24,20 @@ import { createCache } from '../../../../lib/async/cache.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../../position_history.ts'
-import { flowsOf } from '../../event/flow.ts'
+import { toFlows } from '../../event/flow.ts'
 import { mayChangePayment } from '../../math/hooks.ts'
 import type { UniswapV4Deployment } from '../../table/deployments.ts'
 import { createAmountsFinder } from '../change/amounts.ts'
-import { MovedError } from '../change/changed_blocks.ts'
-import { CHANGE_STREAM, type ChangePlace, changePlaceOf } from '../change/stream.ts'
-import { type BornPosition, readBirth } from './birth.ts'
+import { FeesMovedInBlockError } from '../change/changed_blocks.ts'
+import { CHANGE_STREAM, type ChangeTarget, toChangeTarget } from '../change/stream.ts'
 import { readNextId } from './next_id.ts'
+import { readPositionOrigin, type V4PositionOrigin } from './origin.ts'
 
 /** Whose life is read. */
-export type UniswapV4LifeQuestion = ManagedHistoryQuery<UniswapV4Deployment, LivingPosition>
+export type UniswapV4HistoryQuery = ManagedHistoryQuery<UniswapV4Deployment, ExistingPosition>
 
 /** What a life needs to know about a position that is there. */
-interface LivingPosition extends TickRange {
+interface ExistingPosition extends TickRange {
   readonly token0: PnlToken
   readonly token1: PnlToken
   readonly pool: { readonly id: Hex; readonly hooks: Address }
@@ -45,7 +45,7 @@ interface LivingPosition extends TickRange {
   readonly growth: { readonly insideLast: FeeGrowth } | undefined
 }
 
-export type UniswapV4LifeReader = PositionHistoryReader<UniswapV4LifeQuestion>
+export type UniswapV4HistoryReader = PositionHistoryReader<UniswapV4HistoryQuery>
 
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
@@ -56,32 +56,32 @@ const RETRY_SEC = 5
  * Makes a reader over stored history. Its `read` also throws `CodedError` NOT_FOUND for a position whose hook may change
  * what is paid when liquidity is added or removed: neither logs nor state tell what its owner paid and got.
  */
-export function createUniswapV4LifeReader(services: {
+export function createUniswapV4HistoryReader(services: {
   readonly db: Database
   readonly history: History
   readonly clock: Clock
-}): UniswapV4LifeReader {
+}): UniswapV4HistoryReader {
   const { db, clock } = services
   const findMint = createMintFinder()
   const findAmounts = createAmountsFinder(services)
-  const births = createCache<BornPosition>({ clock, entriesMax: BIRTHS_MAX })
+  const births = createCache<V4PositionOrigin>({ clock, entriesMax: BIRTHS_MAX })
 
   /** What a burned position was never changes; its mint is far older than what may be replaced, or is read again. */
   function birthOf(
-    { client, manager, deployment, tokenId }: UniswapV4LifeQuestion,
+    { client, manager, deployment, tokenId }: UniswapV4HistoryQuery,
     block: number,
     signal: AbortSignal,
-  ): Promise<BornPosition> {
-    const place = changePlaceOf(client.chain.id, deployment)
+  ): Promise<V4PositionOrigin> {
+    const place = toChangeTarget(client.chain.id, deployment)
     const read = async (shared: AbortSignal) => {
-      const { value, endpoints } = await readBirth({ client, place, tokenId, block, clock }, shared)
+      const { value, endpoints } = await readPositionOrigin({ client, place, tokenId, block, clock }, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     return births.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)
   }
 
   /** When it was minted; undefined if it never was, or later. */
-  async function mintOf(question: UniswapV4LifeQuestion, toBlock: bigint, signal: AbortSignal) {
+  async function mintOf(question: UniswapV4HistoryQuery, toBlock: bigint, signal: AbortSignal) {
     const { client, manager, deployment, tokenId, position } = question
     const chainId = client.chain.id
     const next = (endpoint: Endpoint, within: AbortSignal) => readNextId(endpoint, { manager, chainId, clock }, within)
@@ -90,21 +90,25 @@ export function createUniswapV4LifeReader(services: {
     return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, signal)
   }
 
-  const bornOf = async (question: UniswapV4LifeQuestion, block: number, signal: AbortSignal): Promise<BornPosition> => {
+  const bornOf = async (
+    question: UniswapV4HistoryQuery,
+    block: number,
+    signal: AbortSignal,
+  ): Promise<V4PositionOrigin> => {
     const { position } = question
     const birth = position === undefined ? await birthOf(question, block, signal) : birthIn(position)
     if (mayChangePayment(birth.hooks)) throw untellable(question)
     return birth
   }
 
-  async function subjectOf(question: UniswapV4LifeQuestion, block: number, signal: AbortSignal): Promise<PnlSubject> {
+  async function subjectOf(question: UniswapV4HistoryQuery, block: number, signal: AbortSignal): Promise<PnlSubject> {
     const { client } = question
     const { subject } = await bornOf(question, block, signal)
     const [token0, token1] = subject.tokens
     return { ...subject, tokens: [asPriced(client, token0), asPriced(client, token1)] }
   }
 
-  return createPositionHistoryReader<UniswapV4LifeQuestion, LiquidityChange, ChangePlace>(services, {
+  return createPositionHistoryReader<UniswapV4HistoryQuery, LiquidityChange, ChangeTarget>(services, {
     stream: CHANGE_STREAM,
     async locate(question, toBlock, signal) {
       const { client, deployment, position } = question
@@ -112,7 +116,7 @@ export function createUniswapV4LifeReader(services: {
       const startBlock = await mintOf(question, toBlock, signal)
       if (startBlock === undefined) return undefined
       const { pool } = await bornOf(question, startBlock, signal)
-      return { place: changePlaceOf(client.chain.id, deployment), subject: pool, startBlock }
+      return { place: toChangeTarget(client.chain.id, deployment), subject: pool, startBlock }
     },
     async flows(question, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, signal) {
       const { client, tokenId } = question
@@ -129,8 +133,8 @@ export function createUniswapV4LifeReader(services: {
       const changes = await findAmounts(asking, signal)
       if (question.block === undefined || end.number >= question.block) checkLast(question, changes)
       return {
-        stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(flowsOf),
-        young: changes.filter(({ block }) => block > storedTo).flatMap(flowsOf),
+        stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(toFlows),
+        young: changes.filter(({ block }) => block > storedTo).flatMap(toFlows),
         isCut: until.length < all.length,
       }
     },
@@ -144,15 +148,15 @@ export function createUniswapV4LifeReader(services: {
  * True if a life cannot be told, whoever asks and whenever: of its hook, of a block with a swap between two changes, or of
  * a past that nobody keeps.
  */
-export function isUntellable(error: unknown): boolean {
+export function isPnlImpossible(error: unknown): boolean {
   return (
-    error instanceof MovedError ||
+    error instanceof FeesMovedInBlockError ||
     error instanceof StatePrunedError ||
     (error instanceof CodedError && error.code === 'NOT_FOUND')
   )
 }
 
-function birthIn({ pool, token0, token1, tickLower, tickUpper }: LivingPosition): BornPosition {
+function birthIn({ pool, token0, token1, tickLower, tickUpper }: ExistingPosition): V4PositionOrigin {
   return { pool: pool.id, hooks: pool.hooks, subject: { tokens: [token0, token1], tickLower, tickUpper } }
 }
 
@@ -163,7 +167,7 @@ function asPriced({ chain: { nativeCurrency } }: FinanceClient, { address, decim
 }
 
 /** The growth at the last change must be that of the position now. Throws `UnavailableError`. */
-function checkLast({ client, position, tokenId, block }: UniswapV4LifeQuestion, changes: readonly FoundChange[]): void {
+function checkLast({ client, position, tokenId, block }: UniswapV4HistoryQuery, changes: readonly FoundChange[]): void {
   const last = changes.findLast((change) => block === undefined || change.block <= Number(block))
   const [then, now] = [last?.found.inside, position?.growth?.insideLast]
   if (then === undefined || now === undefined) return
@@ -172,7 +176,7 @@ function checkLast({ client, position, tokenId, block }: UniswapV4LifeQuestion, 
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC })
 }
 
-function untellable({ client: { chain }, tokenId }: UniswapV4LifeQuestion): CodedError {
+function untellable({ client: { chain }, tokenId }: UniswapV4HistoryQuery): CodedError {
   return new CodedError(
     'NOT_FOUND',
     `Position ${tokenId} on chain ${chain.id} (${chain.name}) has no profit and loss: the hook of its pool may change ` +

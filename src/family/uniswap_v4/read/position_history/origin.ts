@@ -10,13 +10,13 @@ import type { PnlSubject } from '../../../../finance/liquidity/position_history/
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import { CHANGE_TOPIC, changesOf } from '../../event/log.ts'
-import type { ChangePlace } from '../change/stream.ts'
+import { CHANGE_TOPIC, decodeChanges } from '../../event/log.ts'
+import type { ChangeTarget } from '../change/stream.ts'
 
 /** A position that was burned: only its birth tells what it was. */
 interface BirthQuestion {
   readonly client: ChainClient
-  readonly place: ChangePlace
+  readonly place: ChangeTarget
   readonly tokenId: bigint
   /** The block of its mint. */
   readonly block: number
@@ -24,7 +24,7 @@ interface BirthQuestion {
 }
 
 /** What a position was made in. */
-export interface BornPosition {
+export interface V4PositionOrigin {
   readonly pool: Hex
   readonly subject: PnlSubject
   readonly hooks: Address
@@ -48,7 +48,10 @@ const NATIVE_DECIMALS = 18
  * Pool, range and tokens of a position, from the first change of its liquidity. Two endpoints are asked. Throws as
  * `readByQuorum`, with an `UpstreamError` as its cause if the block does not show it.
  */
-export async function readBirth(question: BirthQuestion, signal: AbortSignal): Promise<QuorumResult<BornPosition>> {
+export async function readPositionOrigin(
+  question: BirthQuestion,
+  signal: AbortSignal,
+): Promise<QuorumResult<V4PositionOrigin>> {
   const { client, tokenId } = question
   return await readByQuorum(client, (endpoint, within) => birthBy(endpoint, question, within), {
     signal,
@@ -57,12 +60,12 @@ export async function readBirth(question: BirthQuestion, signal: AbortSignal): P
   })
 }
 
-async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: AbortSignal): Promise<BornPosition> {
+async function birthBy(endpoint: Endpoint, question: BirthQuestion, signal: AbortSignal): Promise<V4PositionOrigin> {
   const { client, place, tokenId, block, clock } = question
   const { contract, poolManager } = place
   const filter = { addresses: [poolManager], topics: [[CHANGE_TOPIC], null, [padHex(contract, { size: 32 })]] }
   const source = createLogSource(endpoint, client.chain.id)
-  const changes = changesOf(await source.logs(filter, { fromBlock: block, toBlock: block }, signal))
+  const changes = decodeChanges(await source.logs(filter, { fromBlock: block, toBlock: block }, signal))
   const first = changes.find((change) => change.tokenId === tokenId)
   if (first === undefined) throw new UpstreamError(`Block ${block} does not show the pool of position ${tokenId}`)
   const newest = await readLatestBlock(endpoint, client.chain.id, signal)

@@ -8,7 +8,7 @@ import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import { moveFilter, movesOf, type PoolMove, priceFilter } from '../../event/pool_move.ts'
+import { createPoolEventFilter, createPriceFilter, decodePoolEvents, type PoolEvent } from '../../event/pool_move.ts'
 
 /** A pool, and who keeps it. */
 export interface NamedPool {
@@ -19,10 +19,10 @@ export interface NamedPool {
 }
 
 /** Moves of a pool, and how many different endpoints gave them. */
-export type SeenMoves = WitnessedLogs<PoolMove>
+export type WitnessedPoolEvents = WitnessedLogs<PoolEvent>
 
 /** A block, by its hash if it may still be replaced. */
-export interface AskedBlock {
+export interface BlockReference {
   readonly number: number
   readonly hash?: Hex | undefined
 }
@@ -36,24 +36,25 @@ const BACK_MAX = 10_000
 const BACKS_MAX = 40
 
 /** Moves of a pool in each of some blocks, ascending, by number; two endpoints are asked. Throws as `readByQuorum`. */
-export async function readMoves(
+export async function readPoolEvents(
   of: NamedPool,
-  blocks: readonly AskedBlock[],
+  blocks: readonly BlockReference[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<number, SeenMoves>> {
-  const found = new Map<number, SeenMoves>()
-  const add = ({ number }: AskedBlock, { rows, witnesses }: SeenMoves) =>
+): Promise<ReadonlyMap<number, WitnessedPoolEvents>> {
+  const found = new Map<number, WitnessedPoolEvents>()
+  const add = ({ number }: BlockReference, { rows, witnesses }: WitnessedPoolEvents) =>
     found.set(number, { rows: rows.filter(({ block }) => block === number), witnesses })
-  const readOne = (block: AskedBlock) => async (within: AbortSignal) => {
+  const readOne = (block: BlockReference) => async (within: AbortSignal) => {
     const { number, hash } = block
     const range = hash === undefined ? { fromBlock: number, toBlock: number } : { number, blockHash: hash }
-    const seen = await look(of, moveFilter(of), range, within)
+    const seen = await look(of, createPoolEventFilter(of), range, within)
     if ('blocks' in seen) throw new UnavailableError(seen.message)
     add(block, seen)
   }
   const tasks = groupsOf(blocks).map((group) => async (within: AbortSignal) => {
     const [first, last] = [group[0]?.number ?? 0, group.at(-1)?.number ?? 0]
-    const seen = group.length > 1 && (await look(of, moveFilter(of), { fromBlock: first, toBlock: last }, within))
+    const seen =
+      group.length > 1 && (await look(of, createPoolEventFilter(of), { fromBlock: first, toBlock: last }, within))
     if (seen === false || 'blocks' in seen) await allOrAbort(group.map(readOne), within)
     else for (const block of group) add(block, seen)
   })
@@ -75,7 +76,7 @@ export async function readPriceBefore(
   let cap = BACK_MAX
   for (let looks = 0; looks < BACKS_MAX && toBlock >= 0; looks++) {
     const range = { fromBlock: Math.max(0, toBlock - blocks + 1), toBlock }
-    const seen = await look(of, priceFilter(of), range, signal)
+    const seen = await look(of, createPriceFilter(of), range, signal)
     if ('blocks' in seen) {
       if (blocks === 1) throw new UnavailableError(seen.message)
       blocks = cap = seen.blocks
@@ -92,12 +93,12 @@ export async function readPriceBefore(
 
 function look({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
   const what = `the moves of pool ${pool}`
-  return readWitnessedLogs({ client, filter, range, what, rowsOf: movesOf, textOf: textOfMove }, signal)
+  return readWitnessedLogs({ client, filter, range, what, rowsOf: decodePoolEvents, textOf: textOfMove }, signal)
 }
 
 /** Neighbouring blocks together; what may be replaced is alone. */
-function groupsOf(blocks: readonly AskedBlock[]): readonly (readonly AskedBlock[])[] {
-  const groups: AskedBlock[][] = []
+function groupsOf(blocks: readonly BlockReference[]): readonly (readonly BlockReference[])[] {
+  const groups: BlockReference[][] = []
   for (const block of blocks) {
     const group = groups.at(-1)
     const [first, last] = [group?.[0], group?.at(-1)]
@@ -114,6 +115,6 @@ function groupsOf(blocks: readonly AskedBlock[]): readonly (readonly AskedBlock[
   return groups
 }
 
-function textOfMove({ block, logIndex, sqrtPriceX96 }: PoolMove): string {
+function textOfMove({ block, logIndex, sqrtPriceX96 }: PoolEvent): string {
   return `${block} ${logIndex} ${sqrtPriceX96}`
 }

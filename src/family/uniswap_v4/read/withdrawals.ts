@@ -10,7 +10,7 @@ import {
   readWithdrawals,
   UNSUPPORTED,
   WITHDRAWAL_LENS,
-  type WithdrawalQuestion,
+  type WithdrawalQuery,
   type Withdrawals,
 } from './withdrawal/withdrawal.ts'
 
@@ -30,7 +30,7 @@ interface WithdrawalPlace {
  */
 export async function executeWithdrawals(
   { endpoint, chainId, clock }: WithdrawalPlace,
-  asked: WithdrawalQuestion,
+  asked: WithdrawalQuery,
   signal: AbortSignal,
 ): Promise<Withdrawals> {
   const read = (lens: LensAccess) => readWithdrawals(lens, asked)
@@ -46,7 +46,7 @@ export async function executeWithdrawals(
  * What complete withdrawals of those positions pay whose hooks see that, by position, at the block that they were read at;
  * nothing is asked if there are none with liquidity that is not `known`. Throws as `executeWithdrawals`.
  */
-export async function withdrawn(
+export async function readCompleteWithdrawals(
   positions: readonly Position[],
   { block, known, ...place }: WithdrawalPlace & { readonly block: Block; readonly known: Withdrawals['byId'] },
   signal: AbortSignal,

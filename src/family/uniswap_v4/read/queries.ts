@@ -23,10 +23,10 @@ const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const PAGE_BYTES_MAX = 1_000_000
 
 /** Where a chain's positions are read. It has one deployment. */
-export type UniswapV4Place = FamilyTarget<UniswapV4Deployment>
+export type UniswapV4Target = FamilyTarget<UniswapV4Deployment>
 
 /** The one deployment of a place. */
-export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Place): UniswapV4Deployment {
+export function getDeployment({ client, deployments: [deployment] }: UniswapV4Target): UniswapV4Deployment {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Uniswap V4`)
   return deployment
 }
@@ -35,7 +35,7 @@ export function deploymentOf({ client, deployments: [deployment] }: UniswapV4Pla
 export const LENS = { topic: 'uniswap_v4', runtime: LENS_RUNTIME } as const
 
 /** Where a question is asked, and what judges the tokens of its answer. */
-export interface V4Asked {
+export interface V4LensQueryContext {
   readonly chain: FinanceChain
   readonly deployment: UniswapV4Deployment
   readonly judge: SpamFilter['judge']
@@ -69,7 +69,7 @@ export interface OwnedRead {
 export async function readOwned(
   { way, call, ...paging }: LensAccess,
   { wallet, ids, positionsMax }: WalletIds,
-  { chain, deployment, judge, spam }: V4Asked,
+  { chain, deployment, judge, spam }: V4LensQueryContext,
 ): Promise<OwnedRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const pages = await readPages<RawRead<RawV4Listed>>({
@@ -99,7 +99,7 @@ export async function readOwned(
 export async function readSingle(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
-  { chain, deployment, judge }: Omit<V4Asked, 'spam'>,
+  { chain, deployment, judge }: Omit<V4LensQueryContext, 'spam'>,
 ): Promise<ChainRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const data = encodeOne(subject, tokenId)
