@@ -4,7 +4,7 @@ import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress } from '../finance/schema.ts'
 import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
-import { KINDS, REASONS } from './sum/row.ts'
+import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
 
 function usd(words: string) {
   return v.pipe(usdFigure, v.description(words))
@@ -95,7 +95,7 @@ export const snapshotsOutput = v.strictObject({
 
 const row = v.strictObject({
   chain_id: chainId,
-  kind: v.picklist(KINDS),
+  kind: v.picklist(ROW_KINDS),
   token: v.strictObject({
     id: v.pipe(
       address,
@@ -111,7 +111,10 @@ const row = v.strictObject({
   price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
   value_usd: v.pipe(v.nullable(usdFigure), v.description('Negative for a debt; null if the row is not counted')),
   counted: v.boolean(),
-  reason: v.pipe(v.nullable(v.picklist(REASONS)), v.description('Why it is not counted; if several apply, the first')),
+  reason: v.pipe(
+    v.nullable(v.picklist(UNCOUNTED_REASONS)),
+    v.description('Why it is not counted; if several apply, the first'),
+  ),
   detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
   position: v.pipe(
     v.nullable(v.objectWithRest({ family: v.string() }, v.string())),

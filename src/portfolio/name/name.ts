@@ -33,12 +33,12 @@ function normalName(text: string): string | undefined {
 }
 
 /** A normal name as DNS writes it. */
-export function dnsName(name: string): Hex {
+export function encodeDnsName(name: string): Hex {
   return bytesToHex(packetToBytes(name))
 }
 
 /** Hashes of a normal name, of its parent and so on, without the root. */
-export function nodesOf(name: string): readonly Hex[] {
+export function computeNamehashes(name: string): readonly Hex[] {
   const labels = name.split('.')
   return labels.map((_, index) => namehash(labels.slice(index).join('.')))
 }

@@ -7,7 +7,7 @@ import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { dnsName, nodesOf } from './name.ts'
+import { computeNamehashes, encodeDnsName } from './name.ts'
 
 const CACHE_ENTRIES_MAX = 1_000
 const ABI = parseAbi(['function read(bytes name, bytes32[] nodes)'])
@@ -34,7 +34,11 @@ export function createNameReader(options: { readonly client: ChainClient; readon
   const cache = createBlockCache<NameRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
   return (name, signal) => {
-    const data = encodeFunctionData({ abi: ABI, functionName: 'read', args: [dnsName(name), nodesOf(name)] })
+    const data = encodeFunctionData({
+      abi: ABI,
+      functionName: 'read',
+      args: [encodeDnsName(name), computeNamehashes(name)],
+    })
     const reading: LensReading<NameRead> = {
       topic: 'ens',
       runtime: LENS_RUNTIME,

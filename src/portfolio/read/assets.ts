@@ -11,7 +11,7 @@ import type { HeldAsset, Pricing } from '../sum/row.ts'
 const NAMED_MAX = 5
 
 /** What one endpoint answered about a wallet, all at one block. */
-export interface Answers {
+export interface EndpointAnswers {
   readonly balances: Balances
   readonly holdings: readonly Holdings[]
   /** Prices by pools, of tokens that nobody else prices. */
@@ -19,14 +19,17 @@ export interface Answers {
 }
 
 /** Where answers are from. */
-interface Known {
+interface AssetQuery {
   readonly chain: FinanceChain
   /** Tokens that the caller names. */
   readonly tokens: readonly Address[]
 }
 
 /** Tokens of positions whose balances in the wallet were not asked for, as far as these answers show. */
-export function furtherOf({ holdings }: Pick<Answers, 'holdings'>, { chain, tokens }: Known): ReadonlySet<Address> {
+export function findUnaskedTokens(
+  { holdings }: Pick<EndpointAnswers, 'holdings'>,
+  { chain, tokens }: AssetQuery,
+): ReadonlySet<Address> {
   const own = ownTokensOf(holdings)
   const listed = toTokenSet(chain.tokens.addresses)
   const isAsked = (token: Address) => listed.has(token) || tokens.includes(token) || token === zeroAddress
@@ -35,7 +38,7 @@ export function furtherOf({ holdings }: Pick<Answers, 'holdings'>, { chain, toke
 }
 
 /** Tokens that nobody is configured to price, so that their pools may be asked. Spam is not asked about. */
-export function unsourcedIn({ balances, holdings }: Omit<Answers, 'prices'>): QuotedToken[] {
+export function findUnpricedTokens({ balances, holdings }: Omit<EndpointAnswers, 'prices'>): QuotedToken[] {
   const own = ownTokensOf(holdings)
   const unsourced = [
     ...balances.rows.filter(({ price, spam }) => isUnsourced(price) && spam === undefined),
@@ -52,7 +55,10 @@ function isUnsourced(price: UsdPriceOutcome): boolean {
 }
 
 /** The assets that answers tell of, and what is missing from them. */
-export function assetsOf(answers: Answers, chain: FinanceChain): { assets: HeldAsset[]; notRead: string[] } {
+export function toHeldAssets(
+  answers: EndpointAnswers,
+  chain: FinanceChain,
+): { assets: HeldAsset[]; notRead: string[] } {
   const { balances, holdings, prices } = answers
   const own = ownTokensOf(holdings)
   const rows = holdings.flatMap((each) => each.rows)
@@ -85,7 +91,7 @@ function ownTokensOf(holdings: readonly Holdings[]): ReadonlySet<Address> {
   return new Set(holdings.flatMap(({ ownTokens }) => ownTokens))
 }
 
-function notReadIn({ balances: { silent }, holdings }: Answers, { id }: FinanceChain): string[] {
+function notReadIn({ balances: { silent }, holdings }: EndpointAnswers, { id }: FinanceChain): string[] {
   const said = [
     ...silent.map((token) => `token ${token}, which does not say what the wallet has`),
     ...holdings.flatMap(({ notRead }) => notRead),

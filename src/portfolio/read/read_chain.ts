@@ -11,9 +11,9 @@ import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filt
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
-import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
+import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead } from '../sum/row.ts'
-import { type Answers, assetsOf, furtherOf, unsourcedIn } from './assets.ts'
+import { type EndpointAnswers, findUnaskedTokens, findUnpricedTokens, toHeldAssets } from './assets.ts'
 
 /** Time for one chain over all its calls and tries. */
 const BUDGET_MS = 4_500
@@ -24,7 +24,7 @@ const FURTHER_MAX = 5_000
 const FURTHER_TOKENS_MAX = 200_000
 
 /** Whose assets are asked for, where and when. */
-export interface ChainQuestion extends HoldingsTarget {
+export interface ChainQuery extends HoldingsTarget {
   readonly wallet: Address
   /** Tokens that the caller names, checksummed. */
   readonly tokens: readonly Address[]
@@ -42,13 +42,13 @@ export interface AssetReader {
    * when the wallet was last read. Throws `CodedError` INVALID_PARAMETER if it has too many positions, `PendingError`
    * until a family knows where to look, `UnavailableError` if the chain cannot be read.
    */
-  read(question: ChainQuestion, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
+  read(question: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
   /**
    * Those at a past block, as different endpoints agree on them, read in the background: answers are the same if `textOf`
    * them is. Throws as `read` and `readByQuorum`.
    */
   readAgreed(
-    question: ChainQuestion & { readonly block: PinnedBlock },
+    question: ChainQuery & { readonly block: PinnedBlock },
     options: { readonly textOf: (assets: ChainAssets) => string; readonly signal: AbortSignal },
   ): Promise<QuorumResult<ChainAssets>>
 }
@@ -60,7 +60,7 @@ export function createAssetReader(options: {
 }): AssetReader {
   const { families, clock } = options
   const { judge } = createSpamFilter()
-  const cache = createBlockCache<ChainAssets>({ clock, ...KEPT })
+  const cache = createBlockCache<ChainAssets>({ clock, ...CACHE_LIMITS })
   /** Tokens of positions that are on no list, as wallets were last read: asked at once, they need no second call. */
   const remembered = createLru<ReadonlySet<Address>>({
     entriesMax: FURTHER_MAX,
@@ -69,7 +69,7 @@ export function createAssetReader(options: {
   })
 
   /** How one endpoint is asked, once families know where to look. */
-  async function attemptFor(question: ChainQuestion, before: ReadonlySet<Address>, signal: AbortSignal) {
+  async function attemptFor(question: ChainQuery, before: ReadonlySet<Address>, signal: AbortSignal) {
     const { client, wallet, block } = question
     const { chain } = client
     const here = families.filter(({ chainIds }) => chainIds.has(chain.id))
@@ -87,12 +87,12 @@ export function createAssetReader(options: {
         )
       }
       const { balances } = answers
-      const read = { block: balances.block, tokensAsked: balances.asked - 1, ...assetsOf(answers, chain) }
+      const read = { block: balances.block, tokensAsked: balances.asked - 1, ...toHeldAssets(answers, chain) }
       return { read, further }
     }
   }
 
-  async function readAnew(question: ChainQuestion, signal: AbortSignal): Promise<ChainAssets> {
+  async function readAnew(question: ChainQuery, signal: AbortSignal): Promise<ChainAssets> {
     const { client, wallet, block } = question
     const key = `${client.chain.id}:${wallet}`
     const before = block === undefined ? remembered.get(key) : undefined
@@ -131,8 +131,8 @@ export function createAssetReader(options: {
 
 const NONE: ReadonlySet<Address> = new Set()
 
-interface Asking {
-  readonly question: ChainQuestion
+interface AskedWallet {
+  readonly question: ChainQuery
   readonly asks: readonly ReadHoldings[]
   readonly judge: SpamFilter['judge']
   readonly clock: Clock
@@ -145,9 +145,9 @@ interface Asking {
  */
 async function askChain(
   endpoint: Endpoint,
-  { question, asks, judge, clock, before }: Asking,
+  { question, asks, judge, clock, before }: AskedWallet,
   signal: AbortSignal,
-): Promise<{ readonly answers: Answers; readonly further: ReadonlySet<Address> }> {
+): Promise<{ readonly answers: EndpointAnswers; readonly further: ReadonlySet<Address> }> {
   const { client, wallet, tokens } = question
   const { chain } = client
   const askAll = async (block: PinnedBlock | undefined, further: ReadonlySet<Address>) => {
@@ -158,8 +158,10 @@ async function askChain(
     return { balances, holdings }
   }
 
-  const pricesByPools = async (answers: Pick<Answers, 'balances' | 'holdings'>): Promise<Answers['prices']> => {
-    const asked = unsourcedIn(answers)
+  const pricesByPools = async (
+    answers: Pick<EndpointAnswers, 'balances' | 'holdings'>,
+  ): Promise<EndpointAnswers['prices']> => {
+    const asked = findUnpricedTokens(answers)
     const { block } = answers.balances
     const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: asked, clock }, signal)
     return new Map(
@@ -176,7 +178,7 @@ async function askChain(
     const answers = await askAll(block, further)
     const isOneBlock = answers.holdings.every((each) => isSameBlock(each.block, answers.balances.block))
     if (isOneBlock) {
-      const missing = positionsIn(answers) > POSITIONS_MAX ? NONE : furtherOf(answers, { chain, tokens })
+      const missing = positionsIn(answers) > POSITIONS_MAX ? NONE : findUnaskedTokens(answers, { chain, tokens })
       if ([...missing].every((token) => further.has(token)) || round === ROUNDS_MAX) {
         return { answers: { ...answers, prices: await pricesByPools(answers) }, further: missing }
       }
@@ -186,6 +188,6 @@ async function askChain(
   }
 }
 
-function positionsIn({ holdings }: Pick<Answers, 'holdings'>): number {
+function positionsIn({ holdings }: Pick<EndpointAnswers, 'holdings'>): number {
   return holdings.reduce((sum, { positions }) => sum + positions, 0)
 }

@@ -13,7 +13,7 @@ import type { AssetsRead } from '../sum/row.ts'
 import type { AssetReader } from './read_chain.ts'
 
 /** Whose portfolio is asked for, where and when. */
-export interface WalletQuestion extends Moment {
+export interface PortfolioQuery extends Moment {
   /** An EVM address, checksummed, or one of Solana. */
   readonly wallet: string
   /** Absent: every chain that is served and has such addresses. */
@@ -37,7 +37,7 @@ export interface WalletReader {
    * `PendingError` until what a family holds is known; `CodedError` INVALID_PARAMETER for a moment that no chain has and
    * for a wallet with too many positions, API_ENDPOINT_NOT_CONFIGURED if no chain has such addresses.
    */
-  read(question: WalletQuestion, signal: AbortSignal): Promise<WalletAssets>
+  read(question: PortfolioQuery, signal: AbortSignal): Promise<WalletAssets>
 }
 
 /** Makes it over clients by chain id. */
@@ -68,7 +68,7 @@ export function createWalletReader(options: {
   }
 
   /** What reads each chain that the wallet may be on. */
-  function tasksFor(question: WalletQuestion): ChainTask[] {
+  function tasksFor(question: PortfolioQuery): ChainTask[] {
     const { wallet, chain_id } = question
     if (!isEvmWallet(wallet)) {
       if (solana === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No Solana endpoint is configured')
@@ -84,7 +84,7 @@ export function createWalletReader(options: {
 
   async function readOrLeaveOut(
     { chainId, read }: ChainTask,
-    question: WalletQuestion,
+    question: PortfolioQuery,
     signal: AbortSignal,
   ): Promise<ChainRead> {
     try {
@@ -112,7 +112,7 @@ export function createWalletReader(options: {
   }
 }
 
-type EvmQuestion = WalletQuestion & { readonly wallet: Address }
+type EvmQuestion = PortfolioQuery & { readonly wallet: Address }
 
 /** No base58 address has a zero in it. */
 function isEvmWallet(wallet: string): wallet is Address {
@@ -131,7 +131,7 @@ type ChainRead =
   | { readonly unread: WalletAssets['unread'][number] }
   | { readonly refused: string }
 
-function unreadable(error: Error, { chain_id }: WalletQuestion): UpstreamError {
+function unreadable(error: Error, { chain_id }: PortfolioQuery): UpstreamError {
   const named = chain_id === undefined ? 'the "chain_id" parameter, or "allow_partial"' : '"allow_partial"'
   return new UpstreamError(`${error.message}: leave it out with ${named}, or try again`, { cause: error })
 }

@@ -5,8 +5,8 @@ import { createPagination, slicePage } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentRow } from '../present.ts'
 import { assetsOutput } from '../schema.ts'
-import { inOrder } from '../sum/order.ts'
-import { KINDS, type Row } from '../sum/row.ts'
+import { sortRows } from '../sum/order.ts'
+import { ROW_KINDS, type Row } from '../sum/row.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -15,7 +15,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
   const input = v.pipe(
     v.object({
       ...momentParameters(options.chainIds),
-      kind: v.optional(v.pipe(choice(KINDS), v.description('Rows of this kind only.'))),
+      kind: v.optional(v.pipe(choice(ROW_KINDS), v.description('Rows of this kind only.'))),
       counted: v.optional(v.pipe(flag, v.description('Only rows that are counted, or only those that are not.'))),
       page,
       limit,
@@ -42,7 +42,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
       const matching = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )
-      return { reads, unread, total: matching.length, items: slicePage(inOrder(matching), { page, limit }) }
+      return { reads, unread, total: matching.length, items: slicePage(sortRows(matching), { page, limit }) }
     },
     count: ({ items }) => items.filter((row) => !isSpam(row)).length,
     untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),

@@ -4,7 +4,7 @@ import { momentRule } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'
 import { balanceOutput } from '../schema.ts'
-import { balanceOf } from '../sum/total.ts'
+import { computeBalance } from '../sum/total.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -25,7 +25,7 @@ export function balanceRoute(options: PortfolioOptions): Route {
     charge: { credits: 15, per: 'chain with anything counted' },
     async read(question, { signal }) {
       const { rows, ...read } = await readRows(options, question, signal)
-      return { ...read, balance: balanceOf(rows) }
+      return { ...read, balance: computeBalance(rows) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
     untilMs: ({ reads, unread }, asked) => (isNow(asked) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),

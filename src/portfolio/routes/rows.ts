@@ -1,6 +1,6 @@
 import { isBase58Address } from '../../lib/text/base58.ts'
-import type { WalletQuestion, WalletReader } from '../read/read_wallet.ts'
-import { judgeAssets } from '../sum/judge.ts'
+import type { PortfolioQuery, WalletReader } from '../read/read_wallet.ts'
+import { classifyAssets } from '../sum/classify.ts'
 
 /** What the routes are made from. */
 export interface PortfolioOptions {
@@ -27,7 +27,7 @@ const NEVER_READ = {
 /** The rows of a wallet, and how they came about as answers have it. Throws as `WalletReader.read`. */
 export async function readRows(
   { portfolio }: PortfolioOptions,
-  question: WalletQuestion & { readonly include_unlisted: boolean },
+  question: PortfolioQuery & { readonly include_unlisted: boolean },
   signal: AbortSignal,
 ) {
   const { reader, familiesOn, listsOn } = portfolio()
@@ -39,7 +39,7 @@ export async function readRows(
   return {
     reads,
     unread,
-    rows: judgeAssets(assets, { includeUnlisted: question.include_unlisted }),
+    rows: classifyAssets(assets, { includeUnlisted: question.include_unlisted }),
     coverage: {
       tokens_asked: reads.reduce((sum, { tokensAsked }) => sum + tokensAsked, 0),
       token_lists: [...new Set(chains.flatMap(listsOn))],

@@ -3,7 +3,7 @@ import type { FinanceClient } from '../../finance/chain.ts'
 import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { AssetReader } from '../read/read_chain.ts'
-import { type MidnightQuestion, snapshotPlace } from './place.ts'
+import { createSnapshotTarget, type MidnightQuery } from './target.ts'
 
 /** Most midnights of an answer, and those of one that does not say how many. */
 export const SNAPSHOTS_MAX = 366
@@ -12,7 +12,7 @@ export const SNAPSHOTS_DEFAULT = 30
 const DAY_SEC = 86_400
 
 /** Whose snapshots are asked for. */
-export interface SnapshotQuestion {
+export interface SnapshotQuery {
   readonly wallet: Address
   readonly chainId: number
   readonly tokens: readonly Address[]
@@ -41,11 +41,8 @@ export function createSnapshotReader(options: {
 }) {
   const { clients, reader, familiesOn, snapshots } = options
 
-  function placeOf(
-    client: FinanceClient,
-    asked: Pick<MidnightQuestion, 'tokens' | 'includeUnlisted'>,
-  ): PortfolioTarget {
-    return snapshotPlace(reader, { ...asked, client, families: familiesOn(client.chain.id) })
+  function placeOf(client: FinanceClient, asked: Pick<MidnightQuery, 'tokens' | 'includeUnlisted'>): PortfolioTarget {
+    return createSnapshotTarget(reader, { ...asked, client, families: familiesOn(client.chain.id) })
   }
 
   return {
@@ -54,7 +51,7 @@ export function createSnapshotReader(options: {
      * day of the first one, whole days since the epoch, if no endpoint reaches back to those before it. Throws as
      * `SnapshotSeries.of` and `AssetReader.read`.
      */
-    async of({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuestion, signal: AbortSignal) {
+    async of({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuery, signal: AbortSignal) {
       const client = clients.get(chainId)
       if (client === undefined)
         throw new CodedError('INVALID_PARAMETER', `Cannot read chain ${chainId}: it is not served`)

@@ -56,7 +56,7 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
   const decimals = createLru<number>({ entriesMax: MINTS_MAX })
 
   /** The row of a token, or why there is none; its items were read at these slots. */
-  function rowOf(wallet: string, holder: Holder, groups: readonly AccountGroup[]): HeldAsset | Absent {
+  function rowOf(wallet: string, holder: Holder, groups: readonly AccountGroup[]): HeldAsset | NoRowReason {
     const [group, ...others] = groups
     // A sum of several slots would be one that the wallet never had.
     if (group === undefined || others.some(({ slot }) => slot !== group.slot)) return 'changed'
@@ -147,7 +147,7 @@ export function createOwnPlanner({ tokens, prices }: { readonly tokens: SolanaTo
   return { prepare, plan }
 }
 
-type Absent = 'changed' | 'nothing' | 'nft'
+type NoRowReason = 'changed' | 'nothing' | 'nft'
 
 const IN_WALLET = { chainId: SOLANA_CHAIN_ID, kind: 'wallet', isUnlisted: false, position: null } as const
 

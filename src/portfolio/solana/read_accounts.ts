@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { maxBigint, minBigint } from '../../lib/number/fixed_point.ts'
-import { KEPT, POSITIONS_MAX } from '../sum/limits.ts'
+import { CACHE_LIMITS, POSITIONS_MAX } from '../sum/limits.ts'
 import type { AssetsRead, HeldAsset } from '../sum/row.ts'
 import { createOwnPlanner, type OwnPlan } from './own_tokens.ts'
 
@@ -60,7 +60,7 @@ export function createAccountAssetReader(options: {
     weightMax: REMEMBERED_MAX,
     weightOf: (tokens) => tokens.length,
   })
-  const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...KEPT })
+  const cache = createSlotCache<AssetsRead>({ solana, clock, budgetMs: BUDGET_MS, ...CACHE_LIMITS })
 
   async function list(session: SolanaSession, wallet: string, minSlot: bigint): Promise<WalletTokens> {
     const listed = await listWalletTokens(session, wallet, minSlot)
@@ -123,7 +123,7 @@ export function createAccountAssetReader(options: {
     groups: readonly AccountGroup[],
     itself: OwnPlan,
     plans: readonly HoldingsPlan[],
-  ): Promise<Found | 'changed'> {
+  ): Promise<FoundHoldings | 'changed'> {
     let at = itself.items.length
     const wallet = await itself.read(groups.slice(0, at))
     const held: AccountHoldings[] = []
@@ -160,7 +160,7 @@ export function createAccountAssetReader(options: {
 }
 
 /** All that was found, not yet put together. */
-interface Found {
+interface FoundHoldings {
   readonly wallet: Exclude<Awaited<ReturnType<OwnPlan['read']>>, 'changed'>
   readonly held: readonly AccountHoldings[]
   readonly searches: NonNullable<AssetsRead['searches']>
@@ -186,7 +186,7 @@ function isAmong(
 
 /** Assets as answers show them; each says its slot if they are of several. */
 function shownFrom(
-  { wallet, held, searches }: Found,
+  { wallet, held, searches }: FoundHoldings,
   { isMixed }: { readonly isMixed: boolean },
 ): Pick<AssetsRead, 'assets' | 'notRead' | 'nfts' | 'searches'> {
   const own = new Set(held.flatMap(({ ownTokens }) => ownTokens))

@@ -1,11 +1,11 @@
 import { sumE6 } from '../../finance/price/price.ts'
-import { KINDS, type Row } from './row.ts'
+import { ROW_KINDS, type Row } from './row.ts'
 
 /** Digits of the largest token id. */
 const ID_DIGITS = 78
 
 /** Rows by value as answers show it, largest first; then those that are not counted, spam last; then as `tieOf`. */
-export function inOrder(rows: readonly Row[]): Row[] {
+export function sortRows(rows: readonly Row[]): Row[] {
   return rows
     .map((row) => ({ row, rank: rankOf(row), tie: tieOf(row) }))
     .sort((a, b) => {
@@ -26,7 +26,7 @@ function rankOf({ verdict }: Row): bigint {
 
 /** Chain, kind, address, position: text that sorts so. */
 function tieOf({ chainId, kind, token, position }: Row): string {
-  const numbers = [chainId, KINDS.indexOf(kind)].map((each) => String(each).padStart(16, '0'))
+  const numbers = [chainId, ROW_KINDS.indexOf(kind)].map((each) => String(each).padStart(16, '0'))
   const fields = Object.values(position ?? {}).map((field) =>
     /^[0-9]+$/.test(field) ? field.padStart(ID_DIGITS, '0') : field.toLowerCase(),
   )

@@ -4,11 +4,11 @@ import type { NoPrice, UsdPrice } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
 /** What a row is of, in the order in which rows of one value stand. */
-export const KINDS = ['wallet', 'liquidity', 'supplied', 'borrowed'] as const
-export type Kind = (typeof KINDS)[number]
+export const ROW_KINDS = ['wallet', 'liquidity', 'supplied', 'borrowed'] as const
+export type RowKind = (typeof ROW_KINDS)[number]
 
 /** Why a row is not counted; if several apply, the first. */
-export const REASONS = [
+export const UNCOUNTED_REASONS = [
   'spam',
   'withdrawal_reverts',
   'unlisted',
@@ -19,12 +19,12 @@ export const REASONS = [
   'moved',
   'exceeds_liquidity',
 ] as const
-export type Reason = (typeof REASONS)[number]
+export type UncountedReason = (typeof UNCOUNTED_REASONS)[number]
 
 /** Some of one token that a wallet has or owes somewhere, at the block or slot of its chain's reading. */
 export interface HeldAsset {
   readonly chainId: number
-  readonly kind: Kind
+  readonly kind: RowKind
   readonly token: HeldToken | AccountToken
   /** Smallest units, above zero; of a debt too. */
   readonly amount: bigint
@@ -77,4 +77,4 @@ export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amo
 /** Whether a row is counted. */
 export type Verdict =
   | { readonly counted: true; readonly value: Decimal }
-  | { readonly counted: false; readonly reason: Reason; readonly detail: string }
+  | { readonly counted: false; readonly reason: UncountedReason; readonly detail: string }

@@ -1,7 +1,7 @@
 import { exactSum, getConfidence, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
-import type { Kind, Row } from './row.ts'
+import type { Row, RowKind } from './row.ts'
 
 /** What rows sum to, each figure rounded once, in millionths of a US dollar. */
 export interface Total {
@@ -10,7 +10,7 @@ export interface Total {
   readonly assetsE6: bigint
   /** Not negative, as `kindsE6.borrowed`. */
   readonly debtE6: bigint
-  readonly kindsE6: Readonly<Record<Kind, bigint>>
+  readonly kindsE6: Readonly<Record<RowKind, bigint>>
 }
 
 /** The sum of a wallet's rows, and its parts. */
@@ -29,8 +29,8 @@ export interface Breakdown extends Total {
  * @source definition: assets − debts
  * @proof test/portfolio/sum/total_test.ts, test/portfolio/random_test.ts
  */
-export function totalOf(rows: readonly Row[]): Total {
-  const values: Record<Kind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
+export function computeTotal(rows: readonly Row[]): Total {
+  const values: Record<RowKind, Decimal[]> = { wallet: [], liquidity: [], supplied: [], borrowed: [] }
   for (const { kind, verdict } of rows) if (verdict.counted) values[kind].push(verdict.value)
   const [wallet, liquidity] = [exactSum(values.wallet), exactSum(values.liquidity)]
   const [supplied, borrowed] = [exactSum(values.supplied), exactSum(values.borrowed)]
@@ -57,7 +57,7 @@ export function totalOf(rows: readonly Row[]): Total {
  * @source definition
  * @proof test/portfolio/sum/total_test.ts
  */
-export function balanceOf(rows: readonly Row[]): Breakdown {
+export function computeBalance(rows: readonly Row[]): Breakdown {
   const values: Record<PriceConfidence, Decimal[]> = { oracle: [], derived: [], assumed: [], market: [] }
   for (const { price, verdict } of rows) {
     if (verdict.counted && price !== undefined) values[getConfidence(price)].push(verdict.value)
@@ -65,12 +65,12 @@ export function balanceOf(rows: readonly Row[]): Breakdown {
   const netOf = (confidence: PriceConfidence) => sumE6(values[confidence])
   const because = (reason: string) => rows.filter(({ verdict }) => !verdict.counted && verdict.reason === reason).length
   const [counted, unpriced, spam] = [countedIn(rows), because('unpriced'), because('spam')]
-  const total = totalOf(rows)
+  const total = computeTotal(rows)
   const chains = [...groupBy(rows, ({ chainId }) => chainId)].sort(([a], [b]) => a - b)
   return {
     ...total,
     chains: chains.map(([chainId, here]) => {
-      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : totalOf(here)
+      const { netE6, assetsE6, debtE6, kindsE6 } = chains.length === 1 ? total : computeTotal(here)
       return { chainId, counted: countedIn(here), netE6, assetsE6, debtE6, kindsE6 }
     }),
     confidencesE6: {

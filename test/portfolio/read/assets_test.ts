@@ -3,7 +3,7 @@ import type { Holding, HoldingExclusion } from '../../../src/family/holding.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import type { UsdPriceOutcome } from '../../../src/finance/price/price.ts'
 import type { Token } from '../../../src/finance/token/token.ts'
-import { assetsOf } from '../../../src/portfolio/read/assets.ts'
+import { toHeldAssets } from '../../../src/portfolio/read/assets.ts'
 
 const BLOCK = { chainId: 1, number: 1n, hash: '0x01', parentHash: '0x00', timestampSec: 1_700_000_000n } as const
 const TOKEN: Token = {
@@ -28,7 +28,7 @@ function isUnlistedBeside(refused: HoldingExclusion | undefined): boolean | unde
     position,
     ...(refused && { refused }),
   }
-  const { assets } = assetsOf(
+  const { assets } = toHeldAssets(
     {
       balances: {
         block: BLOCK,

@@ -5,10 +5,10 @@ import {
   PRICE_CONFIDENCES,
   USD_PRICE_SOURCES,
 } from '../../../src/finance/price/price.ts'
-import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
-import { inOrder } from '../../../src/portfolio/sum/order.ts'
-import { type HeldAsset, KINDS, type Row } from '../../../src/portfolio/sum/row.ts'
-import { balanceOf } from '../../../src/portfolio/sum/total.ts'
+import { classifyAssets } from '../../../src/portfolio/sum/classify.ts'
+import { sortRows } from '../../../src/portfolio/sum/order.ts'
+import { type HeldAsset, ROW_KINDS, type Row } from '../../../src/portfolio/sum/row.ts'
+import { computeBalance } from '../../../src/portfolio/sum/total.ts'
 import { createRandom, type Random } from '../../devnet/random.ts'
 import { cases } from '../../support/cases.ts'
 import { asset, dollars } from './assets.ts'
@@ -27,7 +27,7 @@ function randomAsset(random: Random): HeldAsset {
   const address = `0x${String(1 + random.below(9)).repeat(40)}` as const
   return asset({
     chainId: random.pick([1, 10, 8453]),
-    kind: random.pick(KINDS),
+    kind: random.pick(ROW_KINDS),
     token: { address, symbol: 'T', name: 'Token', decimals: random.below(41) },
     amount: digits(random, 40),
     price: random.below(10) === 0 ? noPriceBecause('nobody says it') : { kind: 'price', price },
@@ -60,12 +60,12 @@ describe('balanceOf()', () => {
     const random = createRandom(20_261_123)
     for (let count = 0; count < cases(400); count++) {
       const assets = Array.from({ length: random.below(61) }, () => randomAsset(random))
-      const balance = balanceOf(judgeAssets(assets, { includeUnlisted: false }))
+      const balance = computeBalance(classifyAssets(assets, { includeUnlisted: false }))
       const of = (keep: (each: HeldAsset) => boolean) => sumOf(assets.filter(keep))
       expect(balance.netE6).toBe(sumOf(assets))
       expect(balance.assetsE6).toBe(of(({ kind }) => kind !== 'borrowed'))
       expect(balance.debtE6).toBe(-of(({ kind }) => kind === 'borrowed'))
-      for (const kind of KINDS) {
+      for (const kind of ROW_KINDS) {
         const expected = of((each) => each.kind === kind)
         expect(balance.kindsE6[kind]).toBe(kind === 'borrowed' ? -expected : expected)
       }
@@ -86,21 +86,21 @@ describe('balanceOf()', () => {
   })
 
   test('is nothing without rows', () => {
-    const none = balanceOf([])
+    const none = computeBalance([])
     expect([none.netE6, none.assetsE6, none.debtE6, none.chains.length]).toEqual([0n, 0n, 0n, 0])
   })
 
   test('of collateral of 280 and a debt of 190 is 90', () => {
     const price = dollars(1n)
     const whole = 10n ** 18n
-    const rows = judgeAssets(
+    const rows = classifyAssets(
       [
         asset({ kind: 'supplied', amount: 280n * whole, price }),
         asset({ kind: 'borrowed', amount: 190n * whole, price }),
       ],
       { includeUnlisted: false },
     )
-    expect(balanceOf(rows)).toMatchObject({ netE6: 90_000_000n, assetsE6: 280_000_000n, debtE6: 190_000_000n })
+    expect(computeBalance(rows)).toMatchObject({ netE6: 90_000_000n, assetsE6: 280_000_000n, debtE6: 190_000_000n })
   })
 })
 
@@ -127,13 +127,15 @@ describe('inOrder()', () => {
       asset({ token: a, refused: REFUSED }),
       asset({ token: b, refused: REFUSED }),
     ]
-    const rows = judgeAssets(expected, { includeUnlisted: false })
-    expect(named(inOrder(rows.toReversed()))).toEqual(named(rows))
-    expect(named(inOrder([...rows].sort(() => 1)))).toEqual(named(rows))
+    const rows = classifyAssets(expected, { includeUnlisted: false })
+    expect(named(sortRows(rows.toReversed()))).toEqual(named(rows))
+    expect(named(sortRows([...rows].sort(() => 1)))).toEqual(named(rows))
   })
 
   test('compares values as answers show them: what looks alike is sorted by the rest', () => {
-    const rows = judgeAssets([asset({ chainId: 10, amount: 10n ** 18n + 1n }), asset({})], { includeUnlisted: false })
-    expect(inOrder(rows).map(({ chainId }) => chainId)).toEqual([1, 10])
+    const rows = classifyAssets([asset({ chainId: 10, amount: 10n ** 18n + 1n }), asset({})], {
+      includeUnlisted: false,
+    })
+    expect(sortRows(rows).map(({ chainId }) => chainId)).toEqual([1, 10])
   })
 })

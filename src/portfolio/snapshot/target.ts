@@ -5,14 +5,14 @@ import { formatUsdE6 } from '../../finance/figure.ts'
 import type { PortfolioFigures, PortfolioTarget } from '../../finance/series/portfolio.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
-import { judgeAssets } from '../sum/judge.ts'
-import { balanceOf } from '../sum/total.ts'
+import { classifyAssets } from '../sum/classify.ts'
+import { computeBalance } from '../sum/total.ts'
 
 /** Hexadecimal digits of a name: as long as the address of a contract. */
 const NAME_DIGITS = 40
 
 /** What is asked of a chain at each midnight. */
-export interface MidnightQuestion {
+export interface MidnightQuery {
   readonly client: FinanceClient
   /** Families whose holdings are read there. */
   readonly families: readonly string[]
@@ -25,7 +25,7 @@ export interface MidnightQuestion {
  * A chain with all that is asked there, for daily snapshots. Further midnights are taken for what everybody asks: the
  * lists alone.
  */
-export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): PortfolioTarget {
+export function createSnapshotTarget(reader: AssetReader, asked: MidnightQuery): PortfolioTarget {
   const { client, tokens, includeUnlisted } = asked
   const figuresOf = memoize(({ assets }: ChainAssets) => figuresIn(assets, includeUnlisted))
   return {
@@ -48,8 +48,8 @@ export function snapshotPlace(reader: AssetReader, asked: MidnightQuestion): Por
 }
 
 function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): PortfolioFigures {
-  const rows = judgeAssets(assets, { includeUnlisted })
-  const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = balanceOf(rows)
+  const rows = classifyAssets(assets, { includeUnlisted })
+  const { netE6, assetsE6, debtE6, kindsE6, rows: counts } = computeBalance(rows)
   return {
     netWorthUsd: formatUsdE6(netE6),
     assetsUsd: formatUsdE6(assetsE6),
@@ -63,7 +63,7 @@ function figuresIn(assets: ChainAssets['assets'], includeUnlisted: boolean): Por
 }
 
 /** The hash of what figures depend on beside the chain itself: with other tokens or families they are read anew. */
-function nameOf({ client, families, tokens, includeUnlisted }: MidnightQuestion): Hex {
+function nameOf({ client, families, tokens, includeUnlisted }: MidnightQuery): Hex {
   const further = [...new Set(tokens)].sort().join()
   const text = [hashOf(client.chain.tokens.addresses), further, includeUnlisted, families.join()].join(';')
   return `0x${hash('sha256', text).slice(0, NAME_DIGITS)}`

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { noPriceBecause } from '../../../src/finance/price/price.ts'
-import { judgeAssets } from '../../../src/portfolio/sum/judge.ts'
-import { type HeldAsset, REASONS, type Verdict } from '../../../src/portfolio/sum/row.ts'
+import { classifyAssets } from '../../../src/portfolio/sum/classify.ts'
+import { type HeldAsset, UNCOUNTED_REASONS, type Verdict } from '../../../src/portfolio/sum/row.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { asset, dollars } from './assets.ts'
 
 const WHOLE = 10n ** 18n
 
 function verdictOn(only: Partial<HeldAsset>, includeUnlisted = false): Verdict | undefined {
-  return judgeAssets([asset(only)], { includeUnlisted })[0]?.verdict
+  return classifyAssets([asset(only)], { includeUnlisted })[0]?.verdict
 }
 
 describe('judgeAssets()', () => {
@@ -52,7 +52,7 @@ describe('judgeAssets()', () => {
     for (const [only, reason, detail] of cases) {
       expect(verdictOn(only)).toEqual({ counted: false, reason, detail } as Verdict)
     }
-    expect(new Set(cases.map(([, reason]) => reason))).toEqual(new Set(REASONS))
+    expect(new Set(cases.map(([, reason]) => reason))).toEqual(new Set(UNCOUNTED_REASONS))
   })
 
   test('names the first of several reasons, in the order of the interface', () => {
@@ -89,7 +89,7 @@ describe('judgeAssets()', () => {
   test('bounds all of a token on a chain together by what its pool holds, and other chains and prices not at all', () => {
     const pooled = { price: dollars(3_000n, 'pool', 9_000n) }
     const judged = (assets: readonly HeldAsset[]) =>
-      judgeAssets(assets, { includeUnlisted: false }).map(({ verdict }) => verdict.counted)
+      classifyAssets(assets, { includeUnlisted: false }).map(({ verdict }) => verdict.counted)
     const three = [asset(pooled), asset({ ...pooled, kind: 'liquidity' }), asset({ ...pooled, kind: 'supplied' })]
     expect(judged(three)).toEqual([true, true, true])
     expect(judged([...three, asset({ ...pooled, amount: 1n })])).toEqual([false, false, false, false])
@@ -111,8 +111,8 @@ describe('judgeAssets()', () => {
     const price = { units: 333_333_333_333_333_333n, scale: 18, source: 'pool' } as const
     const liquidityUsd = { units: 333_333n, scale: 6 }
     const row = asset({ price: { kind: 'price', price, liquidityUsd } })
-    expect(judgeAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
+    expect(classifyAssets([row], { includeUnlisted: false })[0]?.verdict.counted).toBe(false)
     const lighter = { ...row, amount: 999_999_000_000_000_000n }
-    expect(judgeAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)
+    expect(classifyAssets([lighter], { includeUnlisted: false })[0]?.verdict.counted).toBe(true)
   })
 })

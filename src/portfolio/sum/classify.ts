@@ -1,10 +1,10 @@
 import { exceedsLiquidity } from '../../finance/price/pool/pool_price.ts'
 import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
-import { type HeldAsset, type Pricing, REASONS, type Reason, type Row, type Verdict } from './row.ts'
+import { type HeldAsset, type Pricing, type Row, UNCOUNTED_REASONS, type UncountedReason, type Verdict } from './row.ts'
 
 /** A reason and its sentence. */
-type Objection = readonly [Reason, string]
+type Rejection = readonly [UncountedReason, string]
 
 /**
  * The rows of assets in their order, each with its verdict. A debt is counted whenever it has a price: what speaks
@@ -14,9 +14,9 @@ type Objection = readonly [Reason, string]
  *
  * @figure value_usd
  * @source amount × price, a debt negative; the bound is `pool` of the prices
- * @proof test/portfolio/sum/judge_test.ts
+ * @proof test/portfolio/sum/classify_test.ts
  */
-export function judgeAssets(
+export function classifyAssets(
   assets: readonly HeldAsset[],
   { includeUnlisted }: { readonly includeUnlisted: boolean },
 ): Row[] {
@@ -55,7 +55,7 @@ function verdictOn(
 ): Verdict {
   const { kind, token, amount, price, refused, isUnlisted } = asset
   const { decimals } = token
-  const objections: Objection[] = []
+  const objections: Rejection[] = []
   if (kind !== 'borrowed') {
     if (refused !== undefined) objections.push([refused.reason, refused.detail])
     if (isUnlisted && !includeUnlisted) objections.push(['unlisted', 'The token is in no list that was asked'])
@@ -69,7 +69,7 @@ function verdictOn(
       objections.push(['exceeds_liquidity', detail])
     }
   }
-  const [first] = objections.sort(([a], [b]) => REASONS.indexOf(a) - REASONS.indexOf(b))
+  const [first] = objections.sort(([a], [b]) => UNCOUNTED_REASONS.indexOf(a) - UNCOUNTED_REASONS.indexOf(b))
   if (first !== undefined) return { counted: false, reason: first[0], detail: first[1] }
   if (value === undefined) throw new Error('Cannot count a row without a value')
   return { counted: true, value: kind === 'borrowed' ? { ...value, units: -value.units } : value }
@@ -84,7 +84,7 @@ function worthOf(
   return usdValue(amount, { decimals, price: price.price })
 }
 
-function unpriced({ token, price }: HeldAsset): Objection {
+function unpriced({ token, price }: HeldAsset): Rejection {
   if (price.kind === 'missing') return [price.reason, `It has no price because ${price.because}`]
   return ['unpriced', `Token ${token.address} has no usable decimals`]
 }
