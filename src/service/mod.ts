@@ -23,7 +23,7 @@ import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from '../operator/report/chains.ts'
 import { historyProbe } from '../operator/report/progress.ts'
 import { startTriggers } from '../trigger/mod.ts'
-import { readTriggerLines } from '../trigger/report.ts'
+import { readTriggerProgress } from '../trigger/report.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { hostNames } from './config/host_names.ts'
@@ -176,7 +176,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
-  const readLines = async () => (hasTriggers ? readTriggerLines(db) : [])
+  const readLines = async () => (hasTriggers ? readTriggerProgress(db) : [])
   const app = await life.start({
     name: 'requests',
     start: () =>

@@ -11,7 +11,7 @@ import { adminPlane } from '../operator/admin/routes.ts'
 import { dashboardPlane } from '../operator/organization/routes.ts'
 import { createHistoryReports } from '../operator/report/histories.ts'
 import { readTriggerReport } from '../trigger/report.ts'
-import { loggedPathOf } from '../trigger/routes/logged_path.ts'
+import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'
 import type { Config } from './config/config.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
@@ -65,7 +65,7 @@ function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices
       db,
       cookie: cookies.organization,
       board,
-      templateOf: (path) => loggedPathOf(table, path),
+      templateOf: (path) => getLoggedPath(table, path),
       further: hasTriggers ? signedInTriggerRoutes(routes, { db, prefix: DASHBOARD_PREFIX }) : [],
     }),
   }

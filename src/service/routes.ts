@@ -10,7 +10,7 @@ import type { Switchboard } from '../operator/switches.ts'
 import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
 import { nameRoute } from '../portfolio/name/routes.ts'
 import { eventsRoute } from '../trigger/routes/events.ts'
-import { loggedPathOf } from '../trigger/routes/logged_path.ts'
+import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import type { TriggerServices } from '../trigger/routes/route_parts.ts'
 import { triggerRoutes } from '../trigger/routes/triggers.ts'
 import { webhookRoutes } from '../trigger/routes/webhooks.ts'
@@ -26,7 +26,7 @@ export function routesOf(
   const { families } = config
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
-  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedPathOf(table, path) })
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => getLoggedPath(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
   const watched = { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID }
   const routes = [

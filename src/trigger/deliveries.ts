@@ -1,6 +1,6 @@
 import { messageListDead, messageListWatch } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
-import { countedPage } from './counted_page.ts'
+import { readCountedPage } from './read_counted_page.ts'
 
 /** A message about a trigger, with its tries as JSON. What the receiver said besides its status is kept nowhere. */
 export type Delivery = Awaited<ReturnType<typeof messageListWatch>>[number]
@@ -11,7 +11,7 @@ export function listDeliveries(
   page: { readonly organizationId: string; readonly triggerId: string; readonly page: number; readonly limit: number },
 ) {
   const { organizationId, triggerId: watchId } = page
-  return countedPage(page, (part) => messageListWatch(db, { organizationId, watchId, ...part }))
+  return readCountedPage(page, (part) => messageListWatch(db, { organizationId, watchId, ...part }))
 }
 
 /** A page of the messages of an organization whose tries are over without success, newest first. */
@@ -20,5 +20,5 @@ export function listDeadLetters(
   page: { readonly organizationId: string; readonly page: number; readonly limit: number },
 ) {
   const { organizationId } = page
-  return countedPage(page, (part) => messageListDead(db, { organizationId, ...part }))
+  return readCountedPage(page, (part) => messageListDead(db, { organizationId, ...part }))
 }

@@ -11,7 +11,7 @@ export interface FeedMessage extends MessageBody {
 }
 
 /** What a caller asks of the feed. */
-export interface FeedQuestion {
+export interface FeedQuery {
   readonly organizationId: string
   /** Id of the message that it had last; undefined to begin with the oldest. */
   readonly after: string | undefined
@@ -58,7 +58,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
   }
 
   /** Resolves when the organization has had more messages than `count`, when the time is over, or at the end. */
-  function more({ organizationId, waitMs }: FeedQuestion, count: bigint, signal: AbortSignal): Promise<void> {
+  function more({ organizationId, waitMs }: FeedQuery, count: bigint, signal: AbortSignal): Promise<void> {
     const own = waiters.get(organizationId) ?? new Set()
     if (isClosed || signal.aborted) return Promise.resolve()
     if (own.size >= ORGANIZATION_WAITS_MAX || waits >= WAITS_MAX) {
@@ -84,7 +84,7 @@ export function createFeed({ db, log }: { readonly db: Database; readonly log: L
 
   return {
     /** Messages after the given one, none if none come in time. Throws `CodedError` if that one is not known any more. */
-    async read(question: FeedQuestion, signal: AbortSignal): Promise<readonly FeedMessage[]> {
+    async read(question: FeedQuery, signal: AbortSignal): Promise<readonly FeedMessage[]> {
       const { organizationId, after, limit, waitMs } = question
       // The number comes first: whatever is added after it ends the wait.
       const [start] = await messageFind(db, { organizationId, id: after ?? null })

@@ -5,13 +5,13 @@ import type { AccountWatcher, Watcher } from '../family/watch.ts'
 import { type Job, type JobOptions, type RunningJob, startJob } from '../job/job.ts'
 import { once } from '../lib/memoize.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { chargeHour, type Line } from './evaluate/line.ts'
-import { lineJob } from './evaluate/loop.ts'
-import { createLineMetrics } from './evaluate/metrics.ts'
-import { slotsJob } from './evaluate/slots.ts'
-import type { Telling } from './evaluate/tell.ts'
+import { blockLoopJob } from './evaluate/block_loop.ts'
+import type { MessageContext } from './evaluate/change_message.ts'
+import { createPartitionMetrics } from './evaluate/metrics.ts'
+import { chargeHour, type TriggerPartition } from './evaluate/partition.ts'
+import { slotLoopJob } from './evaluate/slot_loop.ts'
 import { unservedJob } from './evaluate/unserved.ts'
-import { HEAD_NAMES, type HeadName, type Trigger } from './trigger.ts'
+import { FINALITY_LEVELS, type FinalityLevel, type Trigger } from './trigger.ts'
 
 /** What evaluates triggers. */
 export interface TriggersOptions extends Pick<FamilyServices, 'db' | 'holder' | 'clients' | 'clock' | 'log'> {
@@ -42,26 +42,26 @@ const BLIND_SEC = 60
 /** Evaluates triggers, and charges for them each hour, until it is stopped. */
 export function startTriggers(options: TriggersOptions): { stop(): void } {
   const { db, clients, solanaChainId, log, clock, jobs, metrics } = options
-  const recorder = createLineMetrics(metrics, () => clock.now())
+  const recorder = createPartitionMetrics(metrics, () => clock.now())
   const running = new Map<string, RunningJob>()
   const telling = tellingOf(options)
   const readers = readersOf(options)
-  function jobOf(chainId: number, finality: HeadName, shard: number): Job {
+  function jobOf(chainId: number, finality: FinalityLevel, shard: number): Job {
     const { holder, leaseSec = LEASE_SEC, told = () => {} } = options
     const client = clients.get(chainId)
     const own = { db, holder, recorder, told, clock, log }
     if (client === undefined) {
       const isSolana = chainId === solanaChainId
       const chainName = isSolana ? 'Solana' : `chain ${chainId}`
-      const line: Line = { chainId, chainName, finality, shard, blindAfterSec: BLIND_SEC, leaseSec }
-      if (isSolana) return slotsJob({ ...own, line, telling: telling(line), watchers: readers().accounts })
+      const line: TriggerPartition = { chainId, chainName, finality, shard, blindAfterSec: BLIND_SEC, leaseSec }
+      if (isSolana) return slotLoopJob({ ...own, line, telling: telling(line), watchers: readers().accounts })
       log.warn({ msg: 'Triggers are not evaluated: their chain is not served', chainId })
       return unservedJob({ line, db, holder, log })
     }
     const { chain } = client
     const blindAfterSec = Math.ceil(finality === 'latest' ? blockAgeMaxSec(chain) : finalAgeMaxSec(chain))
-    const line: Line = { chainId, chainName: chain.name, finality, shard, blindAfterSec, leaseSec }
-    return lineJob({ ...own, line, telling: telling(line), client, watchers: readers().blocks })
+    const line: TriggerPartition = { chainId, chainName: chain.name, finality, shard, blindAfterSec, leaseSec }
+    return blockLoopJob({ ...own, line, telling: telling(line), client, watchers: readers().blocks })
   }
 
   const look: Job = {
@@ -77,7 +77,7 @@ export function startTriggers(options: TriggersOptions): { stop(): void } {
         running.delete(key)
       }
       for (const [key, { chain_id, finality, shard }] of wanted) {
-        const name = HEAD_NAMES.find((each) => each === finality)
+        const name = FINALITY_LEVELS.find((each) => each === finality)
         if (running.has(key) || name === undefined) continue
         running.set(key, startJob(jobOf(Number(chain_id), name, shard), jobs))
       }
@@ -107,7 +107,7 @@ function hourJob({ db, clock, log }: TriggersOptions): Job {
   }
 }
 
-function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: Line) => Telling {
+function tellingOf({ families, publicUrl = '' }: TriggersOptions): (line: TriggerPartition) => MessageContext {
   const paths = new Map(families.map((each) => [each.family, each.answerPath]))
   return (line) => ({
     line,

@@ -1,10 +1,10 @@
 import { watchLineReport } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import type { TriggerProgress } from '../http/page/probes.ts'
-import { countDue } from './deliver/queue.ts'
+import { countDueMessages } from './deliver/queue.ts'
 
 /** How far triggers are evaluated, by whichever process; nothing of those that are paused or expired. */
-export async function readTriggerLines(db: Database): Promise<TriggerProgress[]> {
+export async function readTriggerProgress(db: Database): Promise<TriggerProgress[]> {
   const rows = await watchLineReport(db, {})
   return rows.map(({ chain_id, finality, holder, block, age_sec, blind_since }) => ({
     chain_id: Number(chain_id),
@@ -18,6 +18,6 @@ export async function readTriggerLines(db: Database): Promise<TriggerProgress[]>
 
 /** The same, and what waits to be posted. */
 export async function readTriggerReport(db: Database) {
-  const [lines, { due, oldestSec }] = await Promise.all([readTriggerLines(db), countDue(db)])
+  const [lines, { due, oldestSec }] = await Promise.all([readTriggerProgress(db), countDueMessages(db)])
   return { lines, messages_due: due, oldest_due_sec: Math.round(oldestSec) }
 }

@@ -1,6 +1,6 @@
 import type { FigureValue } from '../family/watch.ts'
 import { compareRational, type Rational } from '../lib/number/rational.ts'
-import { exactOf, type Trigger, type TriggerState } from './trigger.ts'
+import { parseExact, type Trigger, type TriggerState } from './trigger.ts'
 
 /*
  * What becomes of one trigger from block to block, pure. Blocks may be replaced: the trigger then goes back to what it
@@ -9,7 +9,7 @@ import { exactOf, type Trigger, type TriggerState } from './trigger.ts'
  */
 
 /** A change that was told. */
-export interface ToldChange {
+export interface NotifiedChange {
   readonly change: number
   readonly block: bigint
   /** Finds the same change on another branch: `fired`, `cleared`, or what names a happening. */
@@ -17,20 +17,20 @@ export interface ToldChange {
 }
 
 /** A trigger with what may still be replaced. */
-export interface TriggerLife {
+export interface TriggerReorgState {
   readonly state: TriggerState
   /** At blocks that may be replaced, oldest first. */
-  readonly told: readonly ToldChange[]
+  readonly told: readonly NotifiedChange[]
   /** At blocks that were replaced, oldest first. */
-  readonly unsure: readonly ToldChange[]
+  readonly unsure: readonly NotifiedChange[]
   /** What it was before blocks at which it changed, newest last; those of an earlier process are not known. */
-  readonly trail: readonly { readonly block: bigint; readonly before: Standing }[]
+  readonly trail: readonly { readonly block: bigint; readonly before: PhaseState }[]
 }
 
-type Standing = Pick<TriggerState, 'phase' | 'heldBlocks' | 'since'>
+type PhaseState = Pick<TriggerState, 'phase' | 'heldBlocks' | 'since'>
 
 /** What is to be told of a block. */
-export interface News {
+export interface TriggerTransition {
   readonly kind: 'fired' | 'cleared' | 'reverted'
   readonly change: number
   /** Of the figure, or the type of what happened; null if it is not known. */
@@ -40,9 +40,9 @@ export interface News {
 }
 
 /** A trigger after a block. */
-export interface Stepped {
-  readonly life: TriggerLife
-  readonly news: readonly News[]
+export interface StepResult {
+  readonly life: TriggerReorgState
+  readonly news: readonly TriggerTransition[]
 }
 
 /** When a trigger fires, ready for comparing. */
@@ -65,7 +65,7 @@ export interface Bounds {
 }
 
 /** Something that happened at a block. */
-export interface NamedHappening {
+export interface NamedEvent {
   /** One of the types that the trigger waits for. */
   readonly type: string
   /** The same on another branch. */
@@ -74,10 +74,10 @@ export interface NamedHappening {
 
 const NEAR = 0.01
 const EVERYWHERE: Bounds = { above: Number.NEGATIVE_INFINITY, below: Number.POSITIVE_INFINITY }
-const ARMED: Standing = { phase: 'armed', heldBlocks: 0, since: null }
+const ARMED: PhaseState = { phase: 'armed', heldBlocks: 0, since: null }
 
 /** The rule of a trigger. One that waits for events never holds. */
-export function ruleOf({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'clear' | 'forBlocks'>): Rule {
+export function createRule({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'clear' | 'forBlocks'>): Rule {
   if ('event' in clause) return { forBlocks, holds: never, clears: never, quiet: () => EVERYWHERE }
   if ('is' in clause) {
     const { is } = clause
@@ -92,7 +92,7 @@ export function ruleOf({ clause, clear, forBlocks }: Pick<Trigger, 'clause' | 'c
   const isBelow = 'below' in clause
   const firesAt = isBelow ? clause.below : clause.above
   const clearsAt = clear ?? firesAt
-  const [threshold, level] = [exactOf(firesAt), exactOf(clearsAt)]
+  const [threshold, level] = [parseExact(firesAt), parseExact(clearsAt)]
   const sideOf = (value: FigureValue, of: Rational) => (isBelow ? compare(value, of) : -compare(value, of))
   const [back, on] = isBelow ? ([above, below] as const) : ([below, above] as const)
   const armed = back(beyond(Number(firesAt), isBelow ? NEAR : -NEAR))
@@ -131,7 +131,7 @@ function compare(value: FigureValue, other: Rational): number {
  * A trigger as the database has it after block `at`: which of its changes may be replaced, but not what it was before
  * them. Changes of later blocks were told on a branch that was replaced.
  */
-export function lifeOf(state: TriggerState, told: readonly ToldChange[], at: bigint): TriggerLife {
+export function restoreReorgState(state: TriggerState, told: readonly NotifiedChange[], at: bigint): TriggerReorgState {
   return {
     state,
     told: told.filter(({ block }) => block <= at),
@@ -143,9 +143,9 @@ export function lifeOf(state: TriggerState, told: readonly ToldChange[], at: big
 /** The trigger after a block at which its figure was this. A figure that is not known changes nothing. */
 export function step(
   rule: Rule,
-  life: TriggerLife,
+  life: TriggerReorgState,
   seen: { readonly block: bigint; readonly value: FigureValue; readonly text: string | null },
-): Stepped {
+): StepResult {
   const { block, value, text } = seen
   const { state } = life
   if (value === undefined) return { life: postponed(life, block), news: [] }
@@ -160,10 +160,10 @@ export function step(
 
 /** The trigger after a block at which this happened to its subject. */
 export function stepEvents(
-  life: TriggerLife,
-  { block, happenings }: { readonly block: bigint; readonly happenings: readonly NamedHappening[] },
-): Stepped {
-  let stepped: Stepped = { life, news: [] }
+  life: TriggerReorgState,
+  { block, happenings }: { readonly block: bigint; readonly happenings: readonly NamedEvent[] },
+): StepResult {
+  let stepped: StepResult = { life, news: [] }
   for (const { type, name } of happenings) {
     const { life, news } = tell(stepped.life, { kind: 'fired', name, block, value: type })
     stepped = { life, news: [...stepped.news, ...news] }
@@ -172,7 +172,7 @@ export function stepEvents(
 }
 
 /** The trigger as it was before block `fork`, from which on other blocks took the place of those that it saw. */
-export function rewind(rule: Rule, life: TriggerLife, fork: bigint): TriggerLife {
+export function rewind(rule: Rule, life: TriggerReorgState, fork: bigint): TriggerReorgState {
   const { state } = life
   const first = life.trail.findIndex(({ block }) => block >= fork)
   const told = life.told.filter(({ block }) => block < fork)
@@ -193,7 +193,7 @@ export function rewind(rule: Rule, life: TriggerLife, fork: bigint): TriggerLife
 }
 
 /** The trigger without what is needed for blocks that are final now. */
-export function settled(life: TriggerLife, final: bigint): TriggerLife {
+export function pruneFinalized(life: TriggerReorgState, final: bigint): TriggerReorgState {
   if ((life.told[0]?.block ?? final) >= final && (life.trail[0]?.block ?? final) >= final) return life
   return {
     ...life,
@@ -206,7 +206,7 @@ function standingAfter(
   rule: Rule,
   state: TriggerState,
   { block, value }: { readonly block: bigint; readonly value: FigureValue },
-): Standing {
+): PhaseState {
   if (state.phase === 'fired') return rule.clears(value) ? { ...ARMED, since: block } : state
   if (!rule.holds(value)) return state.phase === 'armed' ? state : ARMED
   const heldBlocks = state.heldBlocks + 1
@@ -216,9 +216,9 @@ function standingAfter(
 
 /** Numbers a change, or finds it among those that were told at blocks that were replaced. */
 function tell(
-  life: TriggerLife,
+  life: TriggerReorgState,
   { kind, name, block, value }: { kind: 'fired' | 'cleared'; name: string; block: bigint; value: string | null },
-): Stepped {
+): StepResult {
   const { state } = life
   const found = life.unsure.find((each) => each.name === name)
   const change = found?.change ?? state.changes + 1
@@ -230,35 +230,35 @@ function tell(
 }
 
 /** Reverts what the new branch would have shown by now; the latest first, so that each undoes what stands last. */
-function settle({ life, news }: Stepped, block: bigint, text: string | null): Stepped {
+function settle({ life, news }: StepResult, block: bigint, text: string | null): StepResult {
   const [oldest] = life.unsure.filter((each) => each.block <= block)
   if (oldest === undefined) return { life, news }
-  const goes = (each: ToldChange) => each.block <= block || isOfFigure(oldest)
+  const goes = (each: NotifiedChange) => each.block <= block || isOfFigure(oldest)
   const reverted = life.unsure
     .filter(goes)
     .toReversed()
-    .map(({ change }): News => ({ kind: 'reverted', change, value: text, previous: life.state.value }))
+    .map(({ change }): TriggerTransition => ({ kind: 'reverted', change, value: text, previous: life.state.value }))
   // Taken back before anything new is told.
   return { life: { ...life, unsure: life.unsure.filter((each) => !goes(each)) }, news: [...reverted, ...news] }
 }
 
 /** What would be reverted at a block, but for its figure: it waits for the next one. */
-function postponed(life: TriggerLife, block: bigint): TriggerLife {
+function postponed(life: TriggerReorgState, block: bigint): TriggerReorgState {
   if (life.unsure.every((each) => each.block > block)) return life
   return { ...life, unsure: life.unsure.map((each) => (each.block > block ? each : { ...each, block: block + 1n })) }
 }
 
 /** Changes of a figure follow from each other: without the first there is none of the others. */
-function isOfFigure({ name }: ToldChange): boolean {
+function isOfFigure({ name }: NotifiedChange): boolean {
   return name === 'fired' || name === 'cleared'
 }
 
-function standingOf({ phase, heldBlocks, since }: TriggerState): Standing {
+function standingOf({ phase, heldBlocks, since }: TriggerState): PhaseState {
   return { phase, heldBlocks, since }
 }
 
 /** Without the blocks from `fork` on in which it held. */
-function cut(standing: Standing, fork: bigint): Standing {
+function cut(standing: PhaseState, fork: bigint): PhaseState {
   const { phase, heldBlocks, since } = standing
   if (phase !== 'pending' || since === null) return standing
   const held = Math.min(heldBlocks, Math.max(0, Number(fork - since)))
@@ -266,7 +266,7 @@ function cut(standing: Standing, fork: bigint): Standing {
 }
 
 /** What a trigger was before it fired at a block, if no block before was left out. */
-function beforeFiring({ forBlocks }: Rule, block: bigint): Standing {
+function beforeFiring({ forBlocks }: Rule, block: bigint): PhaseState {
   if (forBlocks === 1) return ARMED
   return { phase: 'pending', heldBlocks: forBlocks - 1, since: block - BigInt(forBlocks - 1) }
 }

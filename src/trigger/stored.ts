@@ -4,7 +4,7 @@ import { type Database, FOREIGN_KEY_VIOLATION, SqlError } from '../db/database.t
 import type { WatchSubject } from '../family/watch.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
-import { countedPage } from './counted_page.ts'
+import { readCountedPage } from './read_counted_page.ts'
 import type { Clause, Trigger } from './trigger.ts'
 
 /** In which state a trigger is, as callers see it. */
@@ -51,7 +51,7 @@ export async function listTriggers(
 ): Promise<{ readonly triggers: readonly StoredTrigger[]; readonly total: number }> {
   const { chainId = null, family = null, state = null } = asked
   const subject = asked.subject === undefined ? null : JSON.stringify(asked.subject)
-  const { rows, total } = await countedPage(asked, (part) =>
+  const { rows, total } = await readCountedPage(asked, (part) =>
     watchList(db, { organizationId, id: null, chainId, family, subject, state, ...part }),
   )
   return { triggers: rows.map(storedOf), total }

@@ -4,8 +4,8 @@ import { formatExact } from '../lib/number/decimal.ts'
 import { type Rational, rational } from '../lib/number/rational.ts'
 
 /** How sure a block must be to be evaluated. */
-export const HEAD_NAMES = ['latest', 'safe', 'finalized'] as const
-export type HeadName = (typeof HEAD_NAMES)[number]
+export const FINALITY_LEVELS = ['latest', 'safe', 'finalized'] as const
+export type FinalityLevel = (typeof FINALITY_LEVELS)[number]
 
 /** A threshold: digits, at most one point with digits on both sides, no sign. */
 export const threshold = v.pipe(
@@ -36,7 +36,7 @@ export interface Trigger {
   /** Decimal; null if the clause needs no level. */
   readonly clear: string | null
   readonly forBlocks: number
-  readonly finality: HeadName
+  readonly finality: FinalityLevel
   readonly name: string | null
 }
 
@@ -65,7 +65,7 @@ export function defaultClear(clause: Clause): string | null {
 }
 
 /** The exact value of a decimal text with any number of digits. */
-export function exactOf(text: string): Rational {
+export function parseExact(text: string): Rational {
   const { units, scale } = decimalOf(text)
   return rational(units, 10n ** BigInt(scale))
 }

@@ -5,7 +5,7 @@ import { createLog, silentLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createDeliveryMetrics } from '../../src/trigger/deliver/metrics.ts'
 import { startTriggers } from '../../src/trigger/mod.ts'
-import { readTriggerLines } from '../../src/trigger/report.ts'
+import { readTriggerProgress } from '../../src/trigger/report.ts'
 import { findTrigger } from '../../src/trigger/stored.ts'
 import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -74,12 +74,12 @@ async function typesOf(organizationId: string): Promise<readonly string[]> {
 }
 
 async function line() {
-  const [found] = await readTriggerLines(database.db)
+  const [found] = await readTriggerProgress(database.db)
   return found
 }
 
 test('a chain that is taken away is told once, whoever runs on, and is seen again when it is back', async () => {
-  expect(await readTriggerLines(database.db)).toEqual([])
+  expect(await readTriggerProgress(database.db)).toEqual([])
   await meter.units('left', 200)
   const { organizationId, id } = await watchLevel('left')
   const serving = start('first', { serves: true })
@@ -101,7 +101,7 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   await database.db.run("update watch_sight set at = now() - interval '2 minutes'", [])
   await until('somebody told', async () => (await typesOf(organizationId)).length > 0, 20_000)
   const since = (await line())?.blind_since
-  const probes = { database: async () => true, chains: new Map(), triggers: () => readTriggerLines(database.db) }
+  const probes = { database: async () => true, chains: new Map(), triggers: () => readTriggerProgress(database.db) }
   expect(await createReadiness(probes, systemClock)()).toMatchObject({
     ready: true,
     reasons: [{ part: `triggers of chain ${METER_CHAIN_ID}`, reason: `not evaluated since ${since}` }],
@@ -117,7 +117,7 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   expect((await findTrigger(database.db, { organizationId, id })).state).toBe('armed')
   expect(await typesOf(organizationId)).toEqual(['trigger.blind', 'trigger.sighted'])
   await database.db.run("update watch set paused_for = 'owner'", [])
-  expect(await readTriggerLines(database.db)).toEqual([])
+  expect(await readTriggerProgress(database.db)).toEqual([])
   for (const stop of stops.splice(0)) stop()
 }, 60_000)
 

@@ -2,14 +2,14 @@ import { expect, test } from 'bun:test'
 import type { FigureValue } from '../../src/family/watch.ts'
 import { rational } from '../../src/lib/number/rational.ts'
 import {
-  lifeOf,
-  type News,
+  createRule,
+  pruneFinalized,
+  restoreReorgState,
   rewind,
-  ruleOf,
-  settled,
   step,
   stepEvents,
-  type TriggerLife,
+  type TriggerReorgState,
+  type TriggerTransition,
 } from '../../src/trigger/step.ts'
 import type { Clause } from '../../src/trigger/trigger.ts'
 import { cases } from '../support/cases.ts'
@@ -62,7 +62,7 @@ function figureOf(seen: Seen): FigureValue {
 }
 
 /** What a receiver believes that reads messages alone. */
-function fold(messages: readonly News[]): readonly { readonly change: number; readonly kind: string }[] {
+function fold(messages: readonly TriggerTransition[]): readonly { readonly change: number; readonly kind: string }[] {
   const stands: { change: number; kind: string }[] = []
   let last = 0
   for (const { kind, change } of messages) {
@@ -84,10 +84,10 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
   const whole = (most: number) => Math.floor(random() * most)
   const { clause, clear } = CLAUSES[whole(CLAUSES.length)] ?? { clause: { figure: 'f', is: true }, clear: null }
   const forBlocks = 1 + whole(4)
-  const rule = ruleOf({ clause, clear, forBlocks })
-  let life: TriggerLife = lifeOf(ARMED, [], 0n)
+  const rule = createRule({ clause, clear, forBlocks })
+  let life: TriggerReorgState = restoreReorgState(ARMED, [], 0n)
   let chain: { number: number; seen: Seen }[] = []
-  let messages: News[] = []
+  let messages: TriggerTransition[] = []
   let figure = 105
   let number = 100
   let highest = number
@@ -101,7 +101,7 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
     const seen: Seen = dice < 0.05 ? null : 'is' in clause ? figure < 105 : dice < 0.08 ? 'MAX' : figure
     chain.push({ number, seen })
     const stepped = step(rule, life, { block: BigInt(number), value: figureOf(seen), text: String(seen) })
-    life = settled(stepped.life, BigInt(number - 2 * REORG_MAX))
+    life = pruneFinalized(stepped.life, BigInt(number - 2 * REORG_MAX))
     messages.push(...stepped.news)
     // Without a figure nothing is decided before the next block.
     highest = Math.max(highest, seen === null ? number + 1 : number)
@@ -120,14 +120,14 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
     if (dice < 0.03) number += whole(30)
     else if (dice < 0.05 && forBlocks === 1) {
       // Another process goes on with what the database has.
-      life = lifeOf(life.state, [...life.told, ...life.unsure], BigInt(number - 1))
+      life = restoreReorgState(life.state, [...life.told, ...life.unsure], BigInt(number - 1))
     } else if (dice < 0.06 && number >= highest) {
       // An edit arms it anew; changes go on counting, and what was told before stays told.
       total += fold(messages).length
       const { changes } = life.state
-      life = lifeOf({ ...ARMED, changes }, [], BigInt(number - 1))
-      messages = Array.from({ length: changes }, (_, at): News[] => {
-        const news: News = { kind: 'fired', change: at + 1, value: null, previous: null }
+      life = restoreReorgState({ ...ARMED, changes }, [], BigInt(number - 1))
+      messages = Array.from({ length: changes }, (_, at): TriggerTransition[] => {
+        const news: TriggerTransition = { kind: 'fired', change: at + 1, value: null, previous: null }
         return [news, { ...news, kind: 'reverted' }]
       }).flat()
       chain = []
@@ -165,7 +165,7 @@ test('step and rewind tell what a naive reader of every block finds, in every li
 }, 300_000)
 
 test('step compares before rounding, and at the very threshold', () => {
-  const rule = ruleOf({ clause: { figure: 'f', below: '1.05' }, clear: '1.071', forBlocks: 1 })
+  const rule = createRule({ clause: { figure: 'f', below: '1.05' }, clear: '1.071', forBlocks: 1 })
   expect(rule.holds(rational(105n, 100n))).toBe(false)
   expect(rule.holds(rational(105n * 10n ** 30n - 1n, 10n ** 32n))).toBe(true)
   expect(rule.clears(rational(1071n, 1000n))).toBe(true)
@@ -176,7 +176,7 @@ test('step compares before rounding, and at the very threshold', () => {
     false,
     false,
   ])
-  const above = ruleOf({ clause: { figure: 'f', above: '3' }, clear: '2.94', forBlocks: 1 })
+  const above = createRule({ clause: { figure: 'f', above: '3' }, clear: '2.94', forBlocks: 1 })
   expect([above.holds('MAX'), above.holds(rational(3n, 1n)), above.clears(rational(294n, 100n))]).toEqual([
     true,
     false,
@@ -186,7 +186,7 @@ test('step compares before rounding, and at the very threshold', () => {
 
 test('quiet() leaves out where a hundredth more or less changes something in this phase', () => {
   const isLoud = (clause: Clause, clear: string | null) => {
-    const rule = ruleOf({ clause, clear, forBlocks: 1 })
+    const rule = createRule({ clause, clear, forBlocks: 1 })
     return (phase: 'armed' | 'fired', abouts: readonly number[]) => {
       const { above, below } = rule.quiet(phase)
       return abouts.map((about) => !(about > above && about < below))
@@ -239,8 +239,8 @@ test('quiet() leaves out where a hundredth more or less changes something in thi
 test('stepEvents tells each happening, finds it again on another branch, and reverts it alone if it is not there', () => {
   const a = { type: 'Borrow', name: '0xaa Borrow 0' }
   const b = { type: 'Repay', name: '0xbb Repay 0' }
-  const rule = ruleOf({ clause: { event: ['Borrow', 'Repay'] }, clear: null, forBlocks: 1 })
-  const first = stepEvents(lifeOf(ARMED, [], 9n), { block: 10n, happenings: [a, b] })
+  const rule = createRule({ clause: { event: ['Borrow', 'Repay'] }, clear: null, forBlocks: 1 })
+  const first = stepEvents(restoreReorgState(ARMED, [], 9n), { block: 10n, happenings: [a, b] })
   expect(first.news.map(({ kind, change, value }) => [kind, change, value])).toEqual([
     ['fired', 1, 'Borrow'],
     ['fired', 2, 'Repay'],

@@ -3,12 +3,12 @@ import type { TriggerProgress } from '../../http/page/probes.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { servedIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
-import { readTriggerLines } from '../../trigger/report.ts'
+import { readTriggerProgress } from '../../trigger/report.ts'
 
 /** Whether triggers are evaluated, by whichever process. Throws `UnavailableError` if the database is away. */
 export async function examineTriggers(db: Database, config: Config): Promise<readonly Finding[]> {
   if (config.featuresOff.includes('triggers')) return [okFinding('feature', 'off (TRIGGERS)')]
-  const lines = await readTriggerLines(db)
+  const lines = await readTriggerProgress(db)
   if (lines.length === 0) return [okFinding('to evaluate', 'none')]
   const served = servedIds(config)
   return lines.map((line) => findingOf(line, served.includes(line.chain_id)))

@@ -61,7 +61,7 @@ export function createNameResolver(
  * Checks a URL and finds where it leads. Throws `AddressError` unless it is `https` without name and password, and every
  * address of its host is public or in one of the allowed networks; if all are in these, `http` will do.
  */
-export async function reachableTarget(text: string, { allowed, resolve }: AddressRules): Promise<WebhookTarget> {
+export async function resolveWebhookTarget(text: string, { allowed, resolve }: AddressRules): Promise<WebhookTarget> {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['https:', 'http:'].includes(url.protocol)) throw new AddressError('address', A_URL)
   if (url.username !== '' || url.password !== '') throw new AddressError('address', 'a URL without name and password')

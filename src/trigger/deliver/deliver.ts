@@ -6,12 +6,12 @@ import { createIdleWaiter } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Post } from './post.ts'
-import { claimMessages, type DueMessage, markMessages, releaseMessages, type Tried } from './queue.ts'
-import { pauseAfter } from './schedule.ts'
+import { claimMessages, type DeliveryAttempt, type DueMessage, recordAttempts, releaseMessages } from './queue.ts'
+import { computeRetryDelay } from './schedule.ts'
 import { type SigningKeys, signatureHeaders } from './sign.ts'
 
 /** Told how each try ended: `delivered`, `refused` by the receiver, or why there was no answer. */
-export type TryRecorder = (outcome: string) => void
+export type AttemptRecorder = (outcome: string) => void
 
 interface DelivererOptions {
   readonly db: Database
@@ -21,7 +21,7 @@ interface DelivererOptions {
   readonly log: Log
   /** From 0 to below 1. */
   readonly random: () => number
-  readonly tried?: TryRecorder
+  readonly tried?: AttemptRecorder
   /** Messages under way in this process. @default {512} */
   readonly postsMax?: number
   /** Nobody else tries a message meanwhile. @default {60} */
@@ -67,9 +67,9 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const idle = createIdleWaiter(() => underWay.size === 0)
   let isStopped = false
   let wake = () => {}
-  const marks = createBatcher<Tried, undefined>({
+  const marks = createBatcher<DeliveryAttempt, undefined>({
     flush: async (batch) => {
-      await markMessages(db, batch)
+      await recordAttempts(db, batch)
       return batch.map(() => undefined)
     },
     clock,
@@ -84,11 +84,11 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     const { statusCode } = posted
     const isDelivered = statusCode !== null && statusCode >= 200 && statusCode < 300
     tried(isDelivered ? 'delivered' : (posted.failure ?? 'refused'))
-    const pauseMs = isDelivered ? undefined : pauseAfter(message.tries + 1, { ...posted, random: random() })
+    const pauseMs = isDelivered ? undefined : computeRetryDelay(message.tries + 1, { ...posted, random: random() })
     await mark({ message, posted, pauseMs })
   }
 
-  async function mark(done: Tried): Promise<void> {
+  async function mark(done: DeliveryAttempt): Promise<void> {
     for (let attempts = 1; ; attempts++) {
       try {
         return await marks.submit(done)

@@ -2,8 +2,8 @@ import type { Database } from '../../db/database.ts'
 import type { Job } from '../../job/job.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import type { TryRecorder } from './deliver.ts'
-import { countDue, type DueReport } from './queue.ts'
+import type { AttemptRecorder } from './deliver.ts'
+import { countDueMessages, type QueueReport } from './queue.ts'
 
 const EVERY_MS = 15_000
 
@@ -11,8 +11,8 @@ const EVERY_MS = 15_000
 export function createDeliveryMetrics(
   metrics: Metrics,
   { db, log }: { readonly db: Database; readonly log: Log },
-): { readonly tried: TryRecorder; readonly job: Job } {
-  let report: DueReport = { due: 0, oldestSec: 0 }
+): { readonly tried: AttemptRecorder; readonly job: Job } {
+  let report: QueueReport = { due: 0, oldestSec: 0 }
   const tries = metrics.counter({
     name: 'walletscope_message_tries_total',
     help: 'Tries to post messages of triggers, by outcome: delivered, refused by the receiver, or why no answer came.',
@@ -37,7 +37,7 @@ export function createDeliveryMetrics(
       everyMs: EVERY_MS,
       retryMs: { least: EVERY_MS, most: EVERY_MS },
       async round() {
-        report = await countDue(db)
+        report = await countDueMessages(db)
         return undefined
       },
       failed: (error) => log.error({ msg: 'Could not count messages that are due', error }),

@@ -3,13 +3,13 @@ import https from 'node:https'
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
-import { AddressError, type AddressRules, reachableTarget, type WebhookTarget } from './address.ts'
+import { AddressError, type AddressRules, resolveWebhookTarget, type WebhookTarget } from './address.ts'
 
 /** Why there was no answer. */
 export type PostFailure = 'dns' | 'address' | 'connect' | 'tls' | 'timeout' | 'closed' | 'protocol'
 
 /** How a post ended. What the receiver said besides is not kept: it may be anything that this machine can reach. */
-export interface Posted {
+export interface PostResult {
   /** Of the answer; null if there was none. */
   readonly statusCode: number | null
   /** Null if there was an answer. */
@@ -23,7 +23,7 @@ export interface Posted {
 export type Post = (
   url: string,
   message: { readonly headers: Headers; readonly body: string; readonly no: number },
-) => Promise<Posted>
+) => Promise<PostResult>
 
 type Headers = Readonly<Record<string, string>>
 
@@ -49,7 +49,7 @@ export function createPost(options: {
   const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent(kept) }
 
   async function attempt(url: string, { headers, body, no }: Parameters<Post>[1], untilMs: number) {
-    const target = await withTimeout(untilMs - clock.monotonicMs(), reachableTarget(url, rules))
+    const target = await withTimeout(untilMs - clock.monotonicMs(), resolveWebhookTarget(url, rules))
     const request = requestOf(target, { headers, body, no, ca })
     const send = (agent: http.Agent | false) =>
       sent({ ...request, agent }, { body, ms: untilMs - clock.monotonicMs(), isHttp: target.url.protocol === 'http:' })

@@ -1,7 +1,7 @@
 import { messageClaim, messageMark } from '../../../sql/functions.ts'
 import { messageDueFind, messageRelease } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import type { Posted } from './post.ts'
+import type { PostResult } from './post.ts'
 import type { SecretName } from './sign.ts'
 
 /** A message that this process is to try now. */
@@ -21,15 +21,15 @@ export interface DueMessage {
 }
 
 /** How a try ended. */
-export interface Tried {
+export interface DeliveryAttempt {
   readonly message: DueMessage
-  readonly posted: Pick<Posted, 'statusCode' | 'failure' | 'latencyMs'>
+  readonly posted: Pick<PostResult, 'statusCode' | 'failure' | 'latencyMs'>
   /** Until the next try, milliseconds; undefined if none follows. */
   readonly pauseMs: number | undefined
 }
 
 /** What waits. */
-export interface DueReport {
+export interface QueueReport {
   /** Messages that are due, counted up to `DUE_COUNT_MAX`. */
   readonly due: number
   /** How long the first of them has been, seconds; 0 without any. */
@@ -63,7 +63,7 @@ export async function claimMessages(
 }
 
 /** Notes how tries ended, and when the next ones are due. */
-export async function markMessages(db: Database, tried: readonly Tried[]): Promise<void> {
+export async function recordAttempts(db: Database, tried: readonly DeliveryAttempt[]): Promise<void> {
   await messageMark(db, {
     organizations: tried.map(({ message }) => message.organizationId),
     nos: tried.map(({ message }) => message.no),
@@ -85,7 +85,7 @@ export async function releaseMessages(db: Database, messages: readonly DueMessag
 }
 
 /** How much waits, for metrics and the operator. */
-export async function countDue(db: Database): Promise<DueReport> {
+export async function countDueMessages(db: Database): Promise<QueueReport> {
   const [row] = await messageDueFind(db, { most: DUE_COUNT_MAX })
   return { due: row?.due ?? 0, oldestSec: row?.oldest_sec ?? 0 }
 }

@@ -11,13 +11,13 @@ const PAUSES_MS = [
 const JITTER = 0.2
 
 /** So many tries of one message are made. */
-export const TRIES_MAX = PAUSES_MS.length + 1
+export const ATTEMPTS_MAX = PAUSES_MS.length + 1
 
 /**
  * The pause before the next try, milliseconds, after so many tries have failed; undefined if none follows. It is at least
  * what the receiver asked for. `random` is from 0 to below 1.
  */
-export function pauseAfter(
+export function computeRetryDelay(
   tries: number,
   { retryAfterSec, random }: { readonly retryAfterSec: number | null; readonly random: number },
 ): number | undefined {

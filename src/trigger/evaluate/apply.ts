@@ -1,10 +1,10 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Citation } from '../../chain/receipt/citing.ts'
 import type { ConfirmedFigures, FigureValue, SubjectEvent } from '../../family/watch.ts'
-import { type News, step, stepEvents, type TriggerLife } from '../step.ts'
-import { aboutOf, mayChange } from './choose.ts'
-import type { ToldBlock } from './tell.ts'
-import type { Entry, WatchedSubject } from './watchlist.ts'
+import { step, stepEvents, type TriggerReorgState, type TriggerTransition } from '../step.ts'
+import type { ChangeBlock } from './change_message.ts'
+import { mayChange, toApproximate } from './choose.ts'
+import type { WatchedSubject, WatchedTrigger } from './watchlist.ts'
 
 /** A subject as it was confirmed, and what that was read from. */
 export interface ConfirmedRead {
@@ -13,27 +13,27 @@ export interface ConfirmedRead {
 }
 
 /** Where a change was found, and what it was read from. */
-export interface Source {
-  readonly block: ToldBlock
+export interface ChangeSource {
+  readonly block: ChangeBlock
   readonly cited: () => Promise<readonly Citation[]>
 }
 
 /** Told what a block makes of a trigger. */
-export type Apply = (
-  entry: Entry,
-  stepped: { readonly life: TriggerLife; readonly news: readonly News[] },
-  of: Source,
+export type ApplyStep = (
+  entry: WatchedTrigger,
+  stepped: { readonly life: TriggerReorgState; readonly news: readonly TriggerTransition[] },
+  of: ChangeSource,
 ) => void
 
 /** Steps the triggers of a subject by what was confirmed, but for those that it cannot change. */
-export function stepRead(
+export function applyConfirmedRead(
   { entries }: WatchedSubject,
   of: {
     readonly found: ConfirmedRead
     /** As it was confirmed before. */
     readonly previous: ConfirmedFigures | 'gone' | undefined
-    readonly block: ToldBlock
-    readonly apply: Apply
+    readonly block: ChangeBlock
+    readonly apply: ApplyStep
   },
 ): void {
   const { found, previous, block, apply } = of
@@ -48,7 +48,7 @@ export function stepRead(
     if (clause.figure !== figure) {
       figure = clause.figure
       value = confirmed === 'gone' ? undefined : confirmed.value(figure)
-      about = aboutOf(value)
+      about = toApproximate(value)
     }
     if (!mayChange(entry, about)) continue
     const stepped = step(entry.rule, entry.life, { block: block.number, value, text: textOf(confirmed, figure) })
@@ -65,14 +65,14 @@ function textOf(confirmed: ConfirmedFigures | 'gone', figure: string): string | 
 }
 
 /** Tells what happened, block by block. What happened before a trigger was made does not concern it. */
-export function stepHappenings(
-  entry: Entry,
+export function applyEvents(
+  entry: WatchedTrigger,
   happenings: readonly SubjectEvent[],
   {
     block,
     timeOf,
     apply,
-  }: { readonly block: PinnedBlock; readonly timeOf: (blockNumber: number) => bigint; readonly apply: Apply },
+  }: { readonly block: PinnedBlock; readonly timeOf: (blockNumber: number) => bigint; readonly apply: ApplyStep },
 ): void {
   const { clause } = entry.trigger
   const types = 'event' in clause ? clause.event : []
@@ -104,7 +104,7 @@ function hashOf(hash: string | undefined, block: PinnedBlock): PinnedBlock['hash
 }
 
 /** What the database has to learn of changes that may be replaced. */
-export function toldOf(stored: TriggerLife, life: TriggerLife) {
+export function diffNotified(stored: TriggerReorgState, life: TriggerReorgState) {
   const known = new Set([...stored.told, ...stored.unsure])
   const all = [...life.told, ...life.unsure]
   const changes = new Set(all.map(({ change }) => change))

@@ -7,7 +7,7 @@ import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
 /** Subjects as they were read, in the order in which they were asked for. */
-export interface Reading {
+export interface ConfirmedReading {
   readonly subjects: readonly WatchedSubject[]
   /** Undefined for those that could not be read. */
   readonly read: readonly (ConfirmedRead | undefined)[]
@@ -23,7 +23,7 @@ const PIECES_FAILED_MAX = 4
  * Reads subjects in pieces; each piece knows what it was read from. Those of a piece that fails are undefined, and
  * those of all pieces that are left once several did: it is then the endpoints that fail. Throws if it is aborted.
  */
-export async function confirm(
+export async function confirmSubjects(
   watcher: Watcher,
   of: {
     readonly subjects: readonly WatchedSubject[]
@@ -31,7 +31,7 @@ export async function confirm(
     readonly block: PinnedBlock
   },
   signal: AbortSignal,
-): Promise<Reading> {
+): Promise<ConfirmedReading> {
   const { subjects, client, block } = of
   const errors: unknown[] = []
   const read = await mapChunks(subjects, PIECES, readPiece, signal)

@@ -3,22 +3,22 @@ import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { readWatchedLogs, type WatchedRange } from '../../family/watch_logs.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type News, rewind } from '../step.ts'
+import { rewind, type TriggerTransition } from '../step.ts'
 import type { BlockMark } from '../trigger.ts'
-import { type Apply, type Source, stepHappenings, stepRead, toldOf } from './apply.ts'
-import { isDueAnyway, isDueBy, waitsOf } from './choose.ts'
-import { confirm, type Reading } from './confirm.ts'
-import { readHappenings } from './happenings.ts'
-import type { TriggerChange } from './line.ts'
-import { type ChangeMessage, type Telling, tellChange } from './tell.ts'
-import { type Entry, setLife, type WatchedSubject, type Watchlist } from './watchlist.ts'
+import { type ApplyStep, applyConfirmedRead, applyEvents, type ChangeSource, diffNotified } from './apply.ts'
+import { type ChangeMessage, createChangeMessage, type MessageContext } from './change_message.ts'
+import { computeWakeConditions, mustConfirm, mustConfirmByForecast } from './choose.ts'
+import { type ConfirmedReading, confirmSubjects } from './confirm.ts'
+import type { TriggerChange } from './partition.ts'
+import { readSubjectEvents } from './subject_events.ts'
+import { setReorgState, type WatchedSubject, type WatchedTrigger, type Watchlist } from './watchlist.ts'
 
 /** What evaluating a block needs. */
-export interface Evaluating {
+export interface EvaluationContext {
   readonly client: WatchTarget['client']
   readonly list: Watchlist
   readonly watchers: ReadonlyMap<string, Watcher>
-  readonly telling: Telling
+  readonly telling: MessageContext
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly nowMs: number
 }
@@ -33,7 +33,7 @@ export interface BlockToEvaluate {
 
 /** What a block changed, to be committed. */
 export interface Evaluation {
-  readonly changes: readonly (TriggerChange & { readonly entry: Entry })[]
+  readonly changes: readonly (TriggerChange & { readonly entry: WatchedTrigger })[]
   /** Families that were evaluated, of which nobody was left out. */
   readonly families: readonly string[]
   readonly screened: number
@@ -66,29 +66,29 @@ interface Family {
  * logs cannot be read; all triggers are then as they were.
  */
 export async function evaluateBlock(
-  evaluating: Evaluating,
+  evaluating: EvaluationContext,
   of: BlockToEvaluate,
   signal: AbortSignal,
 ): Promise<Evaluation> {
   evaluating.list.dropExpired(evaluating.nowMs)
-  const moved = new Set<Entry>()
+  const moved = new Set<WatchedTrigger>()
   try {
     return await evaluateAll(evaluating, { ...of, moved }, signal)
   } catch (error) {
-    for (const entry of moved) undo(entry)
+    for (const entry of moved) revertToStored(entry)
     throw error
   }
 }
 
 /** Makes a trigger what the database has; it is evaluated again. */
-export function undo(entry: Entry): void {
-  setLife(entry, entry.stored)
+export function revertToStored(entry: WatchedTrigger): void {
+  setReorgState(entry, entry.stored)
   entry.subject.isDue = true
 }
 
 async function evaluateAll(
-  evaluating: Evaluating,
-  { moved, ...of }: BlockToEvaluate & { readonly moved: Set<Entry> },
+  evaluating: EvaluationContext,
+  { moved, ...of }: BlockToEvaluate & { readonly moved: Set<WatchedTrigger> },
   signal: AbortSignal,
 ): Promise<Evaluation> {
   const { list, client, clock, telling, nowMs } = evaluating
@@ -109,18 +109,18 @@ async function evaluateAll(
   const breaks = createYielder(clock)
   let screened = 0
   let confirmed = 0
-  const told = new Map<Entry, (Source & { readonly news: News })[]>()
+  const told = new Map<WatchedTrigger, (ChangeSource & { readonly news: TriggerTransition })[]>()
 
-  const apply: Apply = (entry, { life, news }, of) => {
+  const apply: ApplyStep = (entry, { life, news }, of) => {
     if (life !== entry.life) {
       moved.add(entry)
-      setLife(entry, life)
+      setReorgState(entry, life)
     }
     if (news.length === 0) return
     told.set(entry, [...(told.get(entry) ?? []), ...news.map((each) => ({ ...of, news: each }))])
   }
 
-  const take = async (name: string, { subjects, read, errors }: Reading) => {
+  const take = async (name: string, { subjects, read, errors }: ConfirmedReading) => {
     if (errors.length > 0) failures.set(name, errors[0])
     for (const [at, subject] of subjects.entries()) {
       if (breaks.isDue()) await breaks.take()
@@ -131,17 +131,17 @@ async function evaluateAll(
       const previous = subject.confirmed
       subject.confirmed = found.confirmed
       subject.confirmedAt = block.number
-      stepRead(subject, { found, previous, block, apply })
+      applyConfirmedRead(subject, { found, previous, block, apply })
     }
   }
 
   const evaluateFamily = async ({ name, watcher, subjects, waiting, due: early }: Family, index: number) => {
     // What happens is told of each block once: without it the block is not evaluated.
-    const happenings = await readHappenings(watcher, { waiting, logs, place: { client, block } }, signal)
+    const happenings = await readSubjectEvents(watcher, { waiting, logs, place: { client, block } }, signal)
     for (const subject of waiting) {
       for (const entry of subject.entries) {
         if (!('event' in entry.trigger.clause)) continue
-        stepHappenings(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
+        applyEvents(entry, happenings.of(subject), { block, timeOf: happenings.timeOf, apply })
       }
     }
     const reading = readings[index]
@@ -154,25 +154,25 @@ async function evaluateAll(
       if (isRead.has(subject)) continue
       // Even if nothing can be foreseen now: it is then confirmed next time.
       if (isTouched?.(subject.subject) === true) subject.isDue = true
-      if (foresight !== undefined && isDueBy(subject, foresight)) due.push(subject)
+      if (foresight !== undefined && mustConfirmByForecast(subject, foresight)) due.push(subject)
     }
     if (foresight !== undefined) screened += subjects.length - early.length - due.length
-    await take(name, await confirm(watcher, { subjects: due, client, block }, signal))
+    await take(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
   }
 
   const ended = await Promise.allSettled(families.map(evaluateFamily))
   for (const each of ended) if (each.status === 'rejected') throw each.reason
   signal.throwIfAborted()
 
-  const changes: (TriggerChange & { readonly entry: Entry })[] = []
+  const changes: (TriggerChange & { readonly entry: WatchedTrigger })[] = []
   for (const entry of moved) {
     if (breaks.isDue()) await breaks.take()
     const { trigger, stored, life } = entry
     const messages: ChangeMessage[] = []
     for (const { news, block, cited } of told.get(entry) ?? []) {
-      messages.push(tellChange(telling, { trigger, news, block, cited: await cited(), nowMs }))
+      messages.push(createChangeMessage(telling, { trigger, news, block, cited: await cited(), nowMs }))
     }
-    changes.push({ entry, trigger, before: stored.state, after: life.state, messages, ...toldOf(stored, life) })
+    changes.push({ entry, trigger, before: stored.state, after: life.state, messages, ...diffNotified(stored, life) })
   }
   return {
     changes,
@@ -196,7 +196,7 @@ function rangeOf({ number, hash }: PinnedBlock, first: bigint): WatchedRange {
  * questions share requests.
  */
 async function readBlock(
-  { client }: Pick<Evaluating, 'client'>,
+  { client }: Pick<EvaluationContext, 'client'>,
   of: {
     readonly block: PinnedBlock
     readonly range: WatchedRange
@@ -216,7 +216,9 @@ async function readBlock(
       return undefined
     }
   })
-  const confirming = families.map(({ watcher, due }) => confirm(watcher, { subjects: due, client, block }, signal))
+  const confirming = families.map(({ watcher, due }) =>
+    confirmSubjects(watcher, { subjects: due, client, block }, signal),
+  )
   const readLogs = async () => {
     // What names a family's contracts may first be read with what its subjects share.
     const isNew = families.some(({ subjects }) => subjects.some(({ confirmed }) => confirmed === undefined))
@@ -233,7 +235,7 @@ async function readBlock(
 
 /** Looks once through all subjects. */
 async function openFamilies(
-  { list, watchers, clock }: Evaluating,
+  { list, watchers, clock }: EvaluationContext,
   { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
 ): Promise<readonly Family[]> {
   const families: Family[] = []
@@ -248,8 +250,8 @@ async function openFamilies(
       const { confirmed } = subject
       // Without a screen nothing can be foreseen.
       if (isLong || watcher.screen === undefined) subject.isDue = true
-      if (waitsOf(subject).hasEvents) waiting.push(subject)
-      if (isDueAnyway(subject, block.number)) due.push(subject)
+      if (computeWakeConditions(subject).hasEvents) waiting.push(subject)
+      if (mustConfirm(subject, block.number)) due.push(subject)
       if (confirmed !== undefined && confirmed !== 'gone') memos.add(confirmed.memo)
     }
     families.push({ name, watcher, subjects, due, waiting, memos })
@@ -258,7 +260,7 @@ async function openFamilies(
 }
 
 /** Takes every trigger back to before the first block that was replaced. */
-function goBack(list: Watchlist, fork: bigint, moved: Set<Entry>): void {
+function goBack(list: Watchlist, fork: bigint, moved: Set<WatchedTrigger>): void {
   for (const entry of list.entries()) {
     const { life, subject, rule } = entry
     // What was found at a replaced block is no longer so.
@@ -266,7 +268,7 @@ function goBack(list: Watchlist, fork: bigint, moved: Set<Entry>): void {
     const { told, trail, state } = life
     const last = [told.at(-1)?.block ?? -1n, trail.at(-1)?.block ?? -1n]
     if (last.every((block) => block < fork) && state.phase !== 'pending') continue
-    setLife(entry, rewind(rule, life, fork))
+    setReorgState(entry, rewind(rule, life, fork))
     subject.isDue = true
     moved.add(entry)
   }

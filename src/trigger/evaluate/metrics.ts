@@ -1,16 +1,19 @@
 import type { Metrics } from '../../lib/metrics.ts'
-import type { Line } from './line.ts'
+import type { TriggerPartition } from './partition.ts'
 
 /** What a line of this process is told to show. */
-export interface LineRecorder {
-  evaluated(line: Line, of: { block: bigint; atMs: number; screened: number; confirmed: number; changes: number }): void
-  failed(line: Line, family: string): void
-  ended(line: Line): void
+export interface PartitionRecorder {
+  evaluated(
+    line: TriggerPartition,
+    of: { block: bigint; atMs: number; screened: number; confirmed: number; changes: number },
+  ): void
+  failed(line: TriggerPartition, family: string): void
+  ended(line: TriggerPartition): void
 }
 
 /** Registers the metrics of evaluation. */
-export function createLineMetrics(metrics: Metrics, nowMs: () => number): LineRecorder {
-  const last = new Map<string, { readonly line: Line; readonly block: bigint; readonly atMs: number }>()
+export function createPartitionMetrics(metrics: Metrics, nowMs: () => number): PartitionRecorder {
+  const last = new Map<string, { readonly line: TriggerPartition; readonly block: bigint; readonly atMs: number }>()
   const labels = ['chain_id', 'finality']
   const subjects = metrics.counter({
     name: 'walletscope_trigger_subjects_total',
@@ -42,7 +45,7 @@ export function createLineMetrics(metrics: Metrics, nowMs: () => number): LineRe
     read: () =>
       [...last.values()].map(({ line, atMs }) => [[line.chainId, line.finality], (nowMs() - atMs) / 1_000] as const),
   })
-  const keyOf = ({ chainId, finality, shard }: Line) => `${chainId} ${finality} ${shard}`
+  const keyOf = ({ chainId, finality, shard }: TriggerPartition) => `${chainId} ${finality} ${shard}`
   return {
     evaluated(line, of) {
       last.set(keyOf(line), { line, block: of.block, atMs: of.atMs })

@@ -4,12 +4,19 @@ import type { Database } from '../../db/database.ts'
 import type { ConfirmedFigures, WatchSubject } from '../../family/watch.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Bounds, lifeOf, type Rule, ruleOf, type ToldChange, type TriggerLife } from '../step.ts'
+import {
+  type Bounds,
+  createRule,
+  type NotifiedChange,
+  type Rule,
+  restoreReorgState,
+  type TriggerReorgState,
+} from '../step.ts'
 import { clauseSchema, type Trigger, type TriggerState } from '../trigger.ts'
-import type { Line } from './line.ts'
+import type { TriggerPartition } from './partition.ts'
 
 /** A trigger in memory. */
-export interface Entry {
+export interface WatchedTrigger {
   readonly trigger: Trigger
   readonly rule: Rule
   readonly subject: WatchedSubject
@@ -17,17 +24,17 @@ export interface Entry {
   readonly expiresAtMs: number
   /** Since when it is to be evaluated, Unix seconds: what happened before does not concern it. */
   readonly activeAtSec: number
-  /** Changed by `setLife` alone. */
-  life: TriggerLife
+  /** Changed by `setReorgState` alone. */
+  life: TriggerReorgState
   /** The same as the database has it. */
-  stored: TriggerLife
+  stored: TriggerReorgState
 }
 
 /** What triggers watch, once for all that watch the same. */
 export interface WatchedSubject {
   readonly family: string
   readonly subject: WatchSubject
-  readonly entries: Set<Entry>
+  readonly entries: Set<WatchedTrigger>
   /** As it was confirmed last; absent if it never was. */
   confirmed?: ConfirmedFigures | 'gone'
   confirmedAt: bigint
@@ -36,11 +43,11 @@ export interface WatchedSubject {
   /** Spreads the sweep: below the number of its blocks. */
   readonly phase: number
   /** What the triggers wait for; absent since one of them changed. */
-  waits?: Waits | undefined
+  waits?: WakeConditions | undefined
 }
 
 /** What the triggers of a subject wait for, as long as none of them changes. */
-export interface Waits {
+export interface WakeConditions {
   /** Where each figure changes none of them. */
   readonly figures: readonly (Bounds & { readonly figure: string })[]
   readonly hasEvents: boolean
@@ -59,7 +66,7 @@ export interface Watchlist {
   /** Subjects by family. */
   subjectsOf(family: string): readonly WatchedSubject[]
   readonly families: readonly string[]
-  entries(): Iterable<Entry>
+  entries(): Iterable<WatchedTrigger>
   readonly size: number
 }
 
@@ -79,7 +86,7 @@ const toldSchema = v.nullable(v.array(v.tuple([v.number(), v.string(), v.string(
 const subjectSchema = v.record(v.string(), v.string())
 
 /** Makes of a trigger what a block, or its undoing, made of it. */
-export function setLife(entry: Entry, life: TriggerLife): void {
+export function setReorgState(entry: WatchedTrigger, life: TriggerReorgState): void {
   entry.life = life
   entry.subject.waits = undefined
 }
@@ -87,10 +94,10 @@ export function setLife(entry: Entry, life: TriggerLife): void {
 /** Makes an empty list of a line. */
 export function createWatchlist(
   { db, clock }: { readonly db: Database; readonly clock: Pick<Clock, 'monotonicMs'> },
-  { chainId, finality, shard }: Line,
+  { chainId, finality, shard }: TriggerPartition,
 ): Watchlist {
-  const entries = new Map<string, Entry>()
-  const expiring = new Set<Entry>()
+  const entries = new Map<string, WatchedTrigger>()
+  const expiring = new Set<WatchedTrigger>()
   const families = new Map<string, Map<string, WatchedSubject>>()
   let phases = 0
   let seen = ''
@@ -113,7 +120,7 @@ export function createWatchlist(
     leave(entry)
   }
 
-  function leave(entry: Entry): void {
+  function leave(entry: WatchedTrigger): void {
     const { subject } = entry
     subject.entries.delete(entry)
     subject.waits = undefined
@@ -145,11 +152,11 @@ export function createWatchlist(
     }
     // What it was before blocks that may be replaced is known here alone.
     const isSame = before?.stored.state.edition === state.edition && before.stored.state.changes === state.changes
-    const life = isSame ? before.life : lifeOf(state, toldOf(row), at)
+    const life = isSame ? before.life : restoreReorgState(state, toldOf(row), at)
     const subject = subjectOf(trigger.family, trigger.subject)
-    const entry: Entry = {
+    const entry: WatchedTrigger = {
       trigger,
-      rule: ruleOf(trigger),
+      rule: createRule(trigger),
       subject,
       expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
       activeAtSec: Math.floor((row.active_at?.getTime() ?? 0) / 1_000),
@@ -213,7 +220,7 @@ export function createWatchlist(
 }
 
 /** Hashes of the newest blocks that the line was evaluated at. Throws as `Database.run`. */
-export async function listKnownBlocks(db: Database, line: Line): Promise<Map<bigint, string>> {
+export async function listEvaluatedBlocks(db: Database, line: TriggerPartition): Promise<Map<bigint, string>> {
   const rows = await watchBlockList(db, line)
   return new Map(rows.map(({ number, hash }) => [BigInt(number), `0x${hash}`]))
 }
@@ -233,6 +240,6 @@ function stateOf(row: Row): TriggerState {
   }
 }
 
-function toldOf({ told }: Row): readonly ToldChange[] {
+function toldOf({ told }: Row): readonly NotifiedChange[] {
   return (v.parse(toldSchema, told) ?? []).map(([change, block, name]) => ({ change, block: BigInt(block), name }))
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { documented, wholeNumber } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
-import { AS_READ, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
-import { anyIn, eventsOutput } from './schema.ts'
+import { FEATURE, LIST_READ, PASS_THROUGH, type TriggerServices } from './route_parts.ts'
+import { countData, eventsOutput } from './schema.ts'
 
 const WAIT_SEC_MAX = 25
 /** A little more than the longest wait. */
@@ -44,8 +44,8 @@ const input = v.object({
 export function eventsRoute(services: () => TriggerServices): Route {
   return defineRoute({
     ...FEATURE,
-    ...AS_READ,
-    ...LIST,
+    ...PASS_THROUGH,
+    ...LIST_READ,
     method: 'GET',
     path: '/v1/events',
     tool: 'trigger_events',
@@ -59,6 +59,6 @@ export function eventsRoute(services: () => TriggerServices): Route {
     read: async ({ after, wait, limit }, { organizationId, signal }) => ({
       data: await services().feed.read({ organizationId, after, limit, waitMs: wait * 1_000 }, signal),
     }),
-    count: anyIn,
+    count: countData,
   })
 }

@@ -5,7 +5,7 @@ import type { RouteTable } from '../../http/route/route_table.ts'
 const CHARGE_PATHS = ['/v1/triggers/hour', '/v1/triggers/message']
 
 /** The name that the log has for a path; undefined if it leads nowhere. */
-export function loggedPathOf(table: RouteTable, path: string): string | undefined {
+export function getLoggedPath(table: RouteTable, path: string): string | undefined {
   // They look like ids of triggers.
   return CHARGE_PATHS.includes(path) ? path : getLoggedTemplate(table, path)
 }

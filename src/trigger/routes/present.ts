@@ -1,6 +1,6 @@
 import type { Delivery } from '../deliveries.ts'
 import type { StoredTrigger } from '../stored.ts'
-import { isoOf } from './schema.ts'
+import { toIsoOrNull } from './schema.ts'
 
 /** A trigger as answers have it. */
 export function presentTrigger(trigger: StoredTrigger) {
@@ -20,7 +20,7 @@ export function presentTrigger(trigger: StoredTrigger) {
     value: trigger.value,
     changes: Number(trigger.changes),
     since_block: trigger.since_block === null ? null : Number(trigger.since_block),
-    expires_at: isoOf(trigger.expires_at),
+    expires_at: toIsoOrNull(trigger.expires_at),
     created_at: trigger.created_at.toISOString(),
   }
 }
@@ -44,7 +44,7 @@ export function presentDelivery(row: Delivery) {
     webhook_id: row.webhook_id,
     // `feed`: it was for the feed only.
     status: row.outcome ?? (row.webhook_id === null ? 'feed' : 'due'),
-    next_try_at: isoOf(row.due_at),
+    next_try_at: toIsoOrNull(row.due_at),
     tries: tries.map(({ at_ms, ...told }) => ({ at: new Date(at_ms).toISOString(), ...told })),
   }
 }

@@ -20,10 +20,10 @@ const FREE: Charge = { credits: 0, per: PER_CALL }
 const LISTED: Charge = { credits: 1, per: PER_CALL, terms: 'none if empty' }
 
 /** Of a route that answers what it has read, as it is. */
-export const AS_READ = { present: (reply: Reply) => reply } as const
+export const PASS_THROUGH = { present: (reply: Reply) => reply } as const
 /** Of a route that changes something, which costs nothing. */
-export const CHANGE = { ...AS_READ, charge: FREE, changes: true } as const
+export const MUTATION = { ...PASS_THROUGH, charge: FREE, changes: true } as const
 /** Of a route that reads one thing. */
-export const CONTENT = { ...AS_READ, charge: { credits: 1, per: PER_CALL } } as const
+export const SINGLE_READ = { ...PASS_THROUGH, charge: { credits: 1, per: PER_CALL } } as const
 /** Of a route that reads a list. */
-export const LIST = { charge: LISTED } as const
+export const LIST_READ = { charge: LISTED } as const

@@ -4,7 +4,7 @@ import type { Reply } from '../../http/route/route.ts'
 import { nonNegativeInteger } from '../../lib/text/schema.ts'
 import { MESSAGE_TYPES } from '../message.ts'
 import { TRIGGER_STATES } from '../stored.ts'
-import { clauseSchema, HEAD_NAMES } from '../trigger.ts'
+import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'
 
 /* What answers about triggers hold. */
 
@@ -39,7 +39,7 @@ const triggerSchema = v.strictObject({
   when: clauseSchema,
   clear: v.nullable(v.string()),
   for_blocks: nonNegativeInteger,
-  finality: v.picklist(HEAD_NAMES),
+  finality: v.picklist(FINALITY_LEVELS),
   webhook_id: v.nullable(v.string()),
   state: v.picklist(TRIGGER_STATES),
   paused_for: v.nullable(v.picklist(['owner', 'credits'])),
@@ -87,11 +87,11 @@ export const eventsOutput = v.strictObject({
 })
 
 /** ISO 8601; null for none. */
-export function isoOf(date: Date | null): string | null {
+export function toIsoOrNull(date: Date | null): string | null {
   return date?.toISOString() ?? null
 }
 
 /** For answers that cost something only if there is something in them. */
-export function anyIn({ data }: Reply): number {
+export function countData({ data }: Reply): number {
   return Array.isArray(data) && data.length === 0 ? 0 : 1
 }

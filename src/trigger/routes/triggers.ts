@@ -17,11 +17,19 @@ import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { listDeliveries } from '../deliveries.ts'
 import { createTrigger, deleteTrigger, findTrigger, listTriggers, TRIGGER_STATES, updateTrigger } from '../stored.ts'
-import { clauseSchema, HEAD_NAMES, threshold } from '../trigger.ts'
-import { changedChoice, checkExpiry, checkFinality, checkForBlocks, choiceOf, familyOf, subjectOf } from './choice.ts'
+import { clauseSchema, FINALITY_LEVELS, threshold } from '../trigger.ts'
 import { presentDelivery, presentTrigger } from './present.ts'
-import { AS_READ, CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
+import { FEATURE, LIST_READ, MUTATION, PASS_THROUGH, SINGLE_READ, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
+import {
+  checkExpiry,
+  checkFinality,
+  checkForBlocks,
+  findFamily,
+  toChangedSelection,
+  toSubject,
+  toTriggerSelection,
+} from './selection.ts'
 import { sendTriggerTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
@@ -33,7 +41,7 @@ const settings = {
   when: clauseSchema,
   clear: threshold,
   for_blocks: integerBetween(1, FOR_BLOCKS_MAX),
-  finality: choice(HEAD_NAMES),
+  finality: choice(FINALITY_LEVELS),
   webhook_id: v.nullable(idParameter),
   name: v.nullable(label(NAME_LENGTH_MAX)),
   expires_at: v.nullable(instantTo),
@@ -126,7 +134,7 @@ export function triggerRoutes(
   return [
     defineRoute({
       ...FEATURE,
-      ...AS_READ,
+      ...PASS_THROUGH,
       method: 'POST',
       path: base,
       tool: 'trigger_create',
@@ -141,9 +149,9 @@ export function triggerRoutes(
       charge: { credits: 1, per: 'trigger and hour' },
       async read(asked, { organizationId, apiKeyId, requestedAtMs }) {
         const { chain_id: chainId, family, finality, name } = asked
-        const watched = familyOf(families, family, chainId)
-        const subject = subjectOf(watched, chainId, asked.subject)
-        const chosen = choiceOf(watched, asked)
+        const watched = findFamily(families, family, chainId)
+        const subject = toSubject(watched, chainId, asked.subject)
+        const chosen = toTriggerSelection(watched, asked)
         checkForBlocks(chosen.clause, asked.for_blocks)
         checkFinality(finality, chainId === solanaChainId)
         checkExpiry(asked.expires_at, requestedAtMs)
@@ -154,7 +162,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...FEATURE,
-      ...LIST,
+      ...LIST_READ,
       method: 'GET',
       path: base,
       tool: 'triggers',
@@ -173,7 +181,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...parts,
-      ...CONTENT,
+      ...SINGLE_READ,
       method: 'GET',
       path: `${base}/:id`,
       summary: 'One trigger with its state.',
@@ -182,7 +190,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'PATCH',
       path: `${base}/:id`,
       summary: 'Changes a trigger, pauses it or lets it go on. Whatever decides when it fires arms it anew.',
@@ -191,7 +199,7 @@ export function triggerRoutes(
       async read(asked, { organizationId, requestedAtMs }) {
         const key = { organizationId, id: asked.id }
         const known = await findTrigger(services().db, key)
-        const chosen = changedChoice(known, asked, families)
+        const chosen = toChangedSelection(known, asked, families)
         checkForBlocks(chosen?.clause ?? known.clause, asked.for_blocks ?? known.for_blocks)
         checkFinality(asked.finality, Number(known.chain_id) === solanaChainId)
         checkExpiry(asked.expires_at, requestedAtMs)
@@ -209,7 +217,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'DELETE',
       path: `${base}/:id`,
       tool: 'trigger_delete',
@@ -222,7 +230,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'POST',
       path: `${base}/:id/test`,
       summary: 'Sends a test message about a trigger to its webhook and the feed, ten an hour at most.',
@@ -233,7 +241,7 @@ export function triggerRoutes(
     }),
     defineRoute({
       ...FEATURE,
-      ...LIST,
+      ...LIST_READ,
       method: 'GET',
       path: `${base}/:id/deliveries`,
       summary: 'Messages about a trigger, newest first, with each try to post them.',

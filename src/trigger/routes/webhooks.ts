@@ -4,7 +4,7 @@ import { instantFrom, instantTo } from '../../http/request/input.ts'
 import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import { AddressError, reachableTarget } from '../deliver/address.ts'
+import { AddressError, resolveWebhookTarget } from '../deliver/address.ts'
 import { webhookPublicKey, webhookSecret } from '../deliver/sign.ts'
 import {
   createWebhook,
@@ -16,8 +16,16 @@ import {
   type Webhook,
   type WebhookKey,
 } from '../webhook.ts'
-import { AS_READ, CHANGE, CONTENT, FEATURE, LIST, type TriggerServices } from './route_parts.ts'
-import { anyIn, idOutput, isoOf, redeliveredOutput, secretOutput, webhookOutput, webhooksOutput } from './schema.ts'
+import { FEATURE, LIST_READ, MUTATION, PASS_THROUGH, SINGLE_READ, type TriggerServices } from './route_parts.ts'
+import {
+  countData,
+  idOutput,
+  redeliveredOutput,
+  secretOutput,
+  toIsoOrNull,
+  webhookOutput,
+  webhooksOutput,
+} from './schema.ts'
 import { sendTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
@@ -64,8 +72,8 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     name: webhook.name,
     public_key: webhookPublicKey((await services().keys()).key),
     status: webhook.status,
-    failing_since: isoOf(webhook.failing_since),
-    overlap_until: isoOf(webhook.overlap_until),
+    failing_since: toIsoOrNull(webhook.failing_since),
+    overlap_until: toIsoOrNull(webhook.overlap_until),
     created_at: webhook.created_at.toISOString(),
   })
   const shown = async (key: WebhookKey) => ({ data: await present(await findWebhook(services().db, key)) })
@@ -82,7 +90,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
   return [
     defineRoute({
       ...FEATURE,
-      ...CHANGE,
+      ...MUTATION,
       method: 'POST',
       path: base,
       summary: 'Makes a webhook: messages of triggers are posted there, signed as Standard Webhooks have it.',
@@ -99,8 +107,8 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...FEATURE,
-      ...AS_READ,
-      ...LIST,
+      ...PASS_THROUGH,
+      ...LIST_READ,
       method: 'GET',
       path: base,
       summary: 'Lists the webhooks, oldest first.',
@@ -109,11 +117,11 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       read: async (_input, { organizationId }) => ({
         data: await Promise.all((await listWebhooks(services().db, organizationId)).map(present)),
       }),
-      count: anyIn,
+      count: countData,
     }),
     defineRoute({
       ...parts,
-      ...CONTENT,
+      ...SINGLE_READ,
       method: 'GET',
       path: `${base}/:id`,
       summary: 'One webhook, and whether what is posted arrives.',
@@ -122,7 +130,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'PATCH',
       path: `${base}/:id`,
       summary: 'Changes URL or name of a webhook, or starts one again that was stopped.',
@@ -145,7 +153,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'DELETE',
       path: `${base}/:id`,
       summary: 'Deletes a webhook that no trigger posts to. What is still due for it is not posted.',
@@ -157,7 +165,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'POST',
       path: `${base}/:id/rotate`,
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
@@ -171,7 +179,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'POST',
       path: `${base}/:id/test`,
       summary: 'Posts a test message to a webhook, ten an hour at most.',
@@ -186,7 +194,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
     }),
     defineRoute({
       ...parts,
-      ...CHANGE,
+      ...MUTATION,
       method: 'POST',
       path: `${base}/:id/redeliver`,
       summary: 'Posts messages of a webhook again whose tries are over: those with these ids, or of this time.',
@@ -212,7 +220,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
 
 async function checkUrl(text: string, { rules }: TriggerServices): Promise<void> {
   try {
-    await reachableTarget(text, rules)
+    await resolveWebhookTarget(text, rules)
   } catch (error) {
     if (!(error instanceof AddressError)) throw error
     throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "url": ${error.message}`)

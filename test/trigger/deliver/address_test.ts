@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { AddressError, createNameResolver, reachableTarget } from '../../../src/trigger/deliver/address.ts'
+import { AddressError, createNameResolver, resolveWebhookTarget } from '../../../src/trigger/deliver/address.ts'
 import { startNameServer } from '../../support/name_server.ts'
 import { networks } from '../../support/networks.ts'
 
@@ -12,7 +12,7 @@ async function verdict(
 ): Promise<unknown> {
   const rules = { allowed: networks(...allowed), resolve: async () => found }
   try {
-    return (await reachableTarget(url, rules)).addresses
+    return (await resolveWebhookTarget(url, rules)).addresses
   } catch (error) {
     if (!(error instanceof AddressError)) throw error
     expect(error.message).not.toMatch(/\d+\.\d+\.\d+|::/)
@@ -119,9 +119,9 @@ test('createNameResolver() asks name servers, and machine tables only if network
     const resolve = createNameResolver([], server.resolver)
     const rules = { allowed: [], resolve }
     expect([...(await resolve('two.test'))].sort()).toEqual(['10.0.0.1', PUBLIC])
-    expect((await reachableTarget('https://one.test/', rules)).addresses).toEqual([PUBLIC])
+    expect((await resolveWebhookTarget('https://one.test/', rules)).addresses).toEqual([PUBLIC])
     expect(await resolve('none.test')).toEqual([])
-    expect(reachableTarget('https://localhost/', rules)).rejects.toThrow('has an address')
+    expect(resolveWebhookTarget('https://localhost/', rules)).rejects.toThrow('has an address')
     const own = createNameResolver(networks('127.0.0.0/8'), server.resolver)
     expect(await own('localhost')).toContain('127.0.0.1')
   } finally {

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createPost, type Posted } from '../../../src/trigger/deliver/post.ts'
+import { createPost, type PostResult } from '../../../src/trigger/deliver/post.ts'
 
 import { networks } from '../../support/networks.ts'
 
@@ -7,7 +7,7 @@ import { networks } from '../../support/networks.ts'
 export interface PostCase {
   readonly title: string
   readonly url: string
-  readonly outcome: Partial<Posted>
+  readonly outcome: Partial<PostResult>
 }
 
 const path = (name: string) => `https://hook.test:PORT/${name}`
@@ -59,14 +59,14 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Posts all of them, in their order, to the receiver on `port`. */
-export async function postAll({ port, ca }: { readonly port: number; readonly ca: string }): Promise<Posted[]> {
+export async function postAll({ port, ca }: { readonly port: number; readonly ca: string }): Promise<PostResult[]> {
   const allowed = networks('127.0.0.0/8')
   const resolve = (name: string) => {
     const found = NAMES[name]
     return found === undefined ? new Promise<never>(() => undefined) : Promise.resolve(found)
   }
   const post = createPost({ rules: { allowed, resolve }, clock: systemClock, ca, timeoutMs: 1_000 })
-  const posted: Posted[] = []
+  const posted: PostResult[] = []
   for (const { url } of POST_CASES) {
     const headers = { 'content-type': 'application/json', 'webhook-id': 'x' }
     posted.push(await post(url.replace('PORT', String(port)), { headers, body: '{"é":1}', no: 0 }))

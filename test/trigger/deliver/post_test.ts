@@ -4,15 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createNameResolver } from '../../../src/trigger/deliver/address.ts'
-import { createPost, type Posted } from '../../../src/trigger/deliver/post.ts'
+import { createPost, type PostResult } from '../../../src/trigger/deliver/post.ts'
 import { startNameServer } from '../../support/name_server.ts'
 import { networks } from '../../support/networks.ts'
 import { RECEIVER_BODY, RECEIVER_CA, type Received, startReceiver } from '../../support/receiver.ts'
 import { POST_CASES, postAll } from './post_cases.ts'
 
-const outcomes: Record<string, { posted: readonly Posted[]; received: readonly Received[]; connections: number }> = {}
+const outcomes: Record<string, { posted: readonly PostResult[]; received: readonly Received[]; connections: number }> =
+  {}
 
-async function onNode(port: number): Promise<Posted[]> {
+async function onNode(port: number): Promise<PostResult[]> {
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-post-'))
   try {
     const entrypoints = [join(import.meta.dir, 'node_entry.ts')]

@@ -7,7 +7,7 @@ import { startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { chargeHour } from '../../../src/trigger/evaluate/line.ts'
+import { chargeHour } from '../../../src/trigger/evaluate/partition.ts'
 import { startTriggers } from '../../../src/trigger/mod.ts'
 import { clientOf, METER_CHAIN_ID, meterFamily } from '../meter.ts'
 

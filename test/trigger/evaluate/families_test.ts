@@ -7,7 +7,7 @@ import { type RunningJob, startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { formatRational, multiplyRational, type Rational, rational } from '../../../src/lib/number/rational.ts'
-import { lineJob } from '../../../src/trigger/evaluate/loop.ts'
+import { blockLoopJob } from '../../../src/trigger/evaluate/block_loop.ts'
 import { type Account, createAccount } from '../../account/scene.ts'
 import { type AssetName, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { repayCall, setPriceCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
@@ -86,7 +86,7 @@ function start(): void {
     blindAfterSec: 600,
     leaseSec: 15,
   }
-  const job = lineJob({
+  const job = blockLoopJob({
     line,
     client,
     watchers: watchersOver(client),

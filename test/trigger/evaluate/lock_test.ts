@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { commitBlock, type Line, type TriggerChange, takeLine } from '../../../src/trigger/evaluate/line.ts'
+import {
+  acquirePartition,
+  commitBlock,
+  type TriggerChange,
+  type TriggerPartition,
+} from '../../../src/trigger/evaluate/partition.ts'
 import { deleteTrigger, findTrigger, updateTrigger } from '../../../src/trigger/stored.ts'
 import type { Trigger } from '../../../src/trigger/trigger.ts'
 import { createAccount } from '../../account/scene.ts'
@@ -56,9 +61,16 @@ async function meet(
 ): Promise<{ readonly trigger: Trigger; readonly failed: readonly TriggerChange[] | undefined }> {
   const { db } = database
   const { organizationId, apiKeyId } = await createAccount(db, { credits })
-  const line: Line = { chainId, chainName: 'Test', finality: 'latest', shard: 0, blindAfterSec: 60, leaseSec: 60 }
+  const line: TriggerPartition = {
+    chainId,
+    chainName: 'Test',
+    finality: 'latest',
+    shard: 0,
+    blindAfterSec: 60,
+    leaseSec: 60,
+  }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId })
-  const tenure = await takeLine(db, line, 'me')
+  const tenure = await acquirePartition(db, line, 'me')
   if (tenure === undefined) throw new Error('Expected the line')
   await holder.run('begin', [])
   await holder.run(`select from spending_limit where organization_id = $1 for update`, [organizationId])
@@ -101,9 +113,16 @@ test('a trigger that fires while it is changed is told, and then armed anew', as
 test('a trigger that is deleted while a commit forgets what was told of it waits for nobody who waits for it', async () => {
   const { db } = database
   const { organizationId, apiKeyId } = await createAccount(db)
-  const line: Line = { chainId: 4, chainName: 'Test', finality: 'latest', shard: 0, blindAfterSec: 60, leaseSec: 60 }
+  const line: TriggerPartition = {
+    chainId: 4,
+    chainName: 'Test',
+    finality: 'latest',
+    shard: 0,
+    blindAfterSec: 60,
+    leaseSec: 60,
+  }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: 4 })
-  const tenure = await takeLine(db, line, 'me')
+  const tenure = await acquirePartition(db, line, 'me')
   if (tenure === undefined) throw new Error('Expected the line')
   await db.run(
     `insert into watch_told (organization_id, id, change, chain_id, finality, shard, block, name)

@@ -2,7 +2,7 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import { readBlock, readHeader, readLatestBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { BlockMark, HeadName } from '../../trigger.ts'
+import type { BlockMark, FinalityLevel } from '../../trigger.ts'
 
 /** Blocks that are to be evaluated now. */
 export interface NextBlocks {
@@ -24,7 +24,7 @@ const BUDGET_MS = 5_000
  */
 export async function readNextBlocks(
   client: ChainClient,
-  of: { readonly head: HeadName; readonly at: BlockMark | null; readonly known: ReadonlyMap<bigint, string> },
+  of: { readonly head: FinalityLevel; readonly at: BlockMark | null; readonly known: ReadonlyMap<bigint, string> },
   signal: AbortSignal,
 ): Promise<NextBlocks | undefined> {
   return await client.read((endpoint, within) => nextBlocks({ endpoint, client, ...of }, within), {
@@ -38,7 +38,7 @@ export async function readNextBlocks(
 interface Asking {
   readonly endpoint: Endpoint
   readonly client: ChainClient
-  readonly head: HeadName
+  readonly head: FinalityLevel
   readonly at: BlockMark | null
   readonly known: ReadonlyMap<bigint, string>
 }

@@ -1,7 +1,7 @@
 import type { PinnedBlock } from '../../../chain/block.ts'
 
 /** Knows about when a chain's next block can be read. */
-export interface BlockPace {
+export interface BlockSchedule {
   /** A block was read, at this moment for the first time. */
   seen(block: Pick<PinnedBlock, 'number' | 'timestampSec'>, nowMs: number): void
   /** How long to wait before the newest block is asked for, milliseconds. */
@@ -21,7 +21,7 @@ const PAUSE_MS_MAX = 12_000
 const EARLY = 0.9
 
 /** Starts with the chain's usual time between blocks, if that is known, and learns how late blocks can be read. */
-export function createPace(usualMs: number | undefined): BlockPace {
+export function createBlockSchedule(usualMs: number | undefined): BlockSchedule {
   let blockMs = usualMs
   let lateMs = 0
   let last: { readonly number: bigint; readonly atMs: number; readonly seenMs: number } | undefined

@@ -1,15 +1,15 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { Database } from '../../../src/db/database.ts'
 import {
+  acquirePartition,
   type BlockCommit,
   chargeHour,
   commitBlock,
-  type Line,
-  type Tenure,
+  notifyBlindTriggers,
+  type PartitionLease,
   type TriggerChange,
-  takeLine,
-  tellBlind,
-} from '../../../src/trigger/evaluate/line.ts'
+  type TriggerPartition,
+} from '../../../src/trigger/evaluate/partition.ts'
 import type { Trigger, TriggerState } from '../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -25,8 +25,8 @@ beforeAll(async () => {
 
 interface Scene {
   readonly account: Account
-  readonly line: Line
-  readonly tenure: Tenure
+  readonly line: TriggerPartition
+  readonly tenure: PartitionLease
   readonly trigger: Trigger
 }
 
@@ -35,7 +35,7 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
   const { credits = 100, ...others } = options
   const account = await createAccount(db, { credits })
   const { organizationId, apiKeyId } = account.caller
-  const line: Line = {
+  const line: TriggerPartition = {
     chainId: 900_000 + lines++,
     chainName: 'Test',
     finality: 'latest',
@@ -51,7 +51,7 @@ async function scene(options: { credits?: number; webhookId?: string; createdAt?
     ])
   }
   const trigger = await createTrigger(db, { organizationId, apiKeyId, chainId: line.chainId, ...others })
-  const tenure = await takeLine(db, line, 'me')
+  const tenure = await acquirePartition(db, line, 'me')
   if (tenure === undefined) throw new Error('Expected the line')
   return { account, line, tenure, trigger }
 }
@@ -123,8 +123,8 @@ test('commitBlock makes a change, its message and its charge, and nothing of it 
 test('commitBlock commits nothing for who lost the lease', async () => {
   const made = await scene()
   await db.run('update watch_cursor set lease_until = now() where chain_id = $1', [made.line.chainId])
-  expect(await takeLine(db, made.line, 'other')).toEqual({ epoch: '2', at: null })
-  expect(await takeLine(db, made.line, 'me')).toBeUndefined()
+  expect(await acquirePartition(db, made.line, 'other')).toEqual({ epoch: '2', at: null })
+  expect(await acquirePartition(db, made.line, 'me')).toBeUndefined()
   expect(await commitBlock(db, commitOf(made, { changes: [fired(made.trigger)] }))).toBeUndefined()
   expect(await messagesOf(made)).toEqual([])
   expect(await books(made)).toMatchObject({ charged: 0, logged: 0 })
@@ -216,8 +216,8 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
   const { organizationId, apiKeyId } = made.account.caller
   // Too young to be blind; and another line.
   await createTrigger(db, { organizationId, apiKeyId, chainId: made.line.chainId, family: 'kamino' })
-  expect(await tellBlind(db, made.line, made.tenure)).toBe(1)
-  expect(await tellBlind(db, made.line, made.tenure)).toBe(0)
+  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(1)
+  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(0)
   // Other families do not help.
   const first = commitOf(made, { families: ['kamino'] })
   await commitBlock(db, first)
@@ -234,5 +234,5 @@ test('tellBlind tells each webhook once, and the first commit that sees again sa
     '1 trigger on Test could not be evaluated since then UTC.',
     'Triggers on Test are evaluated again from block 11 on, but changes since then UTC that undid themselves were not seen.',
   ])
-  expect(await tellBlind(db, made.line, made.tenure)).toBe(0)
+  expect(await notifyBlindTriggers(db, made.line, made.tenure)).toBe(0)
 })

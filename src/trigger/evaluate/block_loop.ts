@@ -1,13 +1,13 @@
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
 import { evaluateBlock } from './evaluate.ts'
+import { createBlockSchedule } from './head/block_schedule.ts'
 import { readNextBlocks } from './head/heads.ts'
-import { createPace } from './head/pace.ts'
-import { AWAIT_MS, createTenant, type HeldLine, type TenantOptions } from './tenant.ts'
-import { listKnownBlocks } from './watchlist.ts'
+import { createLeaseHolder, type HeldPartition, LEASE_POLL_MS, type LeaseHolderOptions } from './lease_holder.ts'
+import { listEvaluatedBlocks } from './watchlist.ts'
 
 /** What evaluates a line. */
-export interface LoopOptions extends TenantOptions {
+export interface BlockLoopOptions extends LeaseHolderOptions {
   readonly client: WatchTarget['client']
   readonly watchers: ReadonlyMap<string, Watcher>
 }
@@ -18,7 +18,7 @@ const REPLACEABLE = 256n
 const IDLE_MS = 2_000
 const RETRY_MS = { least: 250, most: 3_000 }
 
-interface Known {
+interface LoopState {
   /** Of blocks that may be replaced. */
   readonly hashes: Map<bigint, string>
   /** When each family was evaluated last, milliseconds of the wall clock. */
@@ -26,18 +26,18 @@ interface Known {
 }
 
 /** The loop of a line: takes the lease, and then evaluates and commits block by block. */
-export function lineJob(options: LoopOptions): Job {
+export function blockLoopJob(options: BlockLoopOptions): Job {
   const { line, client, watchers, db, telling, recorder, clock, log } = options
-  const pace = createPace(client.chain.blockTimeMs)
-  const tenant = createTenant<Known>(options, async () => ({
-    hashes: await listKnownBlocks(db, line),
+  const pace = createBlockSchedule(client.chain.blockTimeMs)
+  const tenant = createLeaseHolder<LoopState>(options, async () => ({
+    hashes: await listEvaluatedBlocks(db, line),
     seenMs: new Map(),
   }))
   const isReplaceable = line.finality === 'latest'
 
   /** False if the line turned out to be somebody else's. */
   async function evaluate(
-    mine: HeldLine<Known>,
+    mine: HeldPartition<LoopState>,
     of: Parameters<typeof evaluateBlock>[1],
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -63,7 +63,7 @@ export function lineJob(options: LoopOptions): Job {
 
   async function round(signal: AbortSignal): Promise<number> {
     const mine = await tenant.hold()
-    if (mine === undefined) return AWAIT_MS
+    if (mine === undefined) return LEASE_POLL_MS
     await mine.list.refresh(clock.now(), mine.tenure.at?.number ?? -1n)
     if (mine.list.size === 0) return IDLE_MS
     const { list, known } = mine

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { createPace } from '../../../../src/trigger/evaluate/head/pace.ts'
+import { createBlockSchedule } from '../../../../src/trigger/evaluate/head/block_schedule.ts'
 
 const NOW_MS = 1_800_000_000_000
 const block = (number: number, timestampSec: number) => ({ number: BigInt(number), timestampSec: BigInt(timestampSec) })
 
 test('it waits until about when the next block can be read, and then looks often', () => {
-  const pace = createPace(12_000)
+  const pace = createBlockSchedule(12_000)
   pace.seen(block(1, NOW_MS / 1_000), NOW_MS + 2_000)
   expect(pace.pauseMs(NOW_MS + 2_000)).toBe(10_000)
   // Blocks come two seconds after their time: that is learned.
@@ -19,7 +19,7 @@ test('it waits until about when the next block can be read, and then looks often
 })
 
 test('it learns the time between blocks if nobody knows it, and never trusts a clock for long', () => {
-  const pace = createPace(undefined)
+  const pace = createBlockSchedule(undefined)
   for (let at = 0; at < 50; at++) pace.seen(block(at, NOW_MS / 1_000 + 3 * at), NOW_MS + 3_000 * at)
   expect(pace.pauseMs(NOW_MS + 49 * 3_000)).toBeCloseTo(3_000, 0)
   pace.seen(block(50, NOW_MS / 1_000 + 10_000_000), NOW_MS)
@@ -27,7 +27,7 @@ test('it learns the time between blocks if nobody knows it, and never trusts a c
 })
 
 test('it follows blocks whose times are ahead of the clock', () => {
-  const pace = createPace(1_000)
+  const pace = createBlockSchedule(1_000)
   for (let at = 0; at < 50; at++) pace.seen(block(at, NOW_MS / 1_000 + 5 + at), NOW_MS + 1_000 * at)
   // What was read takes some time to evaluate.
   expect(pace.pauseMs(NOW_MS + 49 * 1_000 + 300)).toBe(700)

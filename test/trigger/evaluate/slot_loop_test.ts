@@ -3,7 +3,7 @@ import type { AccountWatcher, ConfirmedFigures } from '../../../src/family/watch
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { rational } from '../../../src/lib/number/rational.ts'
-import { slotsJob } from '../../../src/trigger/evaluate/slots.ts'
+import { slotLoopJob } from '../../../src/trigger/evaluate/slot_loop.ts'
 import { createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
 import { createTrigger } from '../scene.ts'
@@ -51,7 +51,7 @@ test('subjects are read in turn, each reading at a later slot, and the family co
     blindAfterSec: 60,
     leaseSec: 15,
   } as const
-  const job = slotsJob({
+  const job = slotLoopJob({
     line,
     watchers: new Map([['slots', watcher]]),
     db,

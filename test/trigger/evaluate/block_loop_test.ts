@@ -7,9 +7,9 @@ import { type RunningJob, startJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { lineJob } from '../../../src/trigger/evaluate/loop.ts'
+import { blockLoopJob } from '../../../src/trigger/evaluate/block_loop.ts'
 import { updateTrigger } from '../../../src/trigger/stored.ts'
-import type { Clause, HeadName, Trigger } from '../../../src/trigger/trigger.ts'
+import type { Clause, FinalityLevel, Trigger } from '../../../src/trigger/trigger.ts'
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
@@ -69,7 +69,7 @@ async function told(account: Account) {
 interface Options {
   readonly holder?: string
   readonly blindAfterSec?: number
-  readonly finality?: HeadName
+  readonly finality?: FinalityLevel
   readonly chain?: Partial<FinanceChain>
   readonly screen?: boolean
   /** @default reads the meter */
@@ -83,7 +83,7 @@ function start(options: Options = {}): MeterAsked {
   const asked = { confirmed: 0, shared: 0 }
   const watcher = meterWatcher(asked, { screen })
   const { confirm = watcher.confirm } = options
-  const job = lineJob({
+  const job = blockLoopJob({
     line,
     client: meter.client(rpc.url, chain),
     watchers: new Map([['meter', { ...watcher, confirm }]]),
@@ -120,7 +120,7 @@ async function watch(account: Account, name: string, clause: Clause, of: Partial
   })
 }
 
-async function evaluated(number: bigint, finality: HeadName = 'latest'): Promise<void> {
+async function evaluated(number: bigint, finality: FinalityLevel = 'latest'): Promise<void> {
   await until(`block ${number} evaluated`, async () => {
     const [row] = await db.run<{ block: string | null }>('select block from watch_cursor where finality = $1', [
       finality,

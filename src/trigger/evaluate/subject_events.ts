@@ -7,7 +7,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { WatchedSubject } from './watchlist.ts'
 
 /** What happened to subjects that are watched for it, and when. */
-export interface Happenings {
+export interface SubjectEventBatch {
   of(subject: WatchedSubject): readonly SubjectEvent[]
   /** Time of a block in which something happened, Unix seconds. */
   timeOf(blockNumber: number): bigint
@@ -18,7 +18,7 @@ const PIECES = { size: 16, running: 4 } as const
 const BUDGET_MS = 5_000
 
 /** Tells what the logs of a block, or of a gap before it, say of those who wait for it. Throws as `ChainClient.read`. */
-export async function readHappenings(
+export async function readSubjectEvents(
   { events }: Watcher,
   {
     waiting,
@@ -26,7 +26,7 @@ export async function readHappenings(
     place,
   }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly place: WatchTarget },
   signal: AbortSignal,
-): Promise<Happenings> {
+): Promise<SubjectEventBatch> {
   const waiters = new Map(waiting.map((each) => [each.subject, each]))
   const found = new Map<WatchedSubject, SubjectEvent[]>()
   if (events !== undefined && waiters.size > 0) {

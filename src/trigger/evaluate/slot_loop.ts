@@ -1,12 +1,18 @@
 import type { AccountWatcher } from '../../family/watch.ts'
 import type { Job } from '../../job/job.ts'
-import { type Apply, stepRead } from './apply.ts'
-import { tellChange } from './tell.ts'
-import { AWAIT_MS, createTenant, type Evaluated, type HeldLine, type TenantOptions } from './tenant.ts'
-import { setLife, type WatchedSubject } from './watchlist.ts'
+import { type ApplyStep, applyConfirmedRead } from './apply.ts'
+import { createChangeMessage } from './change_message.ts'
+import {
+  createLeaseHolder,
+  type EvaluatedBlock,
+  type HeldPartition,
+  LEASE_POLL_MS,
+  type LeaseHolderOptions,
+} from './lease_holder.ts'
+import { setReorgState, type WatchedSubject } from './watchlist.ts'
 
 /** What evaluates the triggers of Solana. */
-export interface SlotLoopOptions extends TenantOptions {
+export interface SlotLoopOptions extends LeaseHolderOptions {
   readonly watchers: ReadonlyMap<string, AccountWatcher>
 }
 
@@ -14,7 +20,7 @@ export interface SlotLoopOptions extends TenantOptions {
 const READ_EVERY_MS = 2_000
 const RETRY_MS = { least: 500, most: 5_000 }
 
-interface Known {
+interface LoopState {
   /** Those who are yet to be read before everybody of a family was, by family. */
   readonly turns: Map<string, WatchedSubject[]>
 }
@@ -23,13 +29,13 @@ interface Known {
  * The loop of Solana: subjects are read in turn, each time at a slot after the one before, which is never taken back. A
  * family counts as evaluated once all of its subjects were.
  */
-export function slotsJob(options: SlotLoopOptions): Job {
+export function slotLoopJob(options: SlotLoopOptions): Job {
   const { line, watchers, telling, clock, log } = options
-  const tenant = createTenant<Known>(options, async () => ({ turns: new Map() }))
+  const tenant = createLeaseHolder<LoopState>(options, async () => ({ turns: new Map() }))
   let seenMs = Number.NEGATIVE_INFINITY
 
   /** False if the line turned out to be somebody else's. */
-  async function readTurn(mine: HeldLine<Known>, family: string, signal: AbortSignal): Promise<boolean> {
+  async function readTurn(mine: HeldPartition<LoopState>, family: string, signal: AbortSignal): Promise<boolean> {
     const { list, known } = mine
     const watcher = watchers.get(family)
     if (watcher === undefined) return true
@@ -46,12 +52,14 @@ export function slotsJob(options: SlotLoopOptions): Job {
     else known.turns.set(family, rest)
     const block = { number: read.slot, hash: '', timestampSec: read.timestampSec }
     const nowMs = clock.now()
-    const changes: Evaluated['changes'][number][] = []
-    const apply: Apply = (entry, { life, news }, { block }) => {
+    const changes: EvaluatedBlock['changes'][number][] = []
+    const apply: ApplyStep = (entry, { life, news }, { block }) => {
       if (life === entry.life) return
       const { trigger, stored } = entry
-      setLife(entry, { ...life, told: [], trail: [] })
-      const messages = news.map((each) => tellChange(telling, { trigger, news: each, block, cited: [], nowMs }))
+      setReorgState(entry, { ...life, told: [], trail: [] })
+      const messages = news.map((each) =>
+        createChangeMessage(telling, { trigger, news: each, block, cited: [], nowMs }),
+      )
       changes.push({ entry, trigger, before: stored.state, after: life.state, messages, told: [], reverted: [] })
     }
     for (const [index, subject] of turn.entries()) {
@@ -60,7 +68,7 @@ export function slotsJob(options: SlotLoopOptions): Job {
       subject.confirmed = confirmed
       subject.confirmedAt = read.slot
       const found = { confirmed, cited: async () => [] }
-      stepRead(subject, { found, previous: undefined, block: { ...block, hash: null }, apply })
+      applyConfirmedRead(subject, { found, previous: undefined, block: { ...block, hash: null }, apply })
     }
     const families = rest.length === 0 ? [family] : []
     const evaluated = { block, fork: null, final: read.slot, nowMs, changes, families }
@@ -75,7 +83,7 @@ export function slotsJob(options: SlotLoopOptions): Job {
     failed: (error) => log.error({ msg: 'Could not evaluate triggers', chainId: line.chainId, error }),
     async round(signal) {
       const mine = await tenant.hold()
-      if (mine === undefined) return AWAIT_MS
+      if (mine === undefined) return LEASE_POLL_MS
       try {
         await mine.list.refresh(clock.now(), mine.tenure.at?.number ?? -1n)
         mine.list.dropExpired(clock.now())

@@ -1,14 +1,14 @@
 import { triggerBlind, triggerCommit, triggerHour, triggerTake } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import type { ToldChange } from '../step.ts'
-import type { BlockMark, HeadName, Trigger, TriggerState } from '../trigger.ts'
-import type { ChangeMessage } from './tell.ts'
+import type { NotifiedChange } from '../step.ts'
+import type { BlockMark, FinalityLevel, Trigger, TriggerState } from '../trigger.ts'
+import type { ChangeMessage } from './change_message.ts'
 
 /** What one loop evaluates: the triggers of a chain with the same finality, or a shard of them. */
-export interface Line {
+export interface TriggerPartition {
   readonly chainId: number
   readonly chainName: string
-  readonly finality: HeadName
+  readonly finality: FinalityLevel
   readonly shard: number
   /** Triggers that were not evaluated for so long are blind. */
   readonly blindAfterSec: number
@@ -17,7 +17,7 @@ export interface Line {
 }
 
 /** A line of which this process is the only one that commits, as long as the epoch is the same. */
-export interface Tenure {
+export interface PartitionLease {
   readonly epoch: string
   /** The block that was evaluated last; null if none was. */
   readonly at: BlockMark | null
@@ -30,14 +30,14 @@ export interface TriggerChange {
   readonly after: TriggerState
   readonly messages: readonly ChangeMessage[]
   /** What was told of it now, or is known at another block. */
-  readonly told: readonly ToldChange[]
+  readonly told: readonly NotifiedChange[]
   /** Changes that were reverted. */
   readonly reverted: readonly number[]
 }
 
 export interface BlockCommit {
-  readonly line: Line
-  readonly tenure: Tenure
+  readonly line: TriggerPartition
+  readonly tenure: PartitionLease
   readonly block: BlockMark
   /** What was evaluated from this block on was replaced; null if nothing was. */
   readonly fork: bigint | null
@@ -55,7 +55,11 @@ const CHARGED: readonly string[] = ['trigger.fired', 'trigger.cleared']
 const COMMIT_DEADLINE_MS = 10_000
 
 /** Takes a line, or keeps it. Undefined if another process has it. Throws as `Database.run`. */
-export async function takeLine(db: Database, line: Line, holder: string): Promise<Tenure | undefined> {
+export async function acquirePartition(
+  db: Database,
+  line: TriggerPartition,
+  holder: string,
+): Promise<PartitionLease | undefined> {
   const { chainId, finality, shard, leaseSec: sec } = line
   const [row] = await triggerTake(db, { chainId, finality, shard, holder, sec })
   if (row === undefined) return undefined
@@ -124,7 +128,11 @@ export async function commitBlock(db: Database, commit: BlockCommit): Promise<re
 }
 
 /** Says once to everybody concerned that their triggers are not evaluated. Gives how many were told. */
-export async function tellBlind(db: Database, line: Line, { epoch }: Tenure): Promise<number> {
+export async function notifyBlindTriggers(
+  db: Database,
+  line: TriggerPartition,
+  { epoch }: PartitionLease,
+): Promise<number> {
   const { chainId, finality, shard, blindAfterSec: limitSec, chainName } = line
   return await triggerBlind(db, { chainId, finality, shard, epoch, limitSec, chainName })
 }

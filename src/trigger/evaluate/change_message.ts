@@ -2,13 +2,13 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type Citation, presentCitation } from '../../chain/receipt/citing.ts'
 import type { MessageBody, MessageType } from '../message.ts'
-import type { News } from '../step.ts'
+import type { TriggerTransition } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
-import type { Line } from './line.ts'
+import type { TriggerPartition } from './partition.ts'
 
 /** What messages about changes need besides the change. */
-export interface Telling {
-  readonly line: Line
+export interface MessageContext {
+  readonly line: TriggerPartition
   /** Path and query of the route that gives the same figures at a block. */
   answerPath(trigger: Trigger, blockNumber: bigint): string
   /** Without a slash at its end; empty if nobody knows it. */
@@ -16,7 +16,7 @@ export interface Telling {
 }
 
 /** The block of a change. */
-export interface ToldBlock extends Pick<PinnedBlock, 'number' | 'timestampSec'> {
+export interface ChangeBlock extends Pick<PinnedBlock, 'number' | 'timestampSec'> {
   /** Null on Solana. */
   readonly hash: Hex | null
 }
@@ -30,12 +30,12 @@ export interface ChangeMessage {
 }
 
 /** The message about a change. */
-export function tellChange(
-  { line, answerPath, publicUrl }: Telling,
+export function createChangeMessage(
+  { line, answerPath, publicUrl }: MessageContext,
   of: {
     readonly trigger: Trigger
-    readonly news: News
-    readonly block: ToldBlock
+    readonly news: TriggerTransition
+    readonly block: ChangeBlock
     readonly cited: readonly Citation[]
     readonly nowMs: number
   },
@@ -71,8 +71,12 @@ export function tellChange(
 }
 
 function sentenceOf(
-  { chainName }: Line,
-  { trigger, news, block }: { readonly trigger: Trigger; readonly news: News; readonly block: ToldBlock },
+  { chainName }: TriggerPartition,
+  {
+    trigger,
+    news,
+    block,
+  }: { readonly trigger: Trigger; readonly news: TriggerTransition; readonly block: ChangeBlock },
 ): string {
   const { clause, family, subject, name } = trigger
   const whose = `${name === null ? '' : `${name}: `}${Object.values(subject).join(' ')} (${family}, ${chainName})`

@@ -8,7 +8,7 @@ interface Page {
  * Rows of a page, and how many the list has. Each row tells that number; a page past the end has none, so the first row
  * is asked for.
  */
-export async function countedPage<Row extends { readonly total: string }>(
+export async function readCountedPage<Row extends { readonly total: string }>(
   { page, limit }: Page,
   read: (part: { readonly max: number; readonly skip: number }) => Promise<readonly Row[]>,
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {

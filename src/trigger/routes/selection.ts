@@ -3,19 +3,19 @@ import type { Watchable, WatchSubject } from '../../family/watch.ts'
 import { toParameters, validateInput } from '../../http/request/parameters.ts'
 import { CodedError } from '../../lib/error.ts'
 import { compareRational } from '../../lib/number/rational.ts'
-import { type Clause, defaultClear, exactOf, type HeadName } from '../trigger.ts'
+import { type Clause, defaultClear, type FinalityLevel, parseExact } from '../trigger.ts'
 
 /** Checks what a trigger is to watch against what families say can be watched. Everything throws `CodedError`. */
 
 /** What is watched, as it is kept. */
-export interface Choice {
+export interface TriggerSelection {
   readonly clause: Clause
   /** Decimal; null if the clause needs no level. */
   readonly clear: string | null
 }
 
 /** The family, on a chain that is served with it. */
-export function familyOf(families: readonly WatchableFamily[], name: string, chainId: number): WatchableFamily {
+export function findFamily(families: readonly WatchableFamily[], name: string, chainId: number): WatchableFamily {
   const found = families.find(({ family }) => family === name)
   if (found === undefined || found.chainIds.length === 0) {
     throw notConfigured(name)
@@ -28,7 +28,7 @@ export function familyOf(families: readonly WatchableFamily[], name: string, cha
 }
 
 /** The subject in the family's own form. */
-export function subjectOf(
+export function toSubject(
   { subject }: Watchable,
   chainId: number,
   given: Readonly<Record<string, unknown>>,
@@ -38,10 +38,10 @@ export function subjectOf(
 }
 
 /** The clause and where it is armed again. `clear`: undefined for where it usually is. */
-export function choiceOf(
+export function toTriggerSelection(
   watchable: Watchable & { readonly family: string },
   { when, clear }: { readonly when: Clause; readonly clear?: string | undefined },
-): Choice {
+): TriggerSelection {
   const { figures, events, family } = watchable
   if ('event' in when) {
     const unknown = when.event.filter((type) => !events.includes(type))
@@ -60,7 +60,7 @@ export function choiceOf(
   if (kind !== 'number') throw invalid('when', `expected is, ${when.figure} is true or false`)
   if (clear === undefined) return { clause: when, clear: defaultClear(when) }
   const isBelow = 'below' in when
-  const beyond = compareRational(exactOf(clear), exactOf(isBelow ? when.below : when.above))
+  const beyond = compareRational(parseExact(clear), parseExact(isBelow ? when.below : when.above))
   if (isBelow ? beyond < 0 : beyond > 0) {
     throw invalid('clear', `expected a level ${isBelow ? 'not below' : 'not above'} the threshold, got "${clear}"`)
   }
@@ -68,15 +68,15 @@ export function choiceOf(
 }
 
 /** The same for what is changed of a trigger; undefined if neither is. */
-export function changedChoice(
+export function toChangedSelection(
   { family, clause }: { readonly family: string; readonly clause: Clause },
   { when, clear }: { readonly when?: Clause | undefined; readonly clear?: string | undefined },
   families: readonly WatchableFamily[],
-): Choice | undefined {
+): TriggerSelection | undefined {
   if (when === undefined && clear === undefined) return undefined
   const watchable = families.find((each) => each.family === family)
   if (watchable === undefined) throw notConfigured(family)
-  return choiceOf(watchable, { when: when ?? clause, clear })
+  return toTriggerSelection(watchable, { when: when ?? clause, clear })
 }
 
 /** Blocks in a row mean nothing for what happens once. */
@@ -87,7 +87,7 @@ export function checkForBlocks(clause: Clause, forBlocks: number): void {
 }
 
 /** Slots of Solana are read once they are confirmed, and no other way. */
-export function checkFinality(finality: HeadName | undefined, isSolana: boolean): void {
+export function checkFinality(finality: FinalityLevel | undefined, isSolana: boolean): void {
   if (isSolana && finality !== undefined && finality !== 'latest') {
     throw invalid('finality', 'expected "latest" on Solana, whose slots are confirmed when they are read')
   }
