@@ -22,7 +22,7 @@ const CREDITS = /^[0-9]{1,15}$/
  * theirs names them. `newId` is given if the request begins one. Throws `HttpError` INVALID_PARAMETER for a budget that
  * is none.
  */
-export function sessionOf(request: Request, newId: (() => string) | undefined): Session {
+export function resolveSession(request: Request, newId: (() => string) | undefined): Session {
   const { budget, sessionId } = askedOf(request)
   // A session that `initialize` names has ended: whoever still has it begins another.
   if (newId !== undefined) {

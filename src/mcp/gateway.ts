@@ -9,10 +9,10 @@ import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
-import { SESSION_HEADER, sessionOf } from './budget.ts'
-import { beginsSession, callsTool, messagesOf, type RawMessage } from './messages.ts'
-import { codeOf, resultOf } from './result.ts'
-import { toolsOf } from './tools.ts'
+import { resolveSession, SESSION_HEADER } from './budget.ts'
+import { isInitialize, isToolCall, parseMessages, type RawMessage } from './messages.ts'
+import { getErrorCode, toToolResult } from './result.ts'
+import { createTools } from './tools.ts'
 
 /**
  * Bodies that are read at the same time. A key is looked up with the messages in its body, so strangers, who may invent
@@ -34,7 +34,7 @@ export function createMcp(options: {
   /** Makes the id of a session, which nobody can guess. */
   readonly sessionId: () => string
 }): Gateway {
-  const tools = toolsOf(options.routes)
+  const tools = createTools(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognizedCredentials(KEYS_MAX)
   const asStranger = limitConcurrencyByOwner(STRANGERS_UNREAD_MAX)
@@ -49,14 +49,14 @@ export function createMcp(options: {
         { status: 403 },
       )
     }
-    const read = async () => messagesOf((await readAnyJson(request)).value())
+    const read = async () => parseMessages((await readAnyJson(request)).value())
     return recognised.has(hash) ? byKey(hash, read) : asStranger('', read)
   }
 
   async function answerKnown(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
     const messages = await messagesIn(request, holder)
-    const newId = messages.some(beginsSession) ? options.sessionId : undefined
-    const session = sessionOf(request, newId)
+    const newId = messages.some(isInitialize) ? options.sessionId : undefined
+    const session = resolveSession(request, newId)
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
@@ -64,19 +64,19 @@ export function createMcp(options: {
       const bound = session.begun === undefined || invocation === PROTOCOL ? session.bound : {}
       const one = await invoke({ ...invocation, ...bound })
       settled.push(one)
-      if (session.isRefused() || concernsAll(codeOf(one), invocation)) refusal = one
+      if (session.isRefused() || concernsAll(getErrorCode(one), invocation)) refusal = one
       return one
     }
     // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, given) => resultOf(await runOne(tool.invocation(given))),
+      call: async (tool, given) => toToolResult(await runOne(tool.invocation(given))),
       unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
     const called = settled.length > 0
     // All other messages, and what the protocol refuses by itself, are admitted and logged together.
-    if (!called || !messages.every(callsTool)) {
+    if (!called || !messages.every(isToolCall)) {
       const taken = status < 400
       const seen = await runOne(taken ? PROTOCOL : failing(new HttpError('INVALID_REQUEST', UNREADABLE, { status })))
       // What was charged must leave, even if the window is full by now.

@@ -15,7 +15,7 @@ const MESSAGES_MAX = 20
  * whose answer would then never be whole; a caller cancels by closing the connection. Throws `HttpError`
  * INVALID_REQUEST for anything but 1 to 20 objects, and if two of them have one id.
  */
-export function messagesOf(body: unknown): readonly RawMessage[] {
+export function parseMessages(body: unknown): readonly RawMessage[] {
   const messages = Array.isArray(body) ? body : [body]
   if (messages.length === 0 || messages.length > MESSAGES_MAX) {
     throw invalid(`expected 1 to ${MESSAGES_MAX} messages`)
@@ -27,12 +27,12 @@ export function messagesOf(body: unknown): readonly RawMessage[] {
 }
 
 /** True for a request to call a tool. */
-export function callsTool({ method, id }: RawMessage): boolean {
+export function isToolCall({ method, id }: RawMessage): boolean {
   return method === 'tools/call' && id !== undefined
 }
 
 /** True for the message that begins a session. */
-export function beginsSession({ method }: RawMessage): boolean {
+export function isInitialize({ method }: RawMessage): boolean {
   return method === 'initialize'
 }
 

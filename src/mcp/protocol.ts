@@ -12,7 +12,7 @@ import { SHOWN_VALUE_LENGTH_MAX } from '../http/limits.ts'
 import type { RawMessage } from './messages.ts'
 import { INSTRUCTIONS, SERVER_INFO, type Tool } from './tools.ts'
 
-interface Served {
+interface ServedTools {
   readonly tools: ReadonlyMap<string, Tool>
   readonly call: (tool: Tool, given: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
   /** Called before a tool that does not exist is refused. */
@@ -50,7 +50,7 @@ export const UNKNOWN_TOOL = 'Cannot find this tool: tools/list names all of them
 export async function answerMessages(
   request: Request,
   messages: readonly RawMessage[],
-  served: Served,
+  served: ServedTools,
 ): Promise<{ readonly status: number; readonly body: string | null }> {
   if (messages.length === 0) return { status: 202, body: null }
   const faults = new Map<unknown, string>()
@@ -74,13 +74,13 @@ export async function answerMessages(
 }
 
 /** What the messages of a request hold besides what the SDK reads of them, by id. */
-interface Sent {
+interface MessageExtras {
   readonly faults: ReadonlyMap<unknown, string>
   /** Arguments as they came: the SDK drops some names, such as `__proto__`, which must be refused like others. */
   readonly given: ReadonlyMap<unknown, Readonly<Record<string, unknown>>>
 }
 
-function serverOf({ tools, call, unknown }: Served, { faults, given }: Sent): Server {
+function serverOf({ tools, call, unknown }: ServedTools, { faults, given }: MessageExtras): Server {
   const server = new Server(SERVER_INFO, {
     capabilities: { tools: {} },
     instructions: INSTRUCTIONS,

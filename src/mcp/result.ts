@@ -6,7 +6,7 @@ import type { SettledAnswer } from '../http/exchange/exchange.ts'
  * clients show only text to their model; or its error as text that says how to go on. What HTTP says in headers is in
  * `_meta` too.
  */
-export function resultOf(settled: SettledAnswer): CallToolResult {
+export function toToolResult(settled: SettledAnswer): CallToolResult {
   const { status, headers } = settled.answer
   // A caller who left gets an answer without a body.
   const body = settled.answer.body || CALLER_LEFT
@@ -31,7 +31,7 @@ export function resultOf(settled: SettledAnswer): CallToolResult {
 }
 
 /** Code of an error; undefined for a success. */
-export function codeOf({ answer }: SettledAnswer): string | undefined {
+export function getErrorCode({ answer }: SettledAnswer): string | undefined {
   return answer.status < 400 || !answer.body ? undefined : JSON.parse(answer.body).error.code
 }
 

@@ -30,7 +30,7 @@ export interface Tool {
 }
 
 /** One tool for each route that names one, by name. Throws if two have one name, or a route two fields of one name. */
-export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
+export function createTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
   const named = routes.flatMap((route) => (route.tool === undefined ? [] : [{ name: route.tool, route }]))
   const tools = new Map(named.map(({ name, route }) => [name, toolOf(name, route)]))
   if (tools.size !== named.length) throw new Error('Cannot make the tools: two routes have one name')

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { INSTRUCTIONS, toolsOf } from '../../src/mcp/tools.ts'
+import { createTools, INSTRUCTIONS } from '../../src/mcp/tools.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { neverConnect, routesOf } from '../../src/service/routes.ts'
 
@@ -12,7 +12,7 @@ const routes = routesOf(
   readConfig({}, () => ''),
   neverConnect,
 )
-const tools = toolsOf(routes)
+const tools = createTools(routes)
 
 test('every route that agents may call is a tool with a short name of its own', () => {
   expect([...tools.keys()].sort()).toEqual([
@@ -34,7 +34,7 @@ test('every route that agents may call is a tool with a short name of its own', 
 })
 
 test('two routes of one name are refused', () => {
-  expect(() => toolsOf([...routes, ...routes.slice(0, 1)])).toThrow('two routes have one name')
+  expect(() => createTools([...routes, ...routes.slice(0, 1)])).toThrow('two routes have one name')
 })
 
 test('the list of tools is short', () => {

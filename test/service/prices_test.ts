@@ -4,7 +4,7 @@ import { POSITION_CHARGES } from '../../src/family/position_routes.ts'
 import { toParameters } from '../../src/http/request/parameters.ts'
 import { PER_CALL, priceSentence } from '../../src/http/route/charge.ts'
 import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
-import { toolsOf } from '../../src/mcp/tools.ts'
+import { createTools } from '../../src/mcp/tools.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts'
 
@@ -60,7 +60,7 @@ test('one number makes the charge, the document, the tool, README and the pages'
   expect(operation['x-credits']).toBe(sentence)
   expect(operation['x-charge'].credits).toBe(77)
   expect(operation.responses[200].description).toContain(sentence)
-  expect(toolsOf(routes).get('uniswap_pnl')?.listing.description).toContain(sentence)
+  expect(createTools(routes).get('uniswap_pnl')?.listing.description).toContain(sentence)
   expect(priceTable()).toContain('/pnl` | 77 credits; 4 with')
   expect(await pricesOnPages(document)).toEqual({
     liquidity: [
