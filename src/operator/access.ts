@@ -72,12 +72,12 @@ export function signIn(options: {
 }
 
 /** Header that makes a browser forget a session. */
-export function forget(cookie: SessionCookie): Readonly<Record<string, string>> {
+export function createClearCookieHeader(cookie: SessionCookie): Readonly<Record<string, string>> {
   return { 'set-cookie': setCookie(cookie, { value: undefined, secure: false }) }
 }
 
 /** Who acts, for the audit list. */
-export function actorOf({ by, sessionId, organizationId }: Identity): Actor {
+export function toActor({ by, sessionId, organizationId }: Identity): Actor {
   if (by === 'token') return { kind: 'token', sessionId: null }
   return { kind: organizationId === null ? 'operator session' : 'organization session', sessionId }
 }

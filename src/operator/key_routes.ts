@@ -15,7 +15,7 @@ import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries
 import { createPagination } from '../http/route/page.ts'
 import { type ActContext, defineRoute, type FreeRoute } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { actorOf } from './access.ts'
+import { toActor } from './access.ts'
 import { apiKeySchema, newApiKeySchema } from './schema.ts'
 import { requireEndpoints, type Switchboard } from './switches.ts'
 
@@ -23,14 +23,14 @@ const NAME_MAX = 100
 const TIME = 'expected an ISO 8601 time with its zone'
 
 /** What names the organization in the path; nothing if a session does. */
-interface Owned {
+interface OwnerInput {
   readonly organization_id?: string | undefined
 }
 
 interface Inputs {
-  readonly ofOwner: v.GenericSchema<unknown, Owned>
-  readonly pageOfOwner: v.GenericSchema<unknown, Owned & { readonly page: number; readonly limit: number }>
-  readonly keyOfOwner: v.GenericSchema<unknown, Owned & { readonly key_id: string }>
+  readonly ofOwner: v.GenericSchema<unknown, OwnerInput>
+  readonly pageOfOwner: v.GenericSchema<unknown, OwnerInput & { readonly page: number; readonly limit: number }>
+  readonly keyOfOwner: v.GenericSchema<unknown, OwnerInput & { readonly key_id: string }>
 }
 
 const owned = { organization_id: idParameter }
@@ -100,7 +100,7 @@ export function keyRoutes(options: {
           endpoints: asked.allowed_endpoints ?? null,
           creditsPerDay: asked.credits_per_day ?? null,
         },
-        by: actorOf(context.identity),
+        by: toActor(context.identity),
       })
       return { data: made }
     },
@@ -114,7 +114,7 @@ export function keyRoutes(options: {
     errors: [404],
     async act(asked, context) {
       const owning = { organizationId: ownerOf(asked, context), keyId: asked.key_id }
-      return { data: await revokeKey(db, { ...owning, by: actorOf(context.identity) }) }
+      return { data: await revokeKey(db, { ...owning, by: toActor(context.identity) }) }
     },
   })
   const reroll = defineRoute({
@@ -131,7 +131,7 @@ export function keyRoutes(options: {
         organizationId: ownerOf(asked, context),
         keyId: asked.key_id,
         graceSec: asked.grace_sec,
-        by: actorOf(context.identity),
+        by: toActor(context.identity),
       })
       return { data: made }
     },
@@ -139,7 +139,7 @@ export function keyRoutes(options: {
   return [list, create, revoke, reroll]
 }
 
-function ownerOf({ organization_id: inPath }: Owned, { identity }: ActContext): string {
+function ownerOf({ organization_id: inPath }: OwnerInput, { identity }: ActContext): string {
   return inPath ?? getSignedInOrganization(identity)
 }
 

@@ -5,7 +5,7 @@ import type { SessionCookie } from '../http/plane/credential.ts'
 import { LOGIN_PATH } from '../http/plane/login.ts'
 import { dataOutput, idParameter, isoTimestamp } from '../http/request/schema.ts'
 import { defineRoute, type FreeRoute } from '../http/route/route.ts'
-import { ADMIN_PREFIX, actorOf, forget } from './access.ts'
+import { ADMIN_PREFIX, createClearCookieHeader, toActor } from './access.ts'
 
 /** The caller's own session: who is signed in, and out again. */
 export function sessionRoutes(options: {
@@ -35,8 +35,8 @@ export function sessionRoutes(options: {
     async act(_input, { identity }) {
       const { sessionId } = identity
       if (sessionId === null) return { data: { ended: false } }
-      await endSession(db, { id: sessionId, by: actorOf(identity) })
-      return { data: { ended: true }, headers: forget(cookie) }
+      await endSession(db, { id: sessionId, by: toActor(identity) })
+      return { data: { ended: true }, headers: createClearCookieHeader(cookie) }
     },
   })
   return [read, end]
@@ -56,7 +56,7 @@ export function loginLinkRoute(db: Database): FreeRoute {
     ),
     errors: [404],
     async act({ organization_id: organizationId = null }, { identity }) {
-      const { secret, expiresAt } = await createLoginLink(db, { organizationId, by: actorOf(identity) })
+      const { secret, expiresAt } = await createLoginLink(db, { organizationId, by: toActor(identity) })
       return {
         data: { path: `${LOGIN_PATH}?${secret}`, organization_id: organizationId, expires_at: expiresAt },
       }

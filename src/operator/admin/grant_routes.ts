@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries } from '../../http/request/schema.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
-import { ADMIN_PREFIX, actorOf } from '../access.ts'
+import { ADMIN_PREFIX, toActor } from '../access.ts'
 import { creditsSchema, grantSchema } from '../schema.ts'
 
 /** Credits of an organization: give, take back, list what was given. */
@@ -32,7 +32,7 @@ export function grantRoutes(db: Database): readonly FreeRoute[] {
     output: dataOutput(v.strictObject({ ...creditsSchema.entries, grant: grantSchema })),
     errors: [404],
     async act({ organization_id: organizationId, credits, reason }, { identity }) {
-      return { data: await grantCredits(db, { organizationId, credits, reason, by: actorOf(identity) }) }
+      return { data: await grantCredits(db, { organizationId, credits, reason, by: toActor(identity) }) }
     },
   })
   return [list, grant]

@@ -13,7 +13,7 @@ import { dataOutput, idParameter, integerBetween, label, listOutput, pageEntries
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type FreeRoute } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import { ADMIN_PREFIX, actorOf } from '../access.ts'
+import { ADMIN_PREFIX, toActor } from '../access.ts'
 import { fundedOrganizationSchema, organizationSchema } from '../schema.ts'
 
 const NAME_MAX = 100
@@ -51,7 +51,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
         name: asked.name,
         rateLimit: asked.rate_limit,
         triggerLimit: asked.trigger_limit,
-        by: actorOf(identity),
+        by: toActor(identity),
       })
       return { data: made }
     },
@@ -87,7 +87,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
         name: asked.name,
         rateLimit: asked.rate_limit,
         triggerLimit: asked.trigger_limit,
-        by: actorOf(identity),
+        by: toActor(identity),
       })
       return { data: changed }
     },
@@ -101,7 +101,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
       output: dataOutput(organizationSchema),
       errors: [404],
       async act({ organization_id: organizationId }, { identity }) {
-        return { data: await setOrganizationState(db, verb, { id: organizationId, by: actorOf(identity) }) }
+        return { data: await setOrganizationState(db, verb, { id: organizationId, by: toActor(identity) }) }
       },
     })
   return [

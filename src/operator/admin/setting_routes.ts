@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { dataOutput, idParameter, isoTimestamp, listOutput, pageEntries } from '../../http/request/schema.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, FEATURES, type FreeRoute } from '../../http/route/route.ts'
-import { ADMIN_PREFIX, actorOf } from '../access.ts'
+import { ADMIN_PREFIX, toActor } from '../access.ts'
 import { switchSchema } from '../schema.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
 
@@ -49,7 +49,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly FreeRo
     }),
     output: dataOutput(switchSchema),
     async act({ name, on }, { identity }) {
-      return { data: await setSwitch(db, { name, on, board, by: actorOf(identity) }) }
+      return { data: await setSwitch(db, { name, on, board, by: toActor(identity) }) }
     },
   })
   const audit = defineRoute({

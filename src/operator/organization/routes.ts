@@ -13,7 +13,7 @@ import { fundedOrganizationSchema } from '../schema.ts'
 import { sessionRoutes } from '../session_routes.ts'
 import type { Switchboard } from '../switches.ts'
 import { readBurn } from './usage.ts'
-import { usageRoutesOf } from './usage_routes.ts'
+import { organizationUsageRoutes } from './usage_routes.ts'
 
 const DESCRIPTION =
   'What an organization sees and does in the browser: credits, requests, log, keys, triggers and webhooks. Nothing here ' +
@@ -80,7 +80,7 @@ export function dashboardPlane(options: {
   })
   const routes = [
     overview,
-    ...usageRoutesOf(db),
+    ...organizationUsageRoutes(db),
     logs,
     ...keyRoutes({ db, base: prefix, board, owner: 'session' }),
     ...further,

@@ -35,7 +35,7 @@ const latencySchema = v.array(
 )
 
 /** Usage of the organization that is signed in: requests over time, and how long they took. */
-export function usageRoutesOf(db: Database): readonly FreeRoute[] {
+export function organizationUsageRoutes(db: Database): readonly FreeRoute[] {
   const usage = defineRoute({
     method: 'GET',
     path: `${DASHBOARD_PREFIX}/usage`,

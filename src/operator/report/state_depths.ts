@@ -10,7 +10,7 @@ const AGAIN_MS = 60_000
 const ASK_MS = 20_000
 const ENDPOINTS_MAX = 4_096
 
-interface Known {
+interface KnownDepth {
   readonly depth: number | 'all' | null
   readonly untilMs: number
 }
@@ -20,9 +20,12 @@ interface Known {
  * questions wait in the background until callers leave slots free.
  */
 export function createStateDepths(clock: Clock) {
-  const known = createLru<Known>({ entriesMax: ENDPOINTS_MAX })
+  const known = createLru<KnownDepth>({ entriesMax: ENDPOINTS_MAX })
 
-  async function find({ background }: EvmClient, { index, head }: { index: number; head: bigint }): Promise<Known> {
+  async function find(
+    { background }: EvmClient,
+    { index, head }: { index: number; head: bigint },
+  ): Promise<KnownDepth> {
     const endpoint = background[index]
     if (endpoint?.usable !== true) return { depth: null, untilMs: clock.monotonicMs() + AGAIN_MS }
     try {
