@@ -4,7 +4,7 @@ import { formatServerUrl } from '../http/server/listening.ts'
 import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
-import { reachable } from '../service/serve/login_url.ts'
+import { toReachableHost } from '../service/serve/login_url.ts'
 import { type Command, UsageError } from './command.ts'
 
 /** `openapi`: the document that `/openapi.json` serves, or a client made of it. */
@@ -27,6 +27,6 @@ export const openapiCommand: Command = {
 function textOf(flags: ReadonlySet<string>, config: Config): string {
   if (flags.has('operator')) return describePlanes(config).operator
   if (flags.has('organization')) return describePlanes(config).organization
-  const document = withServerUrl(formatServerUrl(reachable(config.host), config.port), describeServices(config))
+  const document = withServerUrl(formatServerUrl(toReachableHost(config.host), config.port), describeServices(config))
   return flags.has('client') ? clientText(document) : document
 }

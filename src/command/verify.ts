@@ -5,10 +5,10 @@ import { systemClock } from '../lib/clock.ts'
 import { getErrnoCode } from '../lib/error.ts'
 import { isHttpUrl } from '../service/config/chains_file.ts'
 import { readTextFile } from '../service/config/read_file.ts'
-import { differencesOf } from '../service/receipt/differences.ts'
+import { listDifferences } from '../service/receipt/differences.ts'
 import { type PublishedKey, parseKeys } from '../service/receipt/keys.ts'
 import type { Payload } from '../service/receipt/payload.ts'
-import { CHECKS, type CheckResult, type Verified, verifyReceipt } from '../service/receipt/verify.ts'
+import { CHECKS, type CheckResult, type VerificationResult, verifyReceipt } from '../service/receipt/verify.ts'
 import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
 
@@ -57,7 +57,7 @@ export const verifyCommand: Command = {
 }
 
 function report(
-  { payload, verdicts, is }: Verified,
+  { payload, verdicts, is }: VerificationResult,
   { args, io, rows }: { readonly args: CommandArgs; readonly io: CommandIo; readonly rows: string | undefined },
 ): void {
   if (args.flags.has('print-header')) {
@@ -66,7 +66,7 @@ function report(
     print(blocks, { args, io, text: blocks.map((block) => JSON.stringify(block)).join('\n') })
     return
   }
-  const differences = payload === undefined ? [] : differencesOf(payload, rows)
+  const differences = payload === undefined ? [] : listDifferences(payload, rows)
   const named = payload && headOf(payload)
   print(
     { is, ...named, verdicts, differences, uncovered: payload?.uncovered ?? [] },

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
-import { historiesOf } from './routes.ts'
+import { listHistories } from './routes.ts'
 
 /** The histories that a command reads ahead, without anything that serves. */
 export type Histories = ReturnType<typeof openHistories>
@@ -19,7 +19,7 @@ export function openHistories(
   const history = createHistory({ clients: clients.evm, db, clock, log, holder })
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock, log })
   return {
-    followed: historiesOf(config, connect),
+    followed: listHistories(config, connect),
     history,
     async close() {
       await history.close()

@@ -27,18 +27,23 @@ import { readTriggerProgress } from '../trigger/report.ts'
 import { createClients } from './clients.ts'
 import type { Config } from './config/config.ts'
 import { hostNames } from './config/host_names.ts'
-import { createFaces } from './faces.ts'
-import { createChainMetrics, createDatabaseMetrics, createProcessMetrics, figuresJob } from './health/metrics.ts'
-import { chainProbes, checkSchemaIfReached, databaseProbe, solanaOffers } from './health/probes.ts'
-import { nameSilentEndpoints } from './health/start.ts'
-import { createFirst, type First, startOwnDatabase } from './own_database.ts'
+import { createFirstOrganization, type FirstStart, startEmbeddedDatabase } from './embedded_database.ts'
+import {
+  createChainMetrics,
+  createDatabaseMetrics,
+  createProcessMetrics,
+  databaseMetricsJob,
+} from './health/metrics.ts'
+import { chainProbes, checkSchemaIfReachable, databaseProbe, listSolanaCapabilities } from './health/probes.ts'
+import { logUnresponsiveEndpoints } from './health/start.ts'
+import { createServicePages } from './pages.ts'
 import { createPlanes } from './planes.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 import type { Worker } from './process/worker.ts'
+import { createReceiptIssuer } from './receipt/issuer.ts'
 import { presentKeys } from './receipt/keys.ts'
-import { createNotary } from './receipt/notary.ts'
 import { createSigning } from './receipt/signing.ts'
-import { openapiText, routesOf, watchedOf, workOf } from './routes.ts'
+import { createServiceRoutes, listBackgroundWork, listWatchableFamilies, openapiText } from './routes.ts'
 import { startDeliveries } from './trigger/deliveries.ts'
 
 /** Everything that serves, built once from configuration. */
@@ -48,7 +53,7 @@ export interface Services {
    * On an empty embedded database makes the first organization and its key; otherwise nothing. The key cannot be shown
    * again: call this last, when nothing else can fail.
    */
-  createFirst(): Promise<First | undefined>
+  createFirst(): Promise<FirstStart | undefined>
   /** Says in the log which endpoints of chains do not answer; nothing waits for it. */
   nameSilentEndpoints(): Promise<void>
 }
@@ -87,7 +92,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (counting) => counting?.stop(),
   })
   const jobs = { ...createJobMetrics(metrics), random }
-  const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
+  const embedded = config.databaseUrl === undefined ? await startEmbeddedDatabase(config, options) : undefined
   const { db, standby } = await life.start({
     name: 'database connections',
     start: () => openPools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
@@ -96,7 +101,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   createDatabaseMetrics(metrics, db)
   if (embedded !== undefined) await migrate(db)
-  else await checkSchemaIfReached(db, log)
+  else await checkSchemaIfReachable(db, log)
   const dissents = createDissentTracker({ metrics, clock, log })
   const processes = worker?.workers ?? 1
   const clients = await life.start({
@@ -147,8 +152,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     start: () =>
       [
         retentionJob({ db, log, days: config.logRetentionDays }),
-        figuresJob(metrics, { db, clock, log }),
-        ...workOf(config, connect).map((work) => jobOf(work, log)),
+        databaseMetricsJob(metrics, { db, clock, log }),
+        ...listBackgroundWork(config, connect).map((work) => jobOf(work, log)),
       ].map((job) => startJob(job, jobs)),
     stop(started) {
       for (const job of started) job.stop()
@@ -162,7 +167,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   const hasTriggers = !config.featuresOff.includes('triggers')
   const watched = {
-    families: watchedOf(config, connect),
+    families: listWatchableFamilies(config, connect),
     publicUrl: config.publicUrl,
     solanaChainId: clients.solana && SOLANA_CHAIN_ID,
   }
@@ -172,7 +177,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
       hasTriggers ? startTriggers({ ...family, ...watched, metrics, jobs, told: deliveries.wake }) : undefined,
     stop: (started) => started?.stop(),
   })
-  const routes = routesOf(config, connect, () => deliveries.services)
+  const routes = createServiceRoutes(config, connect, () => deliveries.services)
   const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
@@ -203,14 +208,14 @@ export async function createServices(config: Config, options: ServicesOptions): 
           history: historyProbe(history),
           quorum: dissents.report,
           triggers: readLines,
-          solana: () => solanaOffers(clients),
+          solana: () => listSolanaCapabilities(clients),
           standby: standby?.state,
         },
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
-        faces: createFaces(openapi),
-        notary: createNotary({ config, connect, signer: signing.signer, clock, runner }),
+        faces: createServicePages(openapi),
+        notary: createReceiptIssuer({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
@@ -223,8 +228,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
   }
   return {
     app: { ...app, drain },
-    createFirst: async () => (embedded === undefined ? undefined : createFirst(db)),
-    nameSilentEndpoints: () => nameSilentEndpoints(clients, log),
+    createFirst: async () => (embedded === undefined ? undefined : createFirstOrganization(db)),
+    nameSilentEndpoints: () => logUnresponsiveEndpoints(clients, log),
   }
 }
 

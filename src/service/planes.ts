@@ -14,7 +14,7 @@ import { readTriggerReport } from '../trigger/report.ts'
 import { getLoggedPath } from '../trigger/routes/logged_path.ts'
 import { signedInTriggerRoutes } from '../trigger/routes/signed_in.ts'
 import type { Config } from './config/config.ts'
-import { neverConnect, routesOf, switchboardOf } from './routes.ts'
+import { createServiceRoutes, createSwitchboard, refuseToConnect } from './routes.ts'
 
 interface PlaneServices {
   readonly db: Database
@@ -43,9 +43,9 @@ export function createPlanes(
 /** The OpenAPI documents of both planes; nothing is connected for them. */
 export function describePlanes(config: Config): { readonly operator: string; readonly organization: string } {
   const { admin, dashboard } = planesOf(config, {
-    db: { run: neverConnect, close: neverConnect },
-    routes: routesOf(config, neverConnect),
-    readChains: neverConnect,
+    db: { run: refuseToConnect, close: refuseToConnect },
+    routes: createServiceRoutes(config, refuseToConnect),
+    readChains: refuseToConnect,
   })
   return { operator: admin.openapi, organization: dashboard.openapi }
 }
@@ -55,7 +55,7 @@ function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices
   const hasTriggers = !featuresOff.includes('triggers')
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
-  const board = switchboardOf(config)
+  const board = createSwitchboard(config)
   const readHistories = createHistoryReports(db)
   const readTriggers = hasTriggers ? () => readTriggerReport(db) : undefined
   return {

@@ -18,17 +18,17 @@ import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
 /** All routes of this configuration. They call `connect` and `messaging` when they first read. */
-export function routesOf(
+export function createServiceRoutes(
   config: Config,
   connect: () => FamilyServices,
-  messaging: () => TriggerServices = neverConnect,
+  messaging: () => TriggerServices = refuseToConnect,
 ): readonly Route[] {
   const { families } = config
   const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => getLoggedPath(table, path) })
   const portfolio = portfolioRoutes(portfolioOf(config, connect))
-  const watched = { families: watchedOf(config, connect), solanaChainId: SOLANA_CHAIN_ID }
+  const watched = { families: listWatchableFamilies(config, connect), solanaChainId: SOLANA_CHAIN_ID }
   const routes = [
     ...families.flatMap((family) => family.routes(setup)),
     ...portfolio,
@@ -43,19 +43,19 @@ export function routesOf(
 }
 
 /** Histories of everybody that can be read ahead. */
-export function historiesOf(config: Config, connect: () => FamilyServices): readonly IndexableHistory[] {
+export function listHistories(config: Config, connect: () => FamilyServices): readonly IndexableHistory[] {
   return config.families.flatMap((family) => family.histories(setupOf(config, connect)))
 }
 
 /** What families do while nobody asks. */
-export function workOf(config: Config, connect: () => FamilyServices): readonly BackgroundWork[] {
+export function listBackgroundWork(config: Config, connect: () => FamilyServices): readonly BackgroundWork[] {
   const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
   const further = config.featuresOff.includes('snapshots') ? [] : [portfolioWork(portfolioOf(config, connect))]
   return [...works.filter((work) => work !== undefined), ...further]
 }
 
 /** What triggers can watch in each family that has something. */
-export function watchedOf(config: Config, connect: () => FamilyServices): readonly WatchableFamily[] {
+export function listWatchableFamilies(config: Config, connect: () => FamilyServices): readonly WatchableFamily[] {
   const setup = setupOf(config, connect)
   return config.families.map((family) => family.watch(setup)).filter((each) => each !== undefined)
 }
@@ -82,17 +82,17 @@ export function openapiText(routes: readonly Route[], config: Config): string {
 
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
 export function describeServices(config: Config): string {
-  return openapiText(routesOf(config, neverConnect), config)
+  return openapiText(createServiceRoutes(config, refuseToConnect), config)
 }
 
 /** What the operator of this configuration can switch. */
-export function switchboardOf(config: Config): Switchboard {
-  const routes = routesOf(config, neverConnect)
+export function createSwitchboard(config: Config): Switchboard {
+  const routes = createServiceRoutes(config, refuseToConnect)
   const { endpoints } = createRouteTable(routes, familyAliases(config.families))
   return { endpoints: [...endpoints.map(({ name }) => name), `POST ${GATEWAY_PATH}`], featuresOff: config.featuresOff }
 }
 
 /** For programs that only describe routes. Throws. */
-export function neverConnect(): never {
+export function refuseToConnect(): never {
   throw new Error('Cannot read: this program only describes the routes')
 }

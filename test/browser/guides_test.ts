@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/service/config/config.ts'
-import { createFaces } from '../../src/service/faces.ts'
+import { createServicePages } from '../../src/service/pages.ts'
 import { describeServices } from '../../src/service/routes.ts'
 import { audit, BROWSER, openPage, overflow } from './browser.ts'
 
@@ -10,7 +10,7 @@ describe.skipIf(BROWSER === undefined)('pages of text', () => {
       throw new Error('Expected no file')
     }),
   )
-  const pages = createFaces(openapi).callers
+  const pages = createServicePages(openapi).callers
   const server = Bun.serve({
     port: 0,
     async fetch(request) {

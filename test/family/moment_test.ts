@@ -5,10 +5,10 @@ import type { Route } from '../../src/http/route/route.ts'
 import { toBracedTemplate } from '../../src/http/route/route_table.ts'
 import { CodedError } from '../../src/lib/error.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
+import { createServiceRoutes, describeServices, refuseToConnect } from '../../src/service/routes.ts'
 
 const config = readConfig({}, () => '')
-const routes = routesOf(config, neverConnect)
+const routes = createServiceRoutes(config, refuseToConnect)
 const ofSolana = new Set(FAMILIES.filter(({ network }) => network !== 'evm').map(({ name }) => name))
 
 /** What a route says to a query alone, before anything else is looked at. */

@@ -1,16 +1,16 @@
 import { expect, test } from 'bun:test'
 import { createTools, INSTRUCTIONS } from '../../src/mcp/tools.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { neverConnect, routesOf } from '../../src/service/routes.ts'
+import { createServiceRoutes, refuseToConnect } from '../../src/service/routes.ts'
 
 /** Clients allow 60 to 64 characters, and put the name of the server in front. */
 const NAME_LENGTH_MAX = 40
 /** Bytes of `tools/list`, which every session of an agent reads. */
 const LISTING_BYTES_MAX = 35_000
 
-const routes = routesOf(
+const routes = createServiceRoutes(
   readConfig({}, () => ''),
-  neverConnect,
+  refuseToConnect,
 )
 const tools = createTools(routes)
 

@@ -13,7 +13,7 @@ import type { ChainReport } from '../../src/operator/admin/report_routes.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import { createPlanes } from '../../src/service/planes.ts'
 import { createSigning } from '../../src/service/receipt/signing.ts'
-import { routesOf } from '../../src/service/routes.ts'
+import { createServiceRoutes } from '../../src/service/routes.ts'
 import { startDeliveries } from '../../src/service/trigger/deliveries.ts'
 import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
 import { temporaryDirectory } from '../support/database.ts'
@@ -63,7 +63,7 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   const metrics = createMetrics()
   const signing = createSigning({ db, clock: systemClock })
   const deliveries = startDeliveries(config, { ...shared, signing, metrics, jobs: { random: Math.random } })
-  const routes = routesOf(
+  const routes = createServiceRoutes(
     config,
     () => ({ ...shared, ...none, holder: 'test' }),
     () => deliveries.services,

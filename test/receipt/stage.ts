@@ -16,11 +16,11 @@ import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../src/lib/request_id.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { readConfig } from '../../src/service/config/config.ts'
+import { createReceiptIssuer } from '../../src/service/receipt/issuer.ts'
 import type { PublishedKey } from '../../src/service/receipt/keys.ts'
-import { createNotary } from '../../src/service/receipt/notary.ts'
 import { type Payload, parsePayload } from '../../src/service/receipt/payload.ts'
-import { type Verified, verifyReceipt } from '../../src/service/receipt/verify.ts'
-import { routesOf } from '../../src/service/routes.ts'
+import { type VerificationResult, verifyReceipt } from '../../src/service/receipt/verify.ts'
+import { createServiceRoutes } from '../../src/service/routes.ts'
 import { TOKENS } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { createMemoryGate, type MemoryGate } from '../http/exchange/memory_gate.ts'
@@ -88,7 +88,7 @@ export function stageOver(
     history: createHistory({ clients: byId, db, clock: systemClock, log: silentLog, holder: 'test' }),
   }
   const services = servicesOf({ clients, solana, ...past })
-  const routes = routesOf(config, () => services)
+  const routes = createServiceRoutes(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }
   const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
@@ -97,7 +97,13 @@ export function stageOver(
     aliases: familyAliases(config.families),
     gate,
     gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID() }),
-    notary: createNotary({ config, connect: () => services, signer: async () => signer, clock: systemClock, runner }),
+    notary: createReceiptIssuer({
+      config,
+      connect: () => services,
+      signer: async () => signer,
+      clock: systemClock,
+      runner,
+    }),
     clock: systemClock,
     log: silentLog,
     metrics,
@@ -152,7 +158,7 @@ export function checked(
   text: string,
   rpcUrls: readonly string[] = [],
   blockHashes: ReadonlyMap<number, string> = new Map(),
-): Promise<Verified> {
+): Promise<VerificationResult> {
   const { signal } = new AbortController()
   return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes, clock: systemClock, signal, runner })
 }

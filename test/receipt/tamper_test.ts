@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { type Envelope, signEnvelope } from '../../src/chain/receipt/envelope.ts'
-import { differencesOf } from '../../src/service/receipt/differences.ts'
+import { listDifferences } from '../../src/service/receipt/differences.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
@@ -398,7 +398,7 @@ describe('a receipt with', () => {
       prices.usdFeeds[TOKENS.weth.address] = { feed: TOKENS.weth.feed, heartbeatSec: 999_999 }
       prices.stablecoins.push(TOKENS.wbtc.address)
     })
-    const text = differencesOf(wide).join('\n')
+    const text = listDifferences(wide).join('\n')
     expect(text).toContain('heartbeatSec: 999999, built in 3600')
     expect(text).toContain(`stablecoins: ["${TOKENS.wbtc.address}"]`)
     const signed = altered(receipts.market, () => wide)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { silentLog } from '../../src/lib/log.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { announce } from '../../src/service/serve/announce.ts'
+import { logListening } from '../../src/service/serve/announce.ts'
 
 test.each([
   ['1,137,101', {}, [1, 137, 101]],
@@ -11,6 +11,6 @@ test.each([
   const logged: unknown[] = []
   const log = { ...silentLog, info: (fields: object) => void logged.push(fields) }
   const config = readConfig({ CHAINS, ...further }, () => '')
-  announce(config, { port: 1_234, operatorPort: undefined }, { log, out: () => undefined })
+  logListening(config, { port: 1_234, operatorPort: undefined }, { log, out: () => undefined })
   expect(logged).toEqual([expect.objectContaining({ msg: 'Listens', port: 1_234, chains })])
 })

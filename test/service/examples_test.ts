@@ -4,7 +4,7 @@ import { findCsvTable, isList } from '../../src/http/route/csv.ts'
 import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
-import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
+import { createServiceRoutes, describeServices, refuseToConnect } from '../../src/service/routes.ts'
 import { mismatches } from '../support/json_schema.ts'
 
 interface Operation {
@@ -63,7 +63,7 @@ function placesOf(value: unknown, place: readonly string[] = []): string[] {
 }
 
 test('the CSV of every list has a column for each of its figures', () => {
-  const lists = routesOf(config, neverConnect).filter(isList)
+  const lists = createServiceRoutes(config, refuseToConnect).filter(isList)
   expect(lists.length).toBeGreaterThan(10)
   for (const route of lists) {
     const { name } = toRouteEndpoint(route)

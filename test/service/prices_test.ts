@@ -6,10 +6,10 @@ import { PER_CALL, priceSentence } from '../../src/http/route/charge.ts'
 import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
 import { createTools } from '../../src/mcp/tools.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts'
+import { createServiceRoutes, openapiText, refuseToConnect } from '../../src/service/routes.ts'
 
 const config = readConfig({ RPC_URL_1: 'http://127.0.0.1:1', SOLANA_RPC_URL: 'http://127.0.0.1:1' }, () => '')
-const routes = routesOf(config, neverConnect)
+const routes = createServiceRoutes(config, refuseToConnect)
 const { credits } = POSITION_CHARGES.pnl
 
 afterEach(() => {

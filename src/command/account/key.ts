@@ -13,7 +13,7 @@ import {
 import { CLI_ACTOR } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
-import { switchboardOf } from '../../service/routes.ts'
+import { createSwitchboard } from '../../service/routes.ts'
 import { withOrganization } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
@@ -40,7 +40,7 @@ export const keyCommands: readonly Command[] = [
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
-      const limits = limitsFrom(args, switchboardOf(io.config()))
+      const limits = limitsFrom(args, createSwitchboard(io.config()))
       const made = await withOrganization(io, organization, (db, organizationId) =>
         createKey(db, { organizationId, name, expiresAt, limits, by: CLI_ACTOR }),
       )

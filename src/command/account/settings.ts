@@ -1,6 +1,6 @@
 import { CLI_ACTOR } from '../../account/audit.ts'
 import { listSwitches, type Switch, setSwitch } from '../../operator/switches.ts'
-import { switchboardOf } from '../../service/routes.ts'
+import { createSwitchboard } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print, printRows } from '../print.ts'
@@ -13,7 +13,7 @@ export const settingsCommands: readonly Command[] = [
     name: 'settings list',
     summary: 'List what can be switched off: features and endpoints',
     run: async (args, io) => {
-      const board = switchboardOf(io.config())
+      const board = createSwitchboard(io.config())
       const switches = await withAccountDatabase(io, (db) => listSwitches(db, board))
       printRows(switches.map(shown), { args, io, none: 'Nothing can be switched off' })
     },
@@ -29,7 +29,7 @@ function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; r
     summary,
     run: async (args, io) => {
       const [name = ''] = args.positionals
-      const board = switchboardOf(io.config())
+      const board = createSwitchboard(io.config())
       const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI_ACTOR }))
       const state = turned.on ? 'on' : turned.off_by === 'environment' ? 'off by the environment' : 'off'
       print(shown(turned), { args, io, text: `${turned.name} is ${state}` })

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import type { TriggerProgress } from '../../http/page/probes.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
-import { servedIds } from '../../service/config/chains.ts'
+import { listServedChainIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
 import { readTriggerProgress } from '../../trigger/report.ts'
 
@@ -10,7 +10,7 @@ export async function examineTriggers(db: Database, config: Config): Promise<rea
   if (config.featuresOff.includes('triggers')) return [okFinding('feature', 'off (TRIGGERS)')]
   const lines = await readTriggerProgress(db)
   if (lines.length === 0) return [okFinding('to evaluate', 'none')]
-  const served = servedIds(config)
+  const served = listServedChainIds(config)
   return lines.map((line) => findingOf(line, served.includes(line.chain_id)))
 }
 

@@ -1,4 +1,4 @@
-import { servedIds } from '../../service/config/chains.ts'
+import { listServedChainIds } from '../../service/config/chains.ts'
 import type { Config } from '../../service/config/config.ts'
 
 /** What the files need of a configuration. Values that may be secret are not among them. */
@@ -40,7 +40,7 @@ export function kitSettings({
     drainSec,
     stopSec: drainSec + STOP_SEC,
     variables: {
-      CHAINS: servedIds({ chains, solana }).join(','),
+      CHAINS: listServedChainIds({ chains, solana }).join(','),
       ...(workers === 1 ? {} : { WORKERS: String(workers) }),
       // Which these two marks would end or expand in one file or the other.
       ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl.replaceAll("'", '%27').replaceAll('$', '%24') }),

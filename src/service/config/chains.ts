@@ -3,9 +3,9 @@ import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../../chain/table/chains.ts'
 import type { ConfiguredFamily, Family } from '../../family/family.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../../finance/chain.ts'
 import { createPriceMarket, type PriceMarket } from '../../finance/price/table/kamino.ts'
-import { chainFromRow, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
+import { chainFromRow, invalidChainsFile, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
-import { unread } from './read_file.ts'
+import { describeReadError } from './read_file.ts'
 import { type FileSources, withTokenLists } from './token_lists.ts'
 import type { RpcVariable } from './variables.ts'
 
@@ -32,7 +32,7 @@ interface SolanaConfig {
 }
 
 /** Ids of all chains that are served. */
-export function servedIds({ chains, solana }: Pick<ServedChains, 'chains' | 'solana'>): readonly number[] {
+export function listServedChainIds({ chains, solana }: Pick<ServedChains, 'chains' | 'solana'>): readonly number[] {
   const ids = chains.map(({ id }) => id)
   return solana.rpcUrls.length === 0 ? ids : [...ids, SOLANA_CHAIN_ID]
 }
@@ -139,12 +139,12 @@ function chainId(text: string): number {
 
 function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
   const path = given('CHAINS_FILE')
-  if (path === undefined) return nothingDescribed([])
+  if (path === undefined) return invalidChainsFile([])
   let text: string
   try {
     text = readFile(path)
   } catch (error) {
-    return nothingDescribed([`CHAINS_FILE: ${unread(error)}`])
+    return invalidChainsFile([`CHAINS_FILE: ${describeReadError(error)}`])
   }
   return parseChainsFile(text, families)
 }

@@ -152,37 +152,40 @@ function chainsFileWith(
 }
 
 /** What a `CHAINS_FILE` describes. Each mistake is one sentence that names the place but no value, which may be secret. */
-interface Described {
+interface ParsedChainsFile {
   readonly rows: readonly ChainRow[]
   readonly solana: SolanaRow
   readonly mistakes: readonly string[]
 }
 
 /** A file that describes nothing, for these mistakes. */
-export function nothingDescribed(mistakes: readonly string[]): Described {
+export function invalidChainsFile(mistakes: readonly string[]): ParsedChainsFile {
   return { rows: [], solana: {}, mistakes }
 }
 
 /** Parses the text of a `CHAINS_FILE`. */
-export function parseChainsFile(text: string, families: readonly Pick<Family, 'network' | 'entries'>[]): Described {
+export function parseChainsFile(
+  text: string,
+  families: readonly Pick<Family, 'network' | 'entries'>[],
+): ParsedChainsFile {
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch {
-    return nothingDescribed(['CHAINS_FILE: expected valid JSON'])
+    return invalidChainsFile(['CHAINS_FILE: expected valid JSON'])
   }
   // The schema would take an empty array for an empty object.
-  if (Array.isArray(json)) return nothingDescribed(['CHAINS_FILE: expected an object with "chains"'])
+  if (Array.isArray(json)) return invalidChainsFile(['CHAINS_FILE: expected an object with "chains"'])
   const parsed = v.safeParse(chainsFileWith(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
     return { rows: chains, solana, mistakes: repeatedIds(chains) }
   }
-  return nothingDescribed(parsed.issues.map((issue) => `CHAINS_FILE: ${mistakeOf(issue)}`))
+  return invalidChainsFile(parsed.issues.map((issue) => `CHAINS_FILE: ${formatIssue(issue)}`))
 }
 
 /** What is wrong where in a file: our schema's own words if it has some, else what valibot expected. */
-export function mistakeOf(issue: v.BaseIssue<unknown>): string {
+export function formatIssue(issue: v.BaseIssue<unknown>): string {
   const { message, expected, received } = issue
   const place = v.getDotPath(issue) ?? 'the file'
   if (expected === 'never') return `${place}: there is no such setting`

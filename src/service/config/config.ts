@@ -12,9 +12,9 @@ import { type Network, parseNetwork } from '../../lib/text/network.ts'
 import { readChains, type ServedChains } from './chains.ts'
 import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
-import { unread } from './read_file.ts'
+import { describeReadError } from './read_file.ts'
 import type { FileSources } from './token_lists.ts'
-import { withFiles } from './value_file.ts'
+import { resolveValueFiles } from './value_file.ts'
 import type { VariableName } from './variables.ts'
 
 /** Everything that an operator decides, checked. */
@@ -115,7 +115,7 @@ export function readConfig(
   readFile: (path: string) => string,
   families: readonly Family[] = FAMILIES,
 ): Config {
-  const { env, mistakes } = withFiles(environment, readFile)
+  const { env, mistakes } = resolveValueFiles(environment, readFile)
   const given = (name: VariableName): string | undefined => env[name]?.trim() || undefined
   const checked = <T>(name: VariableName, parse: (text: string) => T | undefined, expected: string): T | undefined => {
     const text = given(name)
@@ -215,7 +215,7 @@ function instanceKey(
     if (!isSigningKey(text)) mistakes.push('INSTANCE_KEY_FILE: expected a private key of Ed25519 in PEM (PKCS #8)')
     return text
   } catch (error) {
-    mistakes.push(`INSTANCE_KEY_FILE: ${unread(error)}`)
+    mistakes.push(`INSTANCE_KEY_FILE: ${describeReadError(error)}`)
     return undefined
   }
 }

@@ -31,7 +31,7 @@ export function readTextFile(path: string): string {
 }
 
 /** Why a file could not be read, without its name or content, which may be secret. */
-export function unread(error: unknown): string {
+export function describeReadError(error: unknown): string {
   return error instanceof FileTooLongError
     ? `expected a file of at most ${FILE_BYTES_MAX / 1_000_000} MB`
     : 'cannot read the file'

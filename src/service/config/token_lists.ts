@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { createTokenList, LISTED_MAX, type NamedTokens } from '../../finance/token/list/list.ts'
-import { mistakeOf } from './chains_file.ts'
+import { formatIssue } from './chains_file.ts'
 import { splitList } from './lists.ts'
-import { unread } from './read_file.ts'
+import { describeReadError } from './read_file.ts'
 import type { VariableName } from './variables.ts'
 
 /** Mistakes of one file that are named; of the rest the number is said. */
@@ -68,7 +68,7 @@ function readList(read: () => string, served: ReadonlySet<number>): ReadList | s
   try {
     text = read()
   } catch (error) {
-    return [unread(error)]
+    return [describeReadError(error)]
   }
   let json: unknown
   try {
@@ -77,7 +77,7 @@ function readList(read: () => string, served: ReadonlySet<number>): ReadList | s
     return ['expected valid JSON']
   }
   const parsed = v.safeParse(tokenList, json)
-  if (!parsed.success) return parsed.issues.map(mistakeOf)
+  if (!parsed.success) return parsed.issues.map(formatIssue)
   const { name, version, tokens } = parsed.output
   const mistakes: string[] = []
   const byChain = new Map<number, Address[]>()

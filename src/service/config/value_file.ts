@@ -1,4 +1,4 @@
-import { unread } from './read_file.ts'
+import { describeReadError } from './read_file.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -10,7 +10,7 @@ const SUFFIX = '_FILE'
  * The environment with the text of each file in place of its name, as Docker and Kubernetes mount secrets. Lines of a
  * file of endpoints are the parts of the list. An empty variable counts as absent.
  */
-export function withFiles(
+export function resolveValueFiles(
   environment: Environment,
   readFile: (path: string) => string,
 ): { readonly env: Environment; readonly mistakes: string[] } {
@@ -30,7 +30,7 @@ export function withFiles(
       if (env[of] === '') mistakes.push(`${name}: the file is empty`)
       if (lines.length > 1 && !of.includes('RPC_URL')) mistakes.push(`${name}: expected a file of one line`)
     } catch (error) {
-      mistakes.push(`${name}: ${unread(error)}`)
+      mistakes.push(`${name}: ${describeReadError(error)}`)
     }
   }
   return { env, mistakes }

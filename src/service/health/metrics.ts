@@ -127,7 +127,7 @@ function headOf(id: number, endpoints: readonly EndpointReport[]) {
 }
 
 /** Registers figures of the database, which a job reads every minute: what `render` reads cannot wait. */
-export function figuresJob(
+export function databaseMetricsJob(
   metrics: Metrics,
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
 ): Job {

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
 
 /** Throws `SchemaError` if the database is there and is not one to serve from. */
-export async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
+export async function checkSchemaIfReachable(db: Database, log: Log): Promise<void> {
   try {
     await checkServable(db)
   } catch (error) {
@@ -69,7 +69,7 @@ export function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe
 }
 
 /** What endpoints of Solana have shown, in the order of the configuration. */
-export function solanaOffers({ solana }: Clients) {
+export function listSolanaCapabilities({ solana }: Clients) {
   return (solana?.abilities(KAMINO_MAINNET.programId) ?? []).map(({ listsTokenAccounts, searchesProgram }) => ({
     lists_token_accounts: listsTokenAccounts ?? null,
     searches_programs: searchesProgram ?? null,

@@ -11,7 +11,7 @@ const AT_ONCE = 4
  * Asks every endpoint for its newest block, in the background, and says in the log which did not answer, by their places
  * from 1 as `doctor` does, and which variable sets others.
  */
-export async function nameSilentEndpoints({ evm, solana }: Clients, log: Log): Promise<void> {
+export async function logUnresponsiveEndpoints({ evm, solana }: Clients, log: Log): Promise<void> {
   const chains = [...evm].map(([id, client]) => ({ id, variable: `RPC_URL_${id}`, client }))
   const asked = [
     ...chains,

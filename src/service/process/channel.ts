@@ -10,7 +10,7 @@ export interface Ports {
 }
 
 /** What a worker is told when it starts. */
-export interface Place {
+export interface WorkerAssignment {
   /** From 1; a worker that is started again has the place of the one before. */
   readonly place: number
   readonly workers: number
@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** What a worker says to the process that started it. */
-export type FromWorker =
+export type WorkerMessage =
   | ({ readonly kind: 'listens' } & Ports)
   /** Without `id` unasked, now and then, so that little is lost with a worker that dies. */
   | { readonly kind: 'figures'; readonly figures: readonly MetricSample[]; readonly id?: number }
@@ -29,7 +29,7 @@ export type FromWorker =
   | { readonly kind: 'scrape'; readonly id: number }
 
 /** What it is told. */
-export type ToWorker =
+export type SupervisorMessage =
   | { readonly kind: 'count'; readonly id: number }
   | { readonly kind: 'scraped'; readonly id: number; readonly text: string }
   | { readonly kind: 'stop'; readonly reason: string }

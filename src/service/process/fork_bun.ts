@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Fork } from './crew.ts'
+import type { Fork } from './worker_pool.ts'
 
 /** Where the modules of an executable seem to be: the second argument of one, which nobody gave. */
 const INSIDE = '/$bunfs/'

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import type { Fork } from './crew.ts'
+import type { Fork } from './worker_pool.ts'
 
 /** Starts the bundle again as a worker of Node's own cluster, which accepts connections and hands them out in turn. */
 export const nodeFork: Fork = {

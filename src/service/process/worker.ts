@@ -1,9 +1,15 @@
 import { UnavailableError } from '../../lib/error.ts'
 import type { MetricSample } from '../../lib/metrics.ts'
-import { type FromWorker, type Place, type Ports, type ToWorker, WORKER_VARIABLE } from './channel.ts'
+import {
+  type Ports,
+  type SupervisorMessage,
+  WORKER_VARIABLE,
+  type WorkerAssignment,
+  type WorkerMessage,
+} from './channel.ts'
 
 /** This process as one of several that serve as one. */
-export interface Worker extends Place {
+export interface Worker extends WorkerAssignment {
   /** Fires when the process that started it says so, or is gone; its reason is a signal or says that. */
   readonly stop: AbortSignal
   /** Says that the ports are open. */
@@ -19,16 +25,16 @@ const TELL_MS = 2_000
 const SCRAPE_MS = 2_000
 
 /** What this process is as a worker; undefined if it was started by a person or a supervisor. */
-export function workerOf(environment: Readonly<Record<string, string | undefined>>): Worker | undefined {
+export function findWorker(environment: Readonly<Record<string, string | undefined>>): Worker | undefined {
   const text = environment[WORKER_VARIABLE]
   if (text === undefined || process.send === undefined) return undefined
-  const place: Place = JSON.parse(text)
+  const place: WorkerAssignment = JSON.parse(text)
   const stop = new AbortController()
   const scraped = new Map<number, (text: string) => void>()
   let read: () => readonly MetricSample[] = () => []
   let scrapes = 0
 
-  function heard(message: ToWorker): void {
+  function heard(message: SupervisorMessage): void {
     if (message.kind === 'stop') stop.abort(message.reason)
     else if (message.kind === 'count') void say({ kind: 'figures', figures: read(), id: message.id })
     else scraped.get(message.id)?.(message.text)
@@ -66,7 +72,7 @@ export function workerOf(environment: Readonly<Record<string, string | undefined
 }
 
 /** Resolves once the message has left, or cannot: the other end is gone then, and the worker is about to stop. */
-function say(message: FromWorker): Promise<void> {
+function say(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve())
     else resolve()

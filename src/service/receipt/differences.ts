@@ -2,7 +2,7 @@ import { FAMILIES } from '../../family/mod.ts'
 import { FINANCE_CHAINS } from '../../finance/chain.ts'
 import { chainFromRow, parseChainsFile } from '../config/chains_file.ts'
 import type { Payload } from './payload.ts'
-import { settingsOf } from './settings.ts'
+import { toReceiptSettings } from './settings.ts'
 
 /** Most lines of a report. */
 const LINES_MAX = 200
@@ -11,7 +11,7 @@ const LINES_MAX = 200
  * What settings of a receipt say otherwise than the built-in rows, or than a `CHAINS_FILE` laid over them, a line each.
  * Choosing a price feed is the cheapest way to lie: whoever reads a figure should look at these.
  */
-export function differencesOf(payload: Payload, chainsFile?: string): readonly string[] {
+export function listDifferences(payload: Payload, chainsFile?: string): readonly string[] {
   const { settings, family: stated } = payload
   const known = FAMILIES.find(({ name }) => name === stated.name)
   if (known === undefined) return []
@@ -26,7 +26,7 @@ export function differencesOf(payload: Payload, chainsFile?: string): readonly s
     const name = `chain ${String(theirs['id'])}`
     if (chain === undefined) return [`${name}: none is built in`]
     // Without prices none decided a figure.
-    const [ours = {}] = settingsOf(family, [chain], { prices: 'prices' in theirs }).chains
+    const [ours = {}] = toReceiptSettings(family, [chain], { prices: 'prices' in theirs }).chains
     return linesOf(name, { theirs: plain(theirs), ours: plain(ours) })
   })
   return lines.length > LINES_MAX ? [...lines.slice(0, LINES_MAX), `and ${lines.length - LINES_MAX} more`] : lines

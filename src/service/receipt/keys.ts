@@ -53,7 +53,7 @@ export function parseKeys(text: string): readonly PublishedKey[] | undefined {
 }
 
 /** Whether one of these keys, at its time, signed an envelope. */
-export function signatureOf(
+export function checkSignature(
   envelope: Envelope,
   { keys, issuedAt }: { readonly keys: readonly PublishedKey[]; readonly issuedAt: string },
 ): CheckResult {

@@ -73,7 +73,7 @@ export function parsePayload(json: unknown): Payload | undefined {
 }
 
 /** What a reply states, if links begin with `base`. */
-export function statedOf({ data, pagination, counts }: Reply, base: string): StatedAnswer {
+export function stateReply({ data, pagination, counts }: Reply, base: string): StatedAnswer {
   const path = (link: string | null) => (link?.startsWith(base) ? link.slice(base.length) : link)
   return {
     data,
@@ -87,7 +87,7 @@ export function statedOf({ data, pagination, counts }: Reply, base: string): Sta
 }
 
 /** A record as a receipt states it. */
-export function readOf({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
+export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainRecord): Payload['reads'][number] {
   const { number, hash, parentHash, timestampSec } = block
   return {
     chain_id: chainId,
@@ -99,7 +99,7 @@ export function readOf({ chainId, block, calls, headers, agreed }: ChainRecord):
 }
 
 /** The record that a receipt states. */
-export function recordOf({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
+export function toChainRecord({ chain_id, block, calls, headers, agreed }: Payload['reads'][number]): ChainRecord {
   const { number, hash, parent_hash, timestamp } = block
   return {
     chainId: chain_id,
@@ -117,6 +117,9 @@ export function recordOf({ chain_id, block, calls, headers, agreed }: Payload['r
 }
 
 /** A proof as a receipt states it. */
-export function proofOf(chainId: number, { header, nodes, codes }: StateProof): NonNullable<Payload['proofs']>[number] {
+export function toPayloadProof(
+  chainId: number,
+  { header, nodes, codes }: StateProof,
+): NonNullable<Payload['proofs']>[number] {
   return { chain_id: chainId, header, nodes: [...nodes], codes: [...codes] }
 }

@@ -5,10 +5,10 @@ import type { ChainRecord, LensQuery, RecordedCall } from '../../chain/receipt/r
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
-import { type Payload, proofOf } from './payload.ts'
+import { type Payload, toPayloadProof } from './payload.ts'
 
 /** A record, where it was read, and the code of its calls. */
-interface Proving {
+interface ProverOptions {
   readonly client: ChainClient
   readonly record: ChainRecord
   readonly asked: ReadonlyMap<RecordedCall, LensQuery>
@@ -20,7 +20,7 @@ export type Proofs = NonNullable<Payload['proofs']>
 export function createProver({ runner, clock }: { readonly runner: ProofRunner; readonly clock: Clock }) {
   const busy = new Set<string>()
 
-  async function prove({ client, record, asked }: Proving, signal: AbortSignal): Promise<Proofs[number]> {
+  async function prove({ client, record, asked }: ProverOptions, signal: AbortSignal): Promise<Proofs[number]> {
     const calls = provenCalls(record, asked)
     if (calls === undefined) throw unproven(client, 'it rests on more than calls of lenses')
     const proof = await collectProof({ client, runner, clock }, { record, calls }, signal).catch((cause: unknown) => {
@@ -30,7 +30,7 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
     })
     const told = await checkProof(runner, { record, proof, asked }, signal)
     if (told.is !== 'true') throw unproven(client, told.because)
-    return proofOf(record.chainId, proof)
+    return toPayloadProof(record.chainId, proof)
   }
 
   return {
@@ -48,7 +48,7 @@ export function createProver({ runner, clock }: { readonly runner: ProofRunner; 
       }
     },
     /** Throws `UnavailableError` if a record cannot be proven, `CodedError` if that would be too much. */
-    all: (proving: readonly Proving[], signal: AbortSignal): Promise<Proofs> =>
+    all: (proving: readonly ProverOptions[], signal: AbortSignal): Promise<Proofs> =>
       Promise.all(proving.map((each) => prove(each, signal))),
   }
 }

@@ -4,12 +4,12 @@ import { memoize } from '../../lib/memoize.ts'
 import { chainFromRow, HEARTBEAT_SEC_DEFAULT, parseChainsFile } from '../config/chains_file.ts'
 
 /** The part of a configuration that decided figures: chains in the words of `CHAINS_FILE`, without URLs. */
-export interface Settings {
+export interface ReceiptSettings {
   chains: Record<string, unknown>[]
 }
 
 /** What settings mean. */
-export interface ReadSettings {
+export interface ParsedReceiptSettings {
   readonly family: ConfiguredFamily
   readonly chains: ReadonlyMap<number, FinanceChain>
 }
@@ -18,11 +18,11 @@ export interface ReadSettings {
 const NO_URL = 'http://127.0.0.1:9'
 
 /** The settings that decided what a family answers about these chains; without `prices` what needs none of them. */
-export function settingsOf(
+export function toReceiptSettings(
   family: ConfiguredFamily,
   chains: readonly FinanceChain[],
   { prices }: { readonly prices: boolean },
-): Settings {
+): ReceiptSettings {
   return {
     chains: chains.map((chain) => ({
       ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : rowOf(chain, prices)),
@@ -32,10 +32,10 @@ export function settingsOf(
 }
 
 /** What settings mean for a family; the mistakes in them if they have any. */
-export function readSettings(
+export function parseReceiptSettings(
   family: Family,
-  { chains }: Settings,
-): ReadSettings | { readonly mistakes: readonly string[] } {
+  { chains }: ReceiptSettings,
+): ParsedReceiptSettings | { readonly mistakes: readonly string[] } {
   if (chains.some((row) => 'rpcUrls' in row)) return { mistakes: ['they name endpoints'] }
   const text = JSON.stringify({ chains: chains.map((row) => ({ ...row, rpcUrls: [NO_URL] })) })
   const { rows, mistakes } = parseChainsFile(text, [family])

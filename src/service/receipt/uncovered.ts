@@ -4,7 +4,7 @@ import type { StatedAnswer } from './payload.ts'
  * An answer with `null` in place of what some paths name: `data.pnl`, of each item `data[*].pnl`, of one `data[3].pnl`.
  * A path that names nothing changes nothing.
  */
-export function masked(answer: StatedAnswer, paths: readonly string[]): unknown {
+export function maskPaths(answer: StatedAnswer, paths: readonly string[]): unknown {
   return paths.reduce<unknown>((rest, path) => without(rest, path.split(/[.[\]]+/)), answer)
 }
 

@@ -9,11 +9,11 @@ import { FAMILIES } from '../../family/mod.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
-import { type Again, answerAgain } from './again.ts'
-import { type PublishedKey, signatureOf } from './keys.ts'
-import { PAYLOAD_TYPE, type Payload, parsePayload, recordOf } from './payload.ts'
-import { readSettings } from './settings.ts'
-import { masked } from './uncovered.ts'
+import { checkSignature, type PublishedKey } from './keys.ts'
+import { PAYLOAD_TYPE, type Payload, parsePayload, toChainRecord } from './payload.ts'
+import { type ReplayedAnswer, replayAnswer } from './replay.ts'
+import { parseReceiptSettings } from './settings.ts'
+import { maskPaths } from './uncovered.ts'
 
 /** What is looked at, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
@@ -37,7 +37,7 @@ export interface Evidence {
 }
 
 /** What came of it. */
-export interface Verified {
+export interface VerificationResult {
   readonly payload: Payload | undefined
   readonly verdicts: Readonly<Record<Check, CheckResult>>
   /** The worst of the verdicts that were asked for. */
@@ -53,7 +53,7 @@ const RELEASE = packageJson.version
  * Checks a receipt. Needs nothing but what it is given, and asks nothing but the endpoints that it is given. Never
  * throws.
  */
-export async function verifyReceipt(text: string, evidence: Evidence): Promise<Verified> {
+export async function verifyReceipt(text: string, evidence: Evidence): Promise<VerificationResult> {
   const { receipt, beside } = apart(parseBoundedJson(text))
   const envelope = parseEnvelope(receipt, PAYLOAD_TYPE)
   const payload = envelope && payloadIn(envelope)
@@ -81,7 +81,7 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
     signature:
       keys === undefined
         ? unknown(restsOnSignature ? `${NO_KEYS}: nothing else stands for what is not covered` : NO_KEYS)
-        : signatureOf(envelope, { keys, issuedAt: payload.issued_at }),
+        : checkSignature(envelope, { keys, issuedAt: payload.issued_at }),
     figures: again.verdict,
     lens: lensOf(payload, again),
     ...(await seenBy(payload, { again, evidence })),
@@ -109,21 +109,21 @@ function payloadIn(envelope: Envelope): Payload | undefined {
 }
 
 /** The figures counted again, and what came of it. */
-interface Counted {
+interface CountedCheck {
   readonly verdict: CheckResult
   readonly chains: ReadonlyMap<number, FinanceChain>
-  readonly again?: Again
+  readonly again?: ReplayedAnswer
 }
 
-const BESIDE: Counted = {
+const BESIDE: CountedCheck = {
   verdict: { is: 'false', because: 'the answer beside the receipt is another' },
   chains: new Map(),
 }
 
-async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
+async function figuresOf(payload: Payload, clock: Clock): Promise<CountedCheck> {
   const { family: stated, level, version, settings, request, reads, answer } = payload
   const known = FAMILIES.find(({ name }) => name === stated.name)
-  const refused = (verdict: CheckResult): Counted => ({ verdict, chains: new Map() })
+  const refused = (verdict: CheckResult): CountedCheck => ({ verdict, chains: new Map() })
   if (known === undefined) return refused(elsewhere(version, `family "${stated.name}"`))
   if (level === 'signed') return refused(unknown('the chain keeps no past: the signature alone stands for them'))
   const read = settingsIn(known, settings)
@@ -132,13 +132,13 @@ async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   if (revision !== stated.revision) return refused(elsewhere(version, `revision ${stated.revision} of ${stated.name}`))
   const { chains } = read
   try {
-    const again = await answerAgain(read, { statement: request, records: reads.map(recordOf), clock })
+    const again = await replayAnswer(read, { statement: request, records: reads.map(toChainRecord), clock })
     const { uncovered } = again
     if (JSON.stringify(payload.uncovered) !== JSON.stringify(uncovered)) {
       return refused({ is: 'false', because: 'it says to leave out what it does not' })
     }
     const [fault] = again.faults
-    const [own, stated] = [again.answer, answer].map((each) => JSON.stringify(masked(each, uncovered)))
+    const [own, stated] = [again.answer, answer].map((each) => JSON.stringify(maskPaths(each, uncovered)))
     const isSame = own === stated
     const counted = `counted again from the recorded answers${uncovered.length === 0 ? '' : ', but for what is not covered'}`
     const because = fault ?? (isSame ? counted : 'the recorded answers come to others')
@@ -149,9 +149,9 @@ async function figuresOf(payload: Payload, clock: Clock): Promise<Counted> {
   }
 }
 
-function settingsIn(family: Family, settings: Payload['settings']): ReturnType<typeof readSettings> {
+function settingsIn(family: Family, settings: Payload['settings']): ReturnType<typeof parseReceiptSettings> {
   try {
-    return readSettings(family, settings)
+    return parseReceiptSettings(family, settings)
   } catch {
     return { mistakes: ['they cannot be read'] }
   }
@@ -165,7 +165,7 @@ function unknown(because: string): CheckResult {
   return { is: 'unknown', because }
 }
 
-function lensOf({ reads, version }: Payload, { again, verdict }: Counted): CheckResult {
+function lensOf({ reads, version }: Payload, { again, verdict }: CountedCheck): CheckResult {
   const calls = reads.flatMap((read) => read.calls)
   if (calls.length === 0) return unknown('nothing was called')
   if (again === undefined)
@@ -180,13 +180,13 @@ function lensOf({ reads, version }: Payload, { again, verdict }: Counted): Check
 /** What endpoints say of the answers and of the blocks, and what the verifier believes of these. */
 async function seenBy(
   payload: Payload,
-  { again: { chains, again }, evidence }: { readonly again: Counted; readonly evidence: Evidence },
+  { again: { chains, again }, evidence }: { readonly again: CountedCheck; readonly evidence: Evidence },
 ): Promise<Pick<Record<Check, CheckResult>, 'answers' | 'block'>> {
   const { rpcUrls, blockHashes, clock, signal, fetch } = evidence
   const isProven = payload.level === 'proven'
   const answers: CheckResult[] = isProven ? await provenBy(payload, { again, evidence }) : []
   const blocks: CheckResult[] = []
-  for (const record of payload.reads.map(recordOf)) {
+  for (const record of payload.reads.map(toChainRecord)) {
     const { chainId, block } = record
     const believed = blockHashes.get(chainId)
     if (believed !== undefined) blocks.push(isBlock(block.hash, believed))
@@ -217,9 +217,9 @@ async function seenBy(
 /** Whether the calls of a receipt answer the same over nothing but its proofs. */
 async function provenBy(
   { reads, proofs = [] }: Payload,
-  { again, evidence: { runner, signal } }: { readonly again: Again | undefined; readonly evidence: Evidence },
+  { again, evidence: { runner, signal } }: { readonly again: ReplayedAnswer | undefined; readonly evidence: Evidence },
 ): Promise<CheckResult[]> {
-  const records = reads.map(recordOf)
+  const records = reads.map(toChainRecord)
   if (again === undefined) return [unknown('its figures are not those of its calls')]
   const isEach = proofs.length === records.length && records.length > 0
   if (!isEach) return [{ is: 'false', because: 'it does not prove each chain' }]

@@ -1,15 +1,15 @@
 import { LOGIN_LINK_SEC } from '../../account/session.ts'
 import { formatServerUrl } from '../../http/server/listening.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import { servedIds } from '../config/chains.ts'
+import { listServedChainIds } from '../config/chains.ts'
 import type { Config } from '../config/config.ts'
-import type { First } from '../own_database.ts'
+import type { FirstStart } from '../embedded_database.ts'
 import type { Ports } from '../process/channel.ts'
 import { loginUrl } from './login_url.ts'
 import type { BeginOptions } from './options.ts'
 
 /** Shows what a first start has made. */
-export function announceFirst(config: Config, first: First, listens: Ports, out: BeginOptions['out']): void {
+export function printFirstStart(config: Config, first: FirstStart, listens: Ports, out: BeginOptions['out']): void {
   const { organizationId, key, credits, links } = first
   const operator = loginUrl(config, { secret: links.operator, isOperator: true, listens })
   const organization = loginUrl(config, { secret: links.organization, isOperator: false, listens })
@@ -30,10 +30,10 @@ export function announceFirst(config: Config, first: First, listens: Ports, out:
 }
 
 /** Says where it listens, and warns of settings that few want. */
-export function announce(config: Config, listens: Ports, { log, out }: Pick<BeginOptions, 'log' | 'out'>): void {
+export function logListening(config: Config, listens: Ports, { log, out }: Pick<BeginOptions, 'log' | 'out'>): void {
   const { host, databaseTls, publicUrl, workers } = config
   const { port, operatorPort } = listens
-  const chains = servedIds(config)
+  const chains = listServedChainIds(config)
   log.info({ msg: 'Listens', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })

@@ -19,12 +19,12 @@ export function loginUrl(
 ): string {
   const { port, operatorPort } = link.listens ?? config
   const apart = link.isOperator ? operatorPort : undefined
-  const host = reachable(config.host)
+  const host = toReachableHost(config.host)
   const base = apart === undefined ? (config.publicUrl ?? formatServerUrl(host, port)) : formatServerUrl(host, apart)
   return `${base.replace(/\/$/, '')}${LOGIN_PATH}?${link.secret}`
 }
 
 /** The host by which this machine reaches a service that listens on `host`. */
-export function reachable(host: string): string {
+export function toReachableHost(host: string): string {
   return EVERYWHERE.includes(host) ? '127.0.0.1' : host
 }

@@ -2,8 +2,8 @@ import type { HattipHandler } from '@hattip/core'
 import type { ListeningServer } from '../../http/server/listening.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Config } from '../config/config.ts'
-import type { Fork } from '../process/crew.ts'
 import type { Lifecycle } from '../process/lifecycle.ts'
+import type { Fork } from '../process/worker_pool.ts'
 
 /** What serving needs of the runtime, Bun or Node, and of whoever started it. */
 export interface ServeOptions {

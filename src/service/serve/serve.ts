@@ -6,11 +6,11 @@ import { createLog } from '../../lib/log.ts'
 import type { Config } from '../config/config.ts'
 import { createServices } from '../mod.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
-import { type Worker, workerOf } from '../process/worker.ts'
-import { announce, announceFirst } from './announce.ts'
+import { findWorker, type Worker } from '../process/worker.ts'
+import { logListening, printFirstStart } from './announce.ts'
 import type { BeginOptions, ServeOptions } from './options.ts'
 import { openPort } from './port.ts'
-import { beginWorkers } from './workers.ts'
+import { startWorkers } from './workers.ts'
 
 /** How long the last answers may take to reach their callers. */
 const ANSWERS_MS = 500
@@ -21,14 +21,14 @@ const STOP_SPARE_MS = 50
  * everything closed, within ten seconds after `drainMs` even if something hangs.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const worker = workerOf(options.environment)
+  const worker = findWorker(options.environment)
   const log = createLog({ level: config.logLevel, write: options.err, fields: { worker: worker?.place } })
   const life = createLifecycle(log)
   const stop = worker === undefined ? options.stop : AbortSignal.any([options.stop, worker.stop])
   const begun = { ...options, stop, log, life }
   try {
     if (worker !== undefined) await begin({ ...config, ...settled(worker, config) }, begun, worker)
-    else if (config.workers > 1) await beginWorkers(config, begun)
+    else if (config.workers > 1) await startWorkers(config, begun)
     else await begin(config, begun)
     await whenAborted(stop)
     log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
@@ -72,7 +72,7 @@ async function begin(config: Config, { listen, out, log, life }: BeginOptions, w
   const listens = { port: server.port, operatorPort: operator?.port }
   // Last: if anything after it could fail, the key would be lost before it is shown.
   const first = await createFirst()
-  if (first !== undefined) announceFirst(config, first, listens, out)
+  if (first !== undefined) printFirstStart(config, first, listens, out)
   await life.start({
     name: 'readiness',
     start: () => app,
@@ -83,7 +83,7 @@ async function begin(config: Config, { listen, out, log, life }: BeginOptions, w
     },
     limitMs: config.drainMs + STOP_SPARE_MS,
   })
-  if (worker === undefined) announce(config, listens, { log, out })
+  if (worker === undefined) logListening(config, listens, { log, out })
   else worker.listens(listens)
   if (worker === undefined || worker.place === 1) void nameSilentEndpoints()
 }

@@ -4,10 +4,10 @@ import { whenAborted } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import type { Config } from '../config/config.ts'
+import { createFirstOrganization, startEmbeddedDatabase } from '../embedded_database.ts'
 import { createProcessMetrics } from '../health/metrics.ts'
-import { createFirst, startOwnDatabase } from '../own_database.ts'
-import { createCrew } from '../process/crew.ts'
-import { announce, announceFirst } from './announce.ts'
+import { createWorkerPool } from '../process/worker_pool.ts'
+import { logListening, printFirstStart } from './announce.ts'
 import type { BeginOptions } from './options.ts'
 import { checkPortFree } from './port.ts'
 
@@ -16,7 +16,7 @@ const STOP_MS = 6_750
 const STOP_SPARE_MS = 50
 
 /** Starts the embedded database, if that is configured, and the processes that serve. */
-export async function beginWorkers(
+export async function startWorkers(
   config: Config,
   { listen, fork, environment, out, stop, log, life }: BeginOptions,
 ): Promise<void> {
@@ -26,21 +26,21 @@ export async function beginWorkers(
   const clock = systemClock
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
-  const own = databaseUrl === undefined ? await startOwnDatabase(config, { log, life, out }) : undefined
+  const own = databaseUrl === undefined ? await startEmbeddedDatabase(config, { log, life, out }) : undefined
   const db = own === undefined ? undefined : openDatabase({ url: own.url, clock, log })
   if (db !== undefined) await migrate(db)
   const stopMs = drainMs + STOP_MS
   const crew = await life.start({
     name: 'workers',
-    start: () => createCrew({ fork, environment, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
+    start: () => createWorkerPool({ fork, environment, workers, databaseUrl: own?.url, metrics, stopMs, clock, log }),
     stop: (made) => made.stop(String(stop.reason)),
     limitMs: stopMs + STOP_SPARE_MS,
   })
   const listens = await Promise.race([crew.start(), whenAborted(stop)])
   if (listens === undefined) return
   // Last: if anything after it could fail, the key would be lost before it is shown.
-  const first = db === undefined ? undefined : await createFirst(db)
-  if (first !== undefined) announceFirst(config, first, listens, out)
+  const first = db === undefined ? undefined : await createFirstOrganization(db)
+  if (first !== undefined) printFirstStart(config, first, listens, out)
   await db?.close()
-  announce(config, listens, { log, out })
+  logListening(config, listens, { log, out })
 }

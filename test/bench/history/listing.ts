@@ -10,7 +10,7 @@ import { createMetrics } from '../../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createClients } from '../../../src/service/clients.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
-import { routesOf } from '../../../src/service/routes.ts'
+import { createServiceRoutes } from '../../../src/service/routes.ts'
 import { EMITTED, placeOf } from '../../history/scene.ts'
 import { createOrganizations } from '../organizations.ts'
 
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock: systemClock, log })
   const gate = await createGate({ db, clock: systemClock, log, journalDir: process.env['BENCH_JOURNAL'] ?? '' })
   const app = createApp({
-    routes: routesOf(config, connect),
+    routes: createServiceRoutes(config, connect),
     aliases: new Map(),
     gate,
     clock: systemClock,

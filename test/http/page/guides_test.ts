@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GUIDES } from '../../../src/dashboard/guide/guides.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
-import { createFaces } from '../../../src/service/faces.ts'
+import { createServicePages } from '../../../src/service/pages.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
@@ -15,7 +15,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const pages = createFaces(openapi).callers
+const pages = createServicePages(openapi).callers
 
 async function bodyOf(path: string): Promise<string> {
   const page = pages.get(path)

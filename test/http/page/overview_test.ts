@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readConfig } from '../../../src/service/config/config.ts'
-import { createFaces } from '../../../src/service/faces.ts'
+import { createServicePages } from '../../../src/service/pages.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
 const openapi = describeServices(
@@ -8,7 +8,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const pages = createFaces(openapi).callers
+const pages = createServicePages(openapi).callers
 /** What the first screen of the reference may weigh. */
 const BYTES_MAX = 400_000
 

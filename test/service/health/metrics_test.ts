@@ -6,7 +6,7 @@ import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { createDatabaseMetrics, figuresJob } from '../../../src/service/health/metrics.ts'
+import { createDatabaseMetrics, databaseMetricsJob } from '../../../src/service/health/metrics.ts'
 import { startTestServer, type TestDatabase, testDatabase } from '../../support/database.ts'
 
 const DAY_MS = 86_400_000
@@ -45,7 +45,7 @@ test('organizations are low on credits if they have less than they spent since y
   )
 
   const metrics = createMetrics()
-  await figuresJob(metrics, { db, clock: systemClock, log: silentLog }).round(new AbortController().signal)
+  await databaseMetricsJob(metrics, { db, clock: systemClock, log: silentLog }).round(new AbortController().signal)
   expect(metrics.render()).toContain('\nwalletscope_organizations_low_on_credits 2\n')
   expect(metrics.render()).toContain(`\nwalletscope_midnight_timestamp_seconds{chain_id="1"} ${20_001 * 86_400}\n`)
 })

@@ -9,12 +9,12 @@ import { createRouteTable } from '../../http/route/route_table.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { silentLog } from '../../lib/log.ts'
-import { neverConnect } from '../routes.ts'
-import { type StatedAnswer, statedOf } from './payload.ts'
-import type { ReadSettings } from './settings.ts'
+import { refuseToConnect } from '../routes.ts'
+import { type StatedAnswer, stateReply } from './payload.ts'
+import type { ParsedReceiptSettings } from './settings.ts'
 
 /** What came of a statement when it was answered from records alone. */
-export interface Again {
+export interface ReplayedAnswer {
   readonly answer: StatedAnswer
   /** Paths of its figures that records do not cover: what they name in `answer` says nothing. */
   readonly uncovered: readonly string[]
@@ -29,7 +29,10 @@ const NOWHERE = 'http://walletscope.invalid'
 const BUDGET_MS = 60_000
 
 /** The call that a statement is of these routes. Throws `CodedError` as the route does, or NOT_FOUND for no route. */
-export async function callOf(routes: readonly Route[], { method, path, query, body }: Statement): Promise<RouteCall> {
+export async function toRouteCall(
+  routes: readonly Route[],
+  { method, path, query, body }: Statement,
+): Promise<RouteCall> {
   const found = createRouteTable(routes, new Map()).find(method, path)
   if (found.kind !== 'endpoint') throw new CodedError('NOT_FOUND', `There is no route ${method} ${path}`)
   const { endpoint, params } = found
@@ -42,12 +45,12 @@ export async function callOf(routes: readonly Route[], { method, path, query, bo
 }
 
 /** What an answer of a statement states. */
-export function statedBy(answer: Answer, { path, query }: Statement): StatedAnswer {
-  return statedOf(answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
+export function stateAnswer(answer: Answer, { path, query }: Statement): StatedAnswer {
+  return stateReply(answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) }), NOWHERE)
 }
 
 /** Heights of the blocks that were the newest of each chain for an answer; none if its statement names the moment. */
-export function headsBy(answer: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
+export function getHeadNumbers(answer: Answer, { path, query }: Statement): ReadonlyMap<number, bigint> {
   const asked = new URLSearchParams(query)
   if (Object.keys(moment).some((name) => asked.has(name))) return new Map()
   const { asOf = [] } = answer.present({ url: new URL(`${NOWHERE}${path}?${query}`) })
@@ -55,16 +58,16 @@ export function headsBy(answer: Answer, { path, query }: Statement): ReadonlyMap
 }
 
 /** Runs the very route over records. Throws what the route throws. */
-export async function answerAgain(
-  { family, chains }: ReadSettings,
+export async function replayAnswer(
+  { family, chains }: ParsedReceiptSettings,
   { statement, records, clock }: { statement: Statement; records: readonly ChainRecord[]; clock: Clock },
-): Promise<Again> {
+): Promise<ReplayedAnswer> {
   const replayers = records.flatMap((record) => {
     const chain = chains.get(record.chainId)
     return chain === undefined ? [] : [createReplayer(chain, record)]
   })
   const clients = new Map(replayers.map(({ client }) => [client.chain.id, client]))
-  const nothing = { run: neverConnect, close: neverConnect, ensure: neverConnect }
+  const nothing = { run: refuseToConnect, close: refuseToConnect, ensure: refuseToConnect }
   const services: FamilyServices = {
     clients,
     solana: undefined,
@@ -75,12 +78,12 @@ export async function answerAgain(
     log: silentLog,
   }
   const routes = family.routes({ chainIds: [...clients.keys()], servesSolana: false, connect: () => services })
-  const call = await callOf(routes, statement)
+  const call = await toRouteCall(routes, statement)
   const answer = await call.read(contextOf(clock)).catch((cause: unknown) => {
     const isMissing = replayers.some((each) => each.isMissing())
     throw isMissing ? new UpstreamError('the route asks for what the record does not hold', { cause }) : cause
   })
-  const stated = statedBy(answer, statement)
+  const stated = stateAnswer(answer, statement)
   return {
     answer: stated,
     uncovered: answer.uncovered ?? [],

@@ -14,7 +14,7 @@ import { createStaticPages } from '../http/page/static.ts'
  * Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load; of
  * the document `openapi` its reference and its formulas, and the guides.
  */
-export function createFaces(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
+export function createServicePages(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
   const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
   const files = DASHBOARD_FILES
   const callers = createStaticPages({ files, pages: DASHBOARD_PAGES })

@@ -3,7 +3,13 @@ import { withTimeout } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type MetricSample, type Metrics, mergeMetrics, renderMetrics } from '../../lib/metrics.ts'
-import { type FromWorker, type Place, type Ports, type ToWorker, WORKER_VARIABLE } from './channel.ts'
+import {
+  type Ports,
+  type SupervisorMessage,
+  WORKER_VARIABLE,
+  type WorkerAssignment,
+  type WorkerMessage,
+} from './channel.ts'
 
 /** How this program starts itself again. */
 export interface Fork {
@@ -13,7 +19,7 @@ export interface Fork {
   readonly sharesListener: boolean
 }
 
-interface CrewOptions {
+interface WorkerPoolOptions {
   readonly fork: Fork
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly workers: number
@@ -28,14 +34,14 @@ interface CrewOptions {
 }
 
 /** Processes that serve as one. */
-interface Crew {
+interface WorkerPool {
   /** Starts all of them; resolves once the first listens, and throws if that one ends before. */
   start(): Promise<Ports>
   /** Lets all of them stop, and kills those that do not in time. */
   stop(reason: string): Promise<void>
 }
 
-interface Member {
+interface PoolMember {
   readonly place: number
   readonly child: ChildProcess
   readonly startedMs: number
@@ -51,9 +57,9 @@ const LIVED_MS = 10_000
 const COUNT_MS = 1_000
 
 /** Makes workers that share one listener and one database; one that ends is started again. */
-export function createCrew(options: CrewOptions): Crew {
+export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const { fork, environment, workers, databaseUrl, metrics, stopMs, clock, log } = options
-  const members = new Set<Member>()
+  const members = new Set<PoolMember>()
   const timers = new Set<ReturnType<typeof setTimeout>>()
   const againMs = new Map<number, number>()
   const counted = new Map<number, () => void>()
@@ -70,8 +76,8 @@ export function createCrew(options: CrewOptions): Crew {
     help: 'Serving processes that ended by themselves, and were started again.',
   })()
 
-  function begin(place: number): Member {
-    const told: Place = {
+  function begin(place: number): PoolMember {
+    const told: WorkerAssignment = {
       place,
       workers,
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
@@ -82,14 +88,14 @@ export function createCrew(options: CrewOptions): Crew {
       child.once('exit', () => resolve())
       child.once('error', () => resolve())
     })
-    const member: Member = { place, child, startedMs: clock.monotonicMs(), figures: [], ended }
+    const member: PoolMember = { place, child, startedMs: clock.monotonicMs(), figures: [], ended }
     members.add(member)
-    child.on('message', (message: FromWorker) => heard(member, message))
+    child.on('message', (message: WorkerMessage) => heard(member, message))
     void ended.then(() => lost(member))
     return member
   }
 
-  function heard(member: Member, message: FromWorker): void {
+  function heard(member: PoolMember, message: WorkerMessage): void {
     if (message.kind === 'listens') {
       ports ??= { port: message.port, operatorPort: message.operatorPort }
       opened(ports)
@@ -102,7 +108,7 @@ export function createCrew(options: CrewOptions): Crew {
     }
   }
 
-  function lost(member: Member): void {
+  function lost(member: PoolMember): void {
     const { place, child, startedMs, figures } = member
     members.delete(member)
     past = mergeMetrics([past, figures.filter(({ type }) => type !== 'gauge')])
@@ -127,7 +133,7 @@ export function createCrew(options: CrewOptions): Crew {
   }
 
   /** Resolves once a worker has said its figures, or is gone. */
-  async function count(member: Member): Promise<void> {
+  async function count(member: PoolMember): Promise<void> {
     const id = ++questions
     const answered = new Promise<void>((resolve) => counted.set(id, resolve))
     tell(member, { kind: 'count', id })
@@ -163,6 +169,6 @@ export function createCrew(options: CrewOptions): Crew {
 }
 
 /** A worker that is gone, or about to go, needs no telling. */
-function tell({ child }: Member, message: ToWorker): void {
+function tell({ child }: PoolMember, message: SupervisorMessage): void {
   if (child.connected) child.send(message, () => {})
 }

@@ -14,25 +14,25 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
 import { memoize, once } from '../../lib/memoize.ts'
 import type { Config } from '../config/config.ts'
-import { type Again, answerAgain, callOf, headsBy, statedBy } from './again.ts'
-import { PAYLOAD_TYPE, type Payload, readOf, type StatedAnswer } from './payload.ts'
+import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadRead } from './payload.ts'
 import { createProver, type Proofs } from './prove.ts'
-import { type ReadSettings, readSettings, settingsOf } from './settings.ts'
-import { masked } from './uncovered.ts'
+import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
+import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
+import { maskPaths } from './uncovered.ts'
 
 /** Answers to agents that are kept until the next block. */
 const CITED_MAX = 1_000
 /** Of a chain that keeps no past, nothing is counted again. */
-const NOTHING_COUNTED: Pick<Again, 'asked' | 'uncovered'> = { asked: new Map(), uncovered: ['data'] }
+const NOTHING_COUNTED: Pick<ReplayedAnswer, 'asked' | 'uncovered'> = { asked: new Map(), uncovered: ['data'] }
 
 /** An answer as it is stated, and what it was made from. */
-interface Sought {
+interface RecordedAnswer {
   readonly statement: Statement
   readonly records: readonly ChainRecord[]
   readonly stated: StatedAnswer
 }
 
-interface NotaryOptions {
+interface ReceiptIssuerOptions {
   readonly config: Pick<Config, 'chains' | 'families'> & { readonly solana: Pick<Config['solana'], 'rpcUrls'> }
   readonly connect: () => FamilyServices
   /** Who signs. Throws `UnavailableError` while the key cannot be read. */
@@ -46,7 +46,7 @@ interface NotaryOptions {
  * nothing but the notes and the settings as the receipt has them. Only if both answers are the same it leaves. One that
  * rests on logs too is made as without a receipt, and then read again at its blocks for the receipt of its state.
  */
-export function createNotary({ config, connect, signer, clock, runner }: NotaryOptions): ReceiptIssuer {
+export function createReceiptIssuer({ config, connect, signer, clock, runner }: ReceiptIssuerOptions): ReceiptIssuer {
   const { families, chains, solana } = config
   const prover = createProver({ runner, clock })
 
@@ -65,13 +65,13 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
       servesSolana: solana.rpcUrls.length > 0,
       connect: () => ({ ...services, clients }),
     })
-    const call = await callOf(routes, statement)
+    const call = await toRouteCall(routes, statement)
     return await call.read(context)
   }
 
   async function recording(statement: Statement, { call }: ReceiptRequest, context: ReadContext) {
     const given = call.restsOnLogs ? await call.read(context) : undefined
-    const heads = given && headsBy(given, statement)
+    const heads = given && getHeadNumbers(given, statement)
     const recorders = [...connect().clients.values()].map((client) =>
       createRecorder(client, heads?.get(client.chain.id)),
     )
@@ -91,7 +91,7 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
     const mine = chains.filter(({ id }) => family.settings.has(id))
     const definition = FAMILIES.find(({ name }) => name === family.name)
     const readWith = (prices: boolean) => {
-      const read = definition && readSettings(definition, settingsOf(family, mine, { prices }))
+      const read = definition && parseReceiptSettings(definition, toReceiptSettings(family, mine, { prices }))
       if (read === undefined || 'mistakes' in read) throw new Error(`Cannot read the settings of ${family.name}`)
       return read
     }
@@ -100,14 +100,14 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
 
   /** What an answer is counted again from by these settings. Throws `UpstreamError` if it comes otherwise. */
   async function counted(
-    { family, chains: all }: ReadSettings,
-    { statement, records, stated }: Sought,
-  ): Promise<Again> {
+    { family, chains: all }: ParsedReceiptSettings,
+    { statement, records, stated }: RecordedAnswer,
+  ): Promise<ReplayedAnswer> {
     const read = new Map([...all].filter(([id]) => records.some(({ chainId }) => chainId === id)))
-    const again = await answerAgain({ family, chains: read }, { statement, records, clock })
+    const again = await replayAnswer({ family, chains: read }, { statement, records, clock })
     const { answer, uncovered, faults } = again
     const [fault = 'the answer depends on more than was read'] = faults
-    const [own, given] = [answer, stated].map((each) => JSON.stringify(masked(each, uncovered)))
+    const [own, given] = [answer, stated].map((each) => JSON.stringify(maskPaths(each, uncovered)))
     if (faults.length > 0 || own !== given) throw new UpstreamError(fault)
     return again
   }
@@ -115,9 +115,9 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
   /** Throws `UnavailableError` if a verifier would not come to the same. */
   async function verified(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
     const family = familyOf(statement)
-    const stated = statedBy(answer, statement)
+    const stated = stateAnswer(answer, statement)
     const read = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
-    const settings = (prices: boolean) => settingsOf(family, read, { prices })
+    const settings = (prices: boolean) => toReceiptSettings(family, read, { prices })
     if (family.network === 'solana') return { family, stated, settings: settings(true), again: NOTHING_COUNTED }
     const sought = { statement, records, stated }
     if (!family.hasOwnPrices) {
@@ -150,7 +150,7 @@ export function createNotary({ config, connect, signer, clock, runner }: NotaryO
       family: { name, revision },
       answer: stated,
       uncovered: [...uncovered],
-      reads: records.map(readOf),
+      reads: records.map(toPayloadRead),
       ...(proofs === undefined ? {} : { proofs }),
       settings,
     }

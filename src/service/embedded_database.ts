@@ -10,7 +10,7 @@ import type { Config } from './config/config.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 
 /** What a first start creates. `links`: secrets that sign in once, as the operator and for the organization. */
-export type First = NonNullable<Awaited<ReturnType<typeof createFirst>>>
+export type FirstStart = NonNullable<Awaited<ReturnType<typeof createFirstOrganization>>>
 
 /** A little more than the limit that the server keeps by itself. */
 const STOP_MS = 3_050
@@ -18,7 +18,7 @@ const STOP_MS = 3_050
 const CONNECTIONS_SPARE = 35
 
 /** Starts the embedded database as a part of the process. */
-export function startOwnDatabase(
+export function startEmbeddedDatabase(
   { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
   {
     log,
@@ -37,7 +37,7 @@ export function startOwnDatabase(
 }
 
 /** Makes the first organization of an empty embedded database, and its key. */
-export async function createFirst(db: Database) {
+export async function createFirstOrganization(db: Database) {
   const made = await ensureDefaultOrganization(db)
   if (made === undefined) return undefined
   const [operator, organization] = await Promise.all([
