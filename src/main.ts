@@ -13,7 +13,7 @@ import { indexCommand } from './command/history.ts'
 import { kitCommands } from './command/kit/kit.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
-import { outputTo } from './command/output.ts'
+import { createOutput } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { serveCommand } from './command/serve.ts'
 import { verifyCommand } from './command/verify.ts'
@@ -47,7 +47,7 @@ async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
-    stdout: () => outputTo(process.stdout, 1),
+    stdout: () => createOutput(process.stdout, 1),
     stdin: () => process.stdin,
     config: () => readConfig(process.env, readTextFile),
     environment: process.env,

@@ -1,5 +1,5 @@
 import { UsageError } from './command/command.ts'
-import { outputTo } from './command/output.ts'
+import { createOutput } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { verifyCommand } from './command/verify.ts'
 import { serveNode } from './http/server/node.ts'
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
     out(invocation.text)
     return 0
   }
-  const stdout = () => outputTo(process.stdout, 1)
+  const stdout = () => createOutput(process.stdout, 1)
   const io = { out, err, stdout, stdin: () => process.stdin, config, environment: process.env, stop: stop.signal }
   return (await invocation.command.run(invocation.args, io)) ?? 0
 }

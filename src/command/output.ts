@@ -13,7 +13,7 @@ export interface Output {
  * Standard output for bytes. A file is written to directly, because the runtime's stream does not report a full
  * disk; a pipe through the stream, because only that waits for a slow reader.
  */
-export function outputTo(stream: Writable & { readonly isTTY?: boolean }, fd: number): Output {
+export function createOutput(stream: Writable & { readonly isTTY?: boolean }, fd: number): Output {
   return {
     isTTY: stream.isTTY === true,
     async write(bytes) {

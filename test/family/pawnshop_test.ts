@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { Glob } from 'bun'
 import { type Address, decodeEventLog, encodeFunctionData, type Hex, numberToHex, parseAbi } from 'viem'
 import { indexCommand } from '../../src/command/history.ts'
-import { outputTo } from '../../src/command/output.ts'
+import { createOutput } from '../../src/command/output.ts'
 import { serveCommand } from '../../src/command/serve.ts'
 import { checkBackup } from '../../src/db/backup/read.ts'
 import { FAMILIES } from '../../src/family/mod.ts'
@@ -52,7 +52,7 @@ const printed: string[] = []
 const io = {
   out: (text: string) => void printed.push(text),
   err: () => {},
-  stdout: () => outputTo(process.stdout, 1),
+  stdout: () => createOutput(process.stdout, 1),
   stdin: () => Readable.from([]),
   config: () => config,
   environment: {},

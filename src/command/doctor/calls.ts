@@ -4,7 +4,7 @@ import { callDeployless } from '../../chain/call/deployless.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
-import { answerOf } from './past.ts'
+import { tryAnswer } from './past.ts'
 
 /** Answers the gas that is left: GAS, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN. */
 const GAS_LEFT: Hex = '0x5a60005260206000f3'
@@ -17,8 +17,8 @@ const GAS_WANTED = 25_000_000n
  */
 export async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Promise<readonly Finding[]> {
   const call = { runtime: GAS_LEFT, data: '0x', block: 'latest' } as const
-  const override = await answerOf(callByOverride(endpoint, call, signal).then(parseQuantity), signal)
-  const deployless = await answerOf(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
+  const override = await tryAnswer(callByOverride(endpoint, call, signal).then(parseQuantity), signal)
+  const deployless = await tryAnswer(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
   const gas = override ?? deployless
   if (gas === undefined) {
     return [failureFinding('calls', 'neither state override nor calls without an address', 'nothing is read from it')]

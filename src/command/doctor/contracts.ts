@@ -5,7 +5,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Config } from '../../service/config/config.ts'
-import { type Examination, reasonOf } from './evm.ts'
+import { type Examination, formatReason } from './evm.ts'
 
 const CHECK = 'contracts'
 const COST = 'requests that do not leave it out with a parameter are 503'
@@ -31,7 +31,7 @@ export async function examineContracts(
         await contract.read(UNUSED_ADDRESS, signal)
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
-        wrong.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : reasonOf(error))
+        wrong.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : formatReason(error))
       }
     }
     if (wrong.length === 0)

@@ -40,7 +40,7 @@ export const doctorCommand: Command = {
   summary: 'Ask the database and every endpoint what they can do',
   async run(args, io) {
     const reports = [...(await databaseReports(io)), ...(await endpointReports(io)), listenerReport(io.config())]
-    const useless = uselessOf(reports)
+    const useless = listUnusable(reports)
     print({ usable: useless.length === 0, reports }, { args, io, text: reports.map(reportText).join('\n\n') })
     if (useless.length > 0) throw new CommandError(`Cannot serve everything: nothing usable for ${useless.join(', ')}`)
   },
@@ -79,7 +79,7 @@ function listenerReport(config: Config): Report {
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
   const reports: Report[] = []
-  const questions = [...questionsOf(io.config()).entries()]
+  const questions = [...createEndpointChecks(io.config()).entries()]
   const examine = async ([index, ask]: (typeof questions)[number], signal: AbortSignal) => {
     reports[index] = await ask(signal)
   }
@@ -88,7 +88,7 @@ async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
 }
 
 /** One question for each endpoint, in the order of the configuration. */
-function questionsOf({ chains, solana, families }: Config): ((signal: AbortSignal) => Promise<Report>)[] {
+function createEndpointChecks({ chains, solana, families }: Config): ((signal: AbortSignal) => Promise<Report>)[] {
   const question = (
     { chain: { id, name }, index }: { readonly chain: Pick<FinanceChain, 'id' | 'name'>; readonly index: number },
     examine: (examination: Examination) => Promise<readonly Finding[]>,
@@ -122,7 +122,7 @@ function questionsOf({ chains, solana, families }: Config): ((signal: AbortSigna
 }
 
 /** The database if it cannot be used, and chains without an endpoint that can. */
-function uselessOf(reports: readonly Report[]): readonly string[] {
+function listUnusable(reports: readonly Report[]): readonly string[] {
   const usable = new Set(reports.filter(isUsable).map(nameOf))
   return [...new Set(reports.map(nameOf))].filter((name) => !usable.has(name))
 }

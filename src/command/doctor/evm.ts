@@ -57,7 +57,7 @@ export async function examineEvm(chain: Chain, index: number, examination: Exami
     ]
   } catch (error) {
     if (signal.aborted) throw error
-    return [failureFinding('answers', reasonOf(error), USELESS)]
+    return [failureFinding('answers', formatReason(error), USELESS)]
   }
 }
 
@@ -91,7 +91,7 @@ async function examineFinality(
         : okFinding(check, `block ${block.number}`)
     } catch (error) {
       if (signal.aborted) throw error
-      return warningFinding(check, reasonOf(error), cost)
+      return warningFinding(check, formatReason(error), cost)
     }
   }
   const tag = 'tag' in finality ? finality.tag : undefined
@@ -102,6 +102,6 @@ async function examineFinality(
 }
 
 /** The words of an error. Those of endpoints' errors are ours: they repeat nothing of an address. */
-export function reasonOf(error: unknown): string {
+export function formatReason(error: unknown): string {
   return error instanceof Error ? error.message : 'it failed'
 }

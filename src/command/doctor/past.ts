@@ -16,7 +16,7 @@ const LOGS_COST = 'events and profit and loss cannot be indexed from it'
 export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
   const depth = await readStateDepth(endpoint, head, signal)
   if (depth === 'all') return okFinding('past state', 'of every block')
-  const found = depth === 0n ? 'none' : `of the last ${grouped(depth)} blocks, or some more`
+  const found = depth === 0n ? 'none' : `of the last ${formatThousands(depth)} blocks, or some more`
   return warningFinding('past state', found, STATE_COST)
 }
 
@@ -26,9 +26,13 @@ export async function examineLogs(endpoint: Endpoint, head: bigint, signal: Abor
     const fromBlock = head > width ? head - width + 1n : 0n
     if (!(await answers(readLogs(endpoint, { fromBlock, toBlock: head }, signal), signal))) continue
     const asked = head - fromBlock + 1n
-    const found = `${grouped(asked)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
+    const found = `${formatThousands(asked)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
     if (width >= WIDTH_WANTED) return okFinding('logs', found)
-    return warningFinding('logs', found, `indexing takes about ${grouped(WIDTH_WANTED / width)} times the requests`)
+    return warningFinding(
+      'logs',
+      found,
+      `indexing takes about ${formatThousands(WIDTH_WANTED / width)} times the requests`,
+    )
   }
   return warningFinding('logs', 'none', LOGS_COST)
 }
@@ -55,11 +59,11 @@ function lengthOf(result: unknown): number {
 }
 
 async function answers(question: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
-  return (await answerOf(question, signal)) !== undefined
+  return (await tryAnswer(question, signal)) !== undefined
 }
 
 /** Undefined if the endpoint gives no answer, for whatever reason. */
-export async function answerOf<T>(question: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+export async function tryAnswer<T>(question: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
     return await question
   } catch (error) {
@@ -69,6 +73,6 @@ export async function answerOf<T>(question: Promise<T>, signal: AbortSignal): Pr
 }
 
 /** A number with a comma between thousands. */
-export function grouped(count: bigint): string {
+export function formatThousands(count: bigint): string {
   return count.toLocaleString('en')
 }

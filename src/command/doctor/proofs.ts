@@ -7,7 +7,7 @@ import { findHintMethod } from '../../chain/receipt/proof/hint.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
-import { grouped } from './past.ts'
+import { formatThousands } from './past.ts'
 
 const NONE_COST = 'receipt=proof is 503 unless another endpoint proves'
 const OLD_COST = 'receipt=proof of an older block is 503 unless another endpoint proves it'
@@ -47,7 +47,9 @@ export async function examineProofs(
 }
 
 function textOf(depth: bigint): string {
-  return depth === 0n ? 'of the newest block, or some more' : `of the last ${grouped(depth)} blocks, or some more`
+  return depth === 0n
+    ? 'of the newest block, or some more'
+    : `of the last ${formatThousands(depth)} blocks, or some more`
 }
 
 /** How old a block is, in words; nothing for the newest. */

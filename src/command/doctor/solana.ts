@@ -7,7 +7,7 @@ import { type Finding, failureFinding, okFinding, warningFinding } from '../../l
 import { decodeBase58Address } from '../../lib/text/base58.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
-import { answerOf } from './past.ts'
+import { tryAnswer } from './past.ts'
 
 /** Holds nothing: nobody has its key, and no program does. */
 const NOBODY = CLOCK_ADDRESS
@@ -53,7 +53,7 @@ async function examineSearches(client: SolanaClient, signal: AbortSignal): Promi
     { at: OBLIGATION_OWNER_AT, bytes: decodeBase58Address(NOBODY) },
   ]
   const ask = <T>(work: (session: SolanaSession) => Promise<T>) =>
-    answerOf(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
+    tryAnswer(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
   await ask((session) => session.tokenAccounts(NOBODY, { program: TOKEN_PROGRAM }))
   await ask((session) => session.programAccounts({ program, size, holds }))
   const [{ listsTokenAccounts, searchesProgram } = NOTHING_KNOWN] = client.abilities(program)

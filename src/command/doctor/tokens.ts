@@ -5,7 +5,7 @@ import { UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
-import { type Examination, reasonOf } from './evm.ts'
+import { type Examination, formatReason } from './evm.ts'
 
 const CHECK = 'tokens'
 const COST = 'a portfolio has no rows of them'
@@ -48,7 +48,7 @@ export async function examineTokens(
     ]
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
-    return [warningFinding(CHECK, `${listed}; ${reasonOf(error)}`, 'it is not known which of them answer')]
+    return [warningFinding(CHECK, `${listed}; ${formatReason(error)}`, 'it is not known which of them answer')]
   } finally {
     client.close()
   }
