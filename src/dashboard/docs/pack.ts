@@ -9,14 +9,14 @@ const QUALITY = 9
  * A file below `node_modules`, packed by Brotli, in base64. For a macro: it runs when the module that calls it is
  * compiled, so that the executable, which holds a text twice, has a fourth of the bytes.
  */
-export function packed(path: string): string {
+export function compressFile(path: string): string {
   const file = readFileSync(join(import.meta.dir, '../../../node_modules', path))
   const params = { [constants.BROTLI_PARAM_QUALITY]: QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: file.length }
   return brotliCompressSync(file, { params }).toString('base64')
 }
 
 /** Version of an installed package. For a macro, too. */
-export function versionOf(name: string): string {
+export function readPackageVersion(name: string): string {
   const text = readFileSync(join(import.meta.dir, '../../../node_modules', name, 'package.json'), 'utf8')
   return String(JSON.parse(text).version)
 }

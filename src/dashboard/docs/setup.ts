@@ -1,7 +1,7 @@
-import { versionOf } from './pack.ts' with { type: 'macro' }
+import { readPackageVersion } from './pack.ts' with { type: 'macro' }
 
 /** Version of `REFERENCE_SCRIPT`, which is loaded only if somebody reads it. */
-export const REFERENCE_VERSION: string = versionOf('@scalar/api-reference')
+export const REFERENCE_VERSION: string = readPackageVersion('@scalar/api-reference')
 
 /** What the renderer would ask of servers elsewhere is off: fonts, a proxy for requests, its assistant, telemetry. */
 const OPTIONS = {

@@ -1,10 +1,10 @@
-import { shortened } from '../lib/address.js'
-import { ask } from '../lib/api.js'
-import { givesTable } from '../lib/catalog.js'
-import { save } from '../lib/save.js'
-import { counted } from '../lib/time.js'
+import { shortenAddress } from '../lib/address.js'
+import { requestApi } from '../lib/api.js'
+import { hasCsv } from '../lib/catalog.js'
+import { downloadFile } from '../lib/download.js'
+import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
-import { useRove } from '../part/rove.js'
+import { useRovingFocus } from '../part/roving_focus.js'
 
 /**
  * Asks for the rows of a list once more, as a file for spreadsheets; nothing for what is not a list.
@@ -12,17 +12,17 @@ import { useRove } from '../part/rove.js'
  */
 export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }) {
   const [state, setState] = useState(/** @type {{ failure?: string, isAsked?: boolean }} */ ({}))
-  const rove = useRove()
-  if (!givesTable(catalog, path)) return null
+  const rove = useRovingFocus()
+  if (!hasCsv(catalog, path)) return null
   const get = async () => {
     setState({ isAsked: true })
-    const asked = await ask(`${path}&format=csv`, { key: apiKey })
+    const asked = await requestApi(`${path}&format=csv`, { key: apiKey })
     if (!asked.ok) return setState({ failure: asked.message })
-    save(fileName(path), String(asked.body), 'text/csv')
+    downloadFile(fileName(path), String(asked.body), 'text/csv')
     return setState({})
   }
   const { failure, isAsked = false } = state
-  return html`<button ...${rove} type="button" class="small" disabled=${isAsked} onClick=${get} aria-label=${`These rows as CSV, ${counted(credits, 'credit')}`}>CSV <i>${counted(credits, 'credit')}</i></button>
+  return html`<button ...${rove} type="button" class="small" disabled=${isAsked} onClick=${get} aria-label=${`These rows as CSV, ${pluralize(credits, 'credit')}`}>CSV <i>${pluralize(credits, 'credit')}</i></button>
     ${failure && html`<span role="alert">${failure}</span>`}`
 }
 
@@ -31,5 +31,5 @@ function fileName(path) {
   const [route = '', query] = path.split('?')
   const parameters = new URLSearchParams(query)
   const words = [route.replace('v1/', '').replaceAll('/', '_'), parameters.get('chain_id'), parameters.get('market_id')]
-  return `${[...words, shortened(parameters.get('wallet') ?? '')].filter(Boolean).join('_')}.csv`
+  return `${[...words, shortenAddress(parameters.get('wallet') ?? '')].filter(Boolean).join('_')}.csv`
 }

@@ -1,12 +1,12 @@
-import { shortened, walletFault } from '../lib/address.js'
-import { ask } from '../lib/api.js'
+import { describeWalletError, shortenAddress } from '../lib/address.js'
+import { requestApi } from '../lib/api.js'
 import { WALLETS_MAX } from '../lib/link.js'
-import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
-import { counted } from '../lib/time.js'
+import { clearWallets, getRecentWallets, KEY_FORM } from '../lib/session.js'
+import { pluralize } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
 import { ADVICE } from '../part/notice.js'
-import { walletFor } from './asking/name.js'
+import { resolveWallet } from './requests/name.js'
 
 /**
  * Asks for the wallet, or for several; of names, what they stand for is looked up.
@@ -16,13 +16,13 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
-  const [recent, setRecent] = useState(recentWallets())
+  const [recent, setRecent] = useState(getRecentWallets())
   const [isAsked, setAsked] = useState(false)
   const id = useId()
   useEffect(() => {
     setText(wallets.join(' '))
     setMoment(asOf)
-    setRecent(recentWallets())
+    setRecent(getRecentWallets())
   }, [wallets.join(), asOf])
   const input = useRef(/** @type {HTMLInputElement | null} */ (null))
   useEffect(() => {
@@ -33,18 +33,19 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
     const wanted = [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
     const many =
       wanted.length > WALLETS_MAX ? `These are ${wanted.length}: up to ${WALLETS_MAX} are shown at once.` : undefined
-    const wrong = many ?? (wanted.length === 0 ? walletFault('') : wanted.map(walletFault).find(Boolean))
+    const wrong =
+      many ?? (wanted.length === 0 ? describeWalletError('') : wanted.map(describeWalletError).find(Boolean))
     setFault(wrong)
     if (wrong !== undefined || isAsked) return
     setAsked(true)
-    const found = await Promise.all(wanted.map((each) => walletFor(each, apiKey)))
+    const found = await Promise.all(wanted.map((each) => resolveWallet(each, apiKey)))
     setAsked(false)
     const failed = found.find((each) => 'fault' in each)
     setFault(failed?.fault)
     if (failed === undefined) onWallets([...new Set(found.flatMap(({ wallet = [] }) => wallet))], moment)
   }
   const forget = () => {
-    forgetWallets()
+    clearWallets()
     setRecent([])
   }
   return html`<form class=${classes('ask', large && 'large')} onSubmit=${submit} novalidate>
@@ -67,7 +68,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, onWallets }) 
       large &&
       recent.length > 0 &&
       html`<p class="recent"><span class="soft">In this tab:</span>
-        ${recent.map((each) => html`<button type="button" class="small mono" onClick=${() => onWallets([each], '')} aria-label=${`Look at ${each}`}>${shortened(each)}</button>`)}
+        ${recent.map((each) => html`<button type="button" class="small mono" onClick=${() => onWallets([each], '')} aria-label=${`Look at ${each}`}>${shortenAddress(each)}</button>`)}
         <button type="button" class="small quiet" onClick=${forget}>Forget</button></p>`
     }
   </form>`
@@ -88,7 +89,7 @@ export function KeyForm({ onKey }) {
     if (!KEY_FORM.test(key)) return setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
     setAsked(true)
     // Refused for its key first, and for its limit then: that costs nothing.
-    const answer = await ask('v1/usage/logs?limit=0', { key })
+    const answer = await requestApi('v1/usage/logs?limit=0', { key })
     setAsked(false)
     if (answer.ok || !KEY_FAULTS.includes(answer.code)) return onKey(key)
     return setFault(`${answer.message}. ${ADVICE[answer.code]}`)
@@ -133,7 +134,7 @@ export function AddForm({ title, intro, credits, fields, onAdd }) {
           ? html`<${Choice} label=${label} value=${values[name]} options=${options} onValue=${set(name)} />`
           : html`<${Field} label=${label} class="mono" value=${values[name]} autocomplete="off" spellcheck=${false} aria-describedby=${`${id}f`} onValue=${set(name)} />`,
       )}
-      <button type="submit">Add <i>${counted(credits, 'credit')}</i></button>
+      <button type="submit">Add <i>${pluralize(credits, 'credit')}</i></button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
   </form>`

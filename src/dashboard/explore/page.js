@@ -1,12 +1,12 @@
-import { shortened, walletKind } from '../lib/address.js'
+import { shortenAddress, walletKind } from '../lib/address.js'
 import { onCharge } from '../lib/api.js'
-import { readCatalog, SOLANA } from '../lib/catalog.js'
+import { readCatalog, SOLANA_CHAIN_ID } from '../lib/catalog.js'
 import { useHash, useLoaded } from '../lib/hooks.js'
-import { fragmentOf, viewOf } from '../lib/link.js'
-import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
-import { counted } from '../lib/time.js'
+import { formatFragment, parseView } from '../lib/link.js'
+import { getStoredKey, rememberWallet, storeKey } from '../lib/session.js'
+import { pluralize } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
-import { Empty, Trouble, Waiting } from '../part/notice.js'
+import { EmptyState, ErrorNotice, LoadingNotice } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { KeyForm, WalletForm } from './form.js'
 import { Wallets } from './wallets.js'
@@ -20,7 +20,7 @@ import { Wallets } from './wallets.js'
  */
 
 export function ExplorePage() {
-  const [key, setKey] = useState(keptKey())
+  const [key, setKey] = useState(getStoredKey())
   const [view, setView] = useView()
   const { value: catalog, again } = useLoaded(readCatalog, [])
   const [charge, setCharge] = useState(
@@ -32,10 +32,10 @@ export function ExplorePage() {
   )
   useEffect(() => setCharge(({ remaining }) => ({ spent: 0, remaining })), [view.wallets.join(), view.asOf])
   useEffect(() => {
-    document.title = [...view.wallets.map(shortened), 'walletscope'].join(' · ')
+    document.title = [...view.wallets.map(shortenAddress), 'walletscope'].join(' · ')
   }, [view.wallets.join()])
   const use = (/** @type {string | undefined} */ next) => {
-    keepKey(next)
+    storeKey(next)
     setKey(next)
   }
   const aside =
@@ -44,8 +44,8 @@ export function ExplorePage() {
   return html`<${Shell} page="Explore" aside=${aside}>${content()}<//>`
 
   function content() {
-    if (catalog === undefined) return html`<${Waiting}>Reading what this service serves<//>`
-    if ('ok' in catalog) return html`<${Trouble} failure=${catalog} onRetry=${again} />`
+    if (catalog === undefined) return html`<${LoadingNotice}>Reading what this service serves<//>`
+    if ('ok' in catalog) return html`<${ErrorNotice} failure=${catalog} onRetry=${again} />`
     const look = (/** @type {readonly string[]} */ wallets, /** @type {string} */ asOf) => {
       for (const wallet of wallets) rememberWallet(wallet)
       // The form gives way to what was found.
@@ -64,12 +64,12 @@ export function ExplorePage() {
 
 /** The view that the address names, and how to change it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
 function useView() {
-  const [view, setView] = useState(viewOf(location.hash))
-  useHash(() => setView(viewOf(location.hash)))
+  const [view, setView] = useState(parseView(location.hash))
+  useHash(() => setView(parseView(location.hash)))
   return [
     view,
     (next) => {
-      const fragment = fragmentOf(next)
+      const fragment = formatFragment(next)
       // Through the history, so that "back" leads to the view before.
       if (fragment !== location.hash) history.pushState(null, '', fragment === '' ? location.pathname : fragment)
       setView(next)
@@ -80,16 +80,16 @@ function useView() {
 /** @param {{ catalog: import('../lib/catalog.js').Catalog, wallets: readonly string[], children: unknown }} props */
 function Welcome({ catalog, wallets, children }) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
-  const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA] : [])])
+  const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA_CHAIN_ID] : [])])
   const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
   return html`<div class="welcome">
     <h1>What does this wallet <em>hold</em>, <em>earn</em>, <em>owe</em> and <em>risk</em>?</h1>
     <p class="lead">Every figure is read from the chain when you ask, at one block that it names.</p>
-    ${wallets.length > 0 && html`<p class="lead">This link leads to ${wallets.map((wallet, index) => html`${index > 0 && ', '}<code>${shortened(wallet)}</code>`)}. It opens with your key.</p>`}
+    ${wallets.length > 0 && html`<p class="lead">This link leads to ${wallets.map((wallet, index) => html`${index > 0 && ', '}<code>${shortenAddress(wallet)}</code>`)}. It opens with your key.</p>`}
     ${children}
     ${
       names.length === 0
-        ? html`<${Empty} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
+        ? html`<${EmptyState} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
         : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. ${whatItCosts(catalog.credits)}</p>`
     }
   </div>`
@@ -97,8 +97,8 @@ function Welcome({ catalog, wallets, children }) {
 
 /** What reading a wallet costs, in a sentence. @param {import('../lib/catalog.js').Catalog['credits']} credits */
 function whatItCosts({ position, flows, portfolio, days, row, aave, morpho, kaminoList, name }) {
-  const worth = `${counted(portfolio, 'credit')} for what it is worth there and ${days} for its days`
-  return `A wallet costs ${counted(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing.`
+  const worth = `${pluralize(portfolio, 'credit')} for what it is worth there and ${days} for its days`
+  return `A wallet costs ${pluralize(position, 'credit')} for each open position and ${row} for each row that is not counted, ${flows} for the flows of a position that is scrolled to; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing.`
 }
 
 /** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */

@@ -1,10 +1,10 @@
-import { ask } from '../lib/api.js'
-import { givesReceipts } from '../lib/catalog.js'
-import { save } from '../lib/save.js'
-import { counted } from '../lib/time.js'
+import { requestApi } from '../lib/api.js'
+import { hasReceipt } from '../lib/catalog.js'
+import { downloadFile } from '../lib/download.js'
+import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
-import { Proof } from '../part/proof.js'
+import { Provenance } from '../part/provenance.js'
 import { Csv } from './csv.js'
 
 /** What a receipt costs besides the answer, which is asked for again. */
@@ -16,9 +16,9 @@ const CREDITS = 2
  * Where an answer comes from, and what else can be had of it: a table, and a receipt.
  * @param {{ answer: import('../lib/api.js').Answer, context: Asking }} props
  */
-export function Source({ answer, context }) {
+export function AnswerSource({ answer, context }) {
   const { key, catalog } = context
-  return html`<${Proof} answer=${answer} catalog=${catalog}>
+  return html`<${Provenance} answer=${answer} catalog=${catalog}>
     <${Csv} answer=${answer} apiKey=${key} catalog=${catalog} /><${Receipt} key=${answer.path} answer=${answer} context=${context} />
   <//>`
 }
@@ -32,17 +32,17 @@ export function Receipt({ answer, context: { key, catalog } }) {
   const get = async () => {
     setState({ isAsked: true })
     /** @type {import('../lib/api.js').Answer<{ receipt?: { payload: string } }> | import('../lib/api.js').Failure} */
-    const asked = await ask(receiptPath(answer), { key })
+    const asked = await requestApi(receiptPath(answer), { key })
     if (!asked.ok) return setState({ failure: asked.message })
     const { receipt } = asked.body
     if (receipt === undefined) return setState({ failure: 'The answer came without a receipt.' })
     const file = `${JSON.parse(atob(receipt.payload)).id}.json`
-    save(file, JSON.stringify(receipt), 'application/json')
+    downloadFile(file, JSON.stringify(receipt), 'application/json')
     return setState({ file })
   }
-  if (!givesReceipts(catalog, answer.path)) return null
+  if (!hasReceipt(catalog, answer.path)) return null
   const { file, failure, isAsked = false } = state
-  const price = answer.credits === undefined ? '' : `, ${counted(answer.credits + CREDITS, 'credit')}`
+  const price = answer.credits === undefined ? '' : `, ${pluralize(answer.credits + CREDITS, 'credit')}`
   return html`<div class="receipt">
     <button type="button" class="small" disabled=${isAsked} onClick=${get}>Receipt${price}</button>
     ${failure === undefined ? null : html`<p role="alert">${failure}</p>`}

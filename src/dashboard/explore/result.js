@@ -1,11 +1,7 @@
 import { walletKind } from '../lib/address.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Choice } from '../part/field.js'
-import { Empty } from '../part/notice.js'
-import { useAnswers } from './asking/asking.js'
-import { causesOf, Notices } from './asking/causes.js'
-import { isPrepared } from './asking/patient.js'
-import { planOf } from './asking/plan.js'
+import { EmptyState } from '../part/notice.js'
 import { AavePart } from './lending/aave.js'
 import { KaminoAdded, KaminoPart } from './lending/kamino.js'
 import { MorphoPart } from './lending/morpho.js'
@@ -13,10 +9,14 @@ import { LiquidityBar } from './liquidity/bar.js'
 import { AS_LISTED } from './liquidity/order.js'
 import { LiquidityParts } from './liquidity/part.js'
 import { Portfolio } from './portfolio/portfolio.js'
-import { Nowhere, Section } from './section.js'
-import { Summary, totalOf } from './summary.js'
+import { useAnswers } from './requests/answers.js'
+import { groupCauses, Notices } from './requests/causes.js'
+import { createPlan } from './requests/plan.js'
+import { isPending } from './requests/polling.js'
+import { EmptyFamilies, Section } from './section.js'
+import { computeTotal, Summary } from './summary.js'
 
-/** @typedef {import('./asking/asking.js').AskedPart} AskedPart */
+/** @typedef {import('./requests/answers.js').AskedPart} AskedPart */
 
 /**
  * Everything about one wallet.
@@ -25,22 +25,22 @@ import { Summary, totalOf } from './summary.js'
 export function Result({ context, setView, spent, onTotal }) {
   const { catalog, view, key } = context
   const [more, setMore] = useState(/** @type {Record<string, number>} */ ({}))
-  const pages = (/** @type {import('./asking/plan.js').Place} */ place) =>
+  const pages = (/** @type {import('./requests/plan.js').Place} */ place) =>
     (place.family === 'closed' ? 0 : 1) + (more[nameOf(place)] ?? 0)
   const [order, setOrder] = useState(AS_LISTED)
-  const { parts, again } = useAnswers(planOf(view, catalog, pages), key)
+  const { parts, again } = useAnswers(createPlan(view, catalog, pages), key)
   const [round, setRound] = useState(0)
-  const causes = causesOf(parts)
-  const total = totalOf(parts)
+  const causes = groupCauses(parts)
+  const total = computeTotal(parts)
   useEffect(() => onTotal(total), [total.net, total.isWhole])
-  const waited = parts.filter(({ answer }) => isPrepared(answer))
+  const waited = parts.filter(({ answer }) => isPending(answer))
   const of = (/** @type {AskedPart['family']} */ family) => parts.filter((part) => part.family === family)
-  const add = (/** @type {import('./asking/plan.js').Place} */ place) => () =>
+  const add = (/** @type {import('./requests/plan.js').Place} */ place) => () =>
     setMore({ ...more, [nameOf(place)]: (more[nameOf(place)] ?? 0) + 1 })
   /** What a part offers more of: the last page the next one, and closed positions if none is shown. */
   const offersOf = (/** @type {AskedPart} */ part) => {
     if (of(part.family).findLast((each) => nameOf(each) === nameOf(part))?.path !== part.path) return {}
-    const { family, protocol, chainId } = /** @type {import('./asking/plan.js').Place} */ (part)
+    const { family, protocol, chainId } = /** @type {import('./requests/plan.js').Place} */ (part)
     const closed = /** @type {const} */ ({ family: 'closed', protocol, chainId })
     const none = family === 'liquidity' && pages(closed) === 0
     return { onMore: add({ family, protocol, chainId }), ...(none && { onClosed: add(closed) }) }
@@ -96,7 +96,7 @@ export function Result({ context, setView, spent, onTotal }) {
     ${summed && catalog.portfolio && html`<${Portfolio} context=${context} round=${round} isSaid=${isSaid} />`}
     ${families.map(({ title, parts: mine, aside, lead, draw }) => html`<${Section} key=${title} title=${title} label=${view.label(title)} parts=${mine} catalog=${catalog} aside=${aside} lead=${lead}>${draw}<//>`)}
     ${!evm && html`<${Solana} lists=${of('kamino')} added=${of('obligation')} context=${context} setView=${setView} />`}
-    <${Nowhere} families=${families} catalog=${catalog} />
+    <${EmptyFamilies} families=${families} catalog=${catalog} />
   `
 }
 
@@ -118,12 +118,12 @@ function Target({ context: { view }, setView }) {
 function Solana({ lists, added, context, setView }) {
   const { view, catalog } = context
   if (!catalog.kamino) {
-    return html`<${Empty} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`
+    return html`<${EmptyState} title="Solana is not served here">The operator sets SOLANA_RPC_URL to serve it.<//>`
   }
   if (view.asOf !== '') {
     return html`<section class="family" aria-label=${view.label('Kamino')}>
       <div class="family-head"><h2>Kamino</h2></div>
-      <${Empty} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
+      <${EmptyState} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
         <p class="more"><button type="button" onClick=${() => setView({ ...view, asOf: '' })}>Look at now</button></p><//>
     </section>`
   }

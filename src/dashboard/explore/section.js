@@ -1,12 +1,12 @@
 import { html } from '../lib/view.js'
-import { Preparing, Skeleton } from '../part/notice.js'
-import { explorerName, Out } from '../part/out.js'
-import { Proof } from '../part/proof.js'
-import { isPrepared } from './asking/patient.js'
-import { partName } from './asking/plan.js'
-import { Source } from './receipt.js'
+import { ExplorerLink, explorerName } from '../part/explorer_link.js'
+import { ProgressNotice, Skeleton } from '../part/notice.js'
+import { Provenance } from '../part/provenance.js'
+import { AnswerSource } from './receipt.js'
+import { partName } from './requests/plan.js'
+import { isPending } from './requests/polling.js'
 
-/** @typedef {import('./asking/asking.js').AskedPart} AskedPart */
+/** @typedef {import('./requests/answers.js').AskedPart} AskedPart */
 
 /** @param {AskedPart} part */
 function isEmpty({ answer }) {
@@ -18,9 +18,7 @@ function isEmpty({ answer }) {
 
 /** True if there is something to show, or may be. @param {readonly AskedPart[]} parts */
 function hasSomething(parts) {
-  return parts.some(
-    (part) => part.answer === undefined || isPrepared(part.answer) || (part.answer.ok && !isEmpty(part)),
-  )
+  return parts.some((part) => part.answer === undefined || isPending(part.answer) || (part.answer.ok && !isEmpty(part)))
 }
 
 /**
@@ -36,7 +34,7 @@ export function Section({ title, label, parts, catalog, aside, lead, children })
   return html`<section class="family" aria-label=${label}>
     <div class="family-head"><h2>${title}</h2>${aside}</div>
     ${lead}
-    ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${Preparing} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
+    ${parts.map((part) => part.answer?.ok === false && part.answer.progress && html`<${ProgressNotice} what=${`${title} on ${partName(catalog, part)}`} progress=${part.answer.progress} />`)}
     ${found.length > 0 && children(found)}
     ${asked.length > 0 && found.length === 0 && html`<${Skeleton}>Asking ${asked.map((part) => partName(catalog, part)).join(', ')}<//>`}
     ${empty.length > 0 && html`<${Nothing} title=${`Nothing on ${named(empty, catalog)}`} parts=${empty} catalog=${catalog} />`}
@@ -47,7 +45,7 @@ export function Section({ title, label, parts, catalog, aside, lead, children })
  * Families in which nothing was found, behind all others.
  * @param {{ families: readonly { title: string, parts: readonly AskedPart[] }[], catalog: import('../lib/catalog.js').Catalog }} props
  */
-export function Nowhere({ families, catalog }) {
+export function EmptyFamilies({ families, catalog }) {
   const empty = families
     .filter(({ parts }) => parts.length > 0 && !hasSomething(parts))
     .map(({ title, parts }) => ({ title, parts: parts.filter(isEmpty) }))
@@ -70,7 +68,7 @@ export function PartHead({ part, context: { catalog, view }, children }) {
   const site = explorerName(catalog, part.chainId)
   return html`<div class="part-head">
     <h3>${partName(catalog, part)}${children}</h3>
-    ${site && html`<${Out} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="the wallet">${site}<//>`}
+    ${site && html`<${ExplorerLink} catalog=${catalog} chainId=${part.chainId} id=${view.wallet} label="the wallet">${site}<//>`}
   </div>`
 }
 
@@ -90,7 +88,7 @@ export function LendingPart({ part, context, children }) {
     <div class="stack">
       ${data.map(({ wallet, positions, calculations }) => positions.map((each, index) => children(each, calculations[index], wallet)))}
     </div>
-    <${Source} answer=${answer} context=${context} />
+    <${AnswerSource} answer=${answer} context=${context} />
   </div>`
 }
 
@@ -98,6 +96,6 @@ export function LendingPart({ part, context, children }) {
 function Nothing({ title, parts, catalog }) {
   return html`<details class="nothing-on">
     <summary>${title}</summary>
-    ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${catalog} />`)}
+    ${parts.map(({ answer }) => answer?.ok && html`<${Provenance} answer=${answer} catalog=${catalog} />`)}
   </details>`
 }

@@ -1,13 +1,13 @@
-import { SOLANA } from '../lib/catalog.js'
+import { SOLANA_CHAIN_ID } from '../lib/catalog.js'
 import { isPositive, sumDollars } from '../lib/decimal.js'
-import { counted } from '../lib/time.js'
+import { pluralize } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
-import { Facts, Usd } from '../part/figure.js'
-import { FAMILY_NAMES, partName } from './asking/plan.js'
+import { DefinitionList, Usd } from '../part/figure.js'
+import { FAMILY_NAMES, partName } from './requests/plan.js'
 
 /**
  * What was found so far, added up, and how far the asking is.
- * @param {{ label: string, parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `waited`: what is being prepared
+ * @param {{ label: string, parts: readonly import('./requests/answers.js').AskedPart[], waited: readonly import('./requests/answers.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number | undefined }} props `waited`: what is being prepared
  */
 export function Summary({ label, parts, waited, catalog, spent }) {
   const { liquidity, fees, withdrawn, mixed, netWorths, obligations, unpriced, barred, unseen } = figuresOf(parts)
@@ -18,7 +18,7 @@ export function Summary({ label, parts, waited, catalog, spent }) {
   const isAsked = answered < parts.length || waited.length > 0
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
   const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
-  const evm = parts.some(({ chainId }) => chainId !== SOLANA)
+  const evm = parts.some(({ chainId }) => chainId !== SOLANA_CHAIN_ID)
   const lending = evm ? 'Aave' : 'Kamino'
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
@@ -27,14 +27,14 @@ export function Summary({ label, parts, waited, catalog, spent }) {
     <div class="total">
       <p class="total-name">Open liquidity and ${lending}, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} isAsked=${isAsked} known=${wasAllRead} /></p>
       <p class="soft">
-        ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')}${spent !== undefined && ` for ${counted(spent, 'credit')}`}.
-        ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
-        ${barred > 0 && html` ${counted(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
-        ${unseen > 0 && html` ${counted(unseen, 'position')} not shown yet ${unseen === 1 ? 'is' : 'are'} not in it.`}
-        ${failed > 0 && html` <b class="bad">${counted(failed, 'part')} could not be read, so this is not all.</b>`}
+        ${answered < parts.length ? 'So far, ' : ''}read at ${pluralize(blocks.size, 'block')}${spent !== undefined && ` for ${pluralize(spent, 'credit')}`}.
+        ${unpriced > 0 && html` ${pluralize(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
+        ${barred > 0 && html` ${pluralize(barred, 'position')} without a known withdrawal ${barred === 1 ? 'is' : 'are'} not in it.`}
+        ${unseen > 0 && html` ${pluralize(unseen, 'position')} not shown yet ${unseen === 1 ? 'is' : 'are'} not in it.`}
+        ${failed > 0 && html` <b class="bad">${pluralize(failed, 'part')} could not be read, so this is not all.</b>`}
       </p>
     </div>
-    <${Facts} rows=${[
+    <${DefinitionList} rows=${[
       ['Liquidity', html`<${Sum} values=${liquidity} isAsked=${isAsked} known=${wasRead('liquidity')} />`],
       [
         'of it uncollected fees',
@@ -54,8 +54,8 @@ export function Summary({ label, parts, waited, catalog, spent }) {
   </section>`
 }
 
-/** What a wallet has in its positions, as far as it was read. @param {readonly import('./asking/asking.js').AskedPart[]} parts */
-export function totalOf(parts) {
+/** What a wallet has in its positions, as far as it was read. @param {readonly import('./requests/answers.js').AskedPart[]} parts */
+export function computeTotal(parts) {
   const { liquidity, netWorths } = figuresOf(parts)
   return { net: sumDollars([...liquidity, ...netWorths]), isWhole: parts.every(({ answer }) => answer?.ok) }
 }
@@ -68,7 +68,7 @@ function Sum({ values, known, isAsked }) {
     : html`<span class="absent">not read</span>`
 }
 
-/** @param {readonly import('./asking/asking.js').AskedPart[]} parts */
+/** @param {readonly import('./requests/answers.js').AskedPart[]} parts */
 function figuresOf(parts) {
   const bodies = (/** @type {string} */ family) =>
     parts.flatMap((part) => (part.family === family && part.answer?.ok ? [part.answer.body] : []))
@@ -97,7 +97,7 @@ function figuresOf(parts) {
 
 /**
  * Every part with its state.
- * @param {{ parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
+ * @param {{ parts: readonly import('./requests/answers.js').AskedPart[], waited: readonly import('./requests/answers.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, answered: number }} props
  */
 function Progress({ parts, waited, catalog, answered }) {
   const families = [...new Set(parts.map(({ family }) => family))]
@@ -115,7 +115,7 @@ function Progress({ parts, waited, catalog, answered }) {
   </div>`
 }
 
-/** Parts that failed are one chip: a notice names them. @param {{ parts: readonly import('./asking/asking.js').AskedPart[], waited: readonly import('./asking/asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
+/** Parts that failed are one chip: a notice names them. @param {{ parts: readonly import('./requests/answers.js').AskedPart[], waited: readonly import('./requests/answers.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog }} props */
 function Chips({ parts, waited, catalog }) {
   const states = parts.map((part) => ({
     name: partName(catalog, part),
@@ -128,7 +128,7 @@ function Chips({ parts, waited, catalog }) {
     ${first && html`<span class="chip failed">${failed.length === 1 ? first.name : `${failed.length} others`}<i>failed</i></span>`}`
 }
 
-/** Positions of an answer. @param {import('./asking/plan.js').Part['family']} family @param {unknown} body */
+/** Positions of an answer. @param {import('./requests/plan.js').Part['family']} family @param {unknown} body */
 function countOf(family, body) {
   if (family === 'obligation') return 1
   const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
@@ -136,7 +136,7 @@ function countOf(family, body) {
   return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length
 }
 
-/** @param {import('./asking/asking.js').AskedPart} part */
+/** @param {import('./requests/answers.js').AskedPart} part */
 function stateOf({ family, answer }) {
   if (answer === undefined) return { kind: 'asking', text: 'asking' }
   if (!answer.ok && answer.code === 'NOT_FOUND') return { kind: 'nothing', text: 'nothing' }

@@ -1,10 +1,10 @@
-import { shortened } from '../lib/address.js'
+import { shortenAddress } from '../lib/address.js'
 import { sumDollars } from '../lib/decimal.js'
-import { nameOf } from '../lib/session.js'
-import { counted } from '../lib/time.js'
+import { getStoredName } from '../lib/session.js'
+import { pluralize } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
-import { Facts, Usd } from '../part/figure.js'
+import { DefinitionList, Usd } from '../part/figure.js'
 import { Result } from './result.js'
 
 /** @typedef {{ net: string, isWhole: boolean }} Total net worth in dollars as far as it was read */
@@ -21,7 +21,7 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }) {
   const viewOf = (/** @type {string} */ wallet) => ({
     ...view,
     wallet,
-    label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortened(wallet)}`),
+    label: (/** @type {string} */ name) => (isOne ? name : `${name} of ${shortenAddress(wallet)}`),
   })
   const drawn = wallets.map((wallet) => {
     const context = { key: apiKey, catalog, view: viewOf(wallet) }
@@ -39,23 +39,23 @@ function Together({ wallets, totals, spent }) {
   const isWhole = wallets.every((wallet) => totals[wallet]?.isWhole)
   return html`<section class="summary together" aria-label="All wallets">
     <div class="total">
-      <h1 class="total-name">${counted(wallets.length, 'wallet')}, net</h1>
+      <h1 class="total-name">${pluralize(wallets.length, 'wallet')}, net</h1>
       <p class="total-value"><${Usd} value=${sumDollars(wallets.map((wallet) => totals[wallet]?.net ?? '0'))} /></p>
-      <p class="soft">${isWhole ? '' : 'So far, '}for ${counted(spent, 'credit')}.</p>
+      <p class="soft">${isWhole ? '' : 'So far, '}for ${pluralize(spent, 'credit')}.</p>
     </div>
-    <${Facts} rows=${wallets.map((wallet) => [html`<span class="mono">${shortened(wallet)}</span> ${nameOf(wallet)}`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
+    <${DefinitionList} rows=${wallets.map((wallet) => [html`<span class="mono">${shortenAddress(wallet)}</span> ${getStoredName(wallet)}`, html`<${Usd} value=${totals[wallet]?.net ?? '0'} />`])} />
   </section>`
 }
 
 /** @param {{ wallet: string, view: import('../lib/link.js').View, onRemove?: () => void }} props */
 function Title({ wallet, view: { asOf }, onRemove }) {
-  const name = html`<span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span>`
-  const ensName = nameOf(wallet)
+  const name = html`<span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortenAddress(wallet)}</span>`
+  const ensName = getStoredName(wallet)
   return html`<div class="title">
     ${onRemove ? html`<h2 class="mono">${name}</h2>` : html`<h1 class="mono">${name}</h1>`}
     <${Copy} text=${wallet} label="Copy the wallet" />
     ${ensName && html`<span class="ens-name">${ensName}</span>`}
-    ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortened(wallet)}`}>Leave out</button>` : html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`}
+    ${onRemove ? html`<button type="button" class="small" onClick=${onRemove} aria-label=${`Leave out ${shortenAddress(wallet)}`}>Leave out</button>` : html`<${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>`}
     ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
   </div>`
 }

@@ -1,5 +1,5 @@
 import { send } from './api.js'
-import { forgetSession, sessionSecret } from './session.js'
+import { clearSession, getSessionSecret } from './session.js'
 
 /**
  * Asks a plane that takes no keys: the browser sends the session's cookie by itself, and the page what its tab keeps.
@@ -8,8 +8,8 @@ import { forgetSession, sessionSecret } from './session.js'
  * @param {{ method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', body?: unknown, signal?: AbortSignal }} [options]
  * @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>}
  */
-export function act(path, { method = 'GET', body, signal } = {}) {
-  const secret = sessionSecret()
+export function requestPlane(path, { method = 'GET', body, signal } = {}) {
+  const secret = getSessionSecret()
   return send(path, {
     method,
     credentials: 'same-origin',
@@ -27,9 +27,9 @@ export function act(path, { method = 'GET', body, signal } = {}) {
  * @param {string} base of the plane
  */
 export async function signOut(base) {
-  const answer = await act(`${base}/session`, { method: 'DELETE' })
+  const answer = await requestPlane(`${base}/session`, { method: 'DELETE' })
   // A session that could not be ended is still shown.
-  if (answer.ok || answer.status === 401) forgetSession()
+  if (answer.ok || answer.status === 401) clearSession()
 }
 
 /**

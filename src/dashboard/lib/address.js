@@ -23,7 +23,7 @@ export function isEnsName(text) {
  * What is wrong with a text that should be a wallet or its name, in words that help.
  * @param {string} text
  */
-export function walletFault(text) {
+export function describeWalletError(text) {
   if (text === '') return 'Paste the address of a wallet.'
   if (walletKind(text) !== undefined || isEnsName(text)) return undefined
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) {
@@ -38,6 +38,6 @@ export function walletFault(text) {
  * First and last characters, enough to recognise.
  * @param {string} text
  */
-export function shortened(text) {
+export function shortenAddress(text) {
   return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`
 }

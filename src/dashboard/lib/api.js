@@ -1,5 +1,5 @@
-import { createPace } from './pace.js'
-import { pause } from './time.js'
+import { createRateLimiter } from './rate_limiter.js'
+import { delay } from './time.js'
 
 /**
  * @typedef {{ chainId: number, block: string }} AsOf
@@ -38,7 +38,7 @@ const TRIES_MAX = 6
 const ANSWER_LIMIT_MS = 60_000
 const WAIT_MAX_SEC = 30
 
-const pace = createPace()
+const pace = createRateLimiter()
 /**
  * @typedef {{ charged: number, remaining: string }} Charge
  * @type {Set<(charge: Charge) => void>}
@@ -61,14 +61,14 @@ export function onCharge(listener) {
  * @param {{ key: string, signal?: AbortSignal, method?: 'GET' | 'POST' | 'DELETE', body?: unknown }} options
  * @returns {Promise<Answer<Body> | Failure>}
  */
-export async function ask(path, { key, signal, method = 'GET', body }) {
+export async function requestApi(path, { key, signal, method = 'GET', body }) {
   const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
   const init = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) }
   for (let tries = 1; ; tries++) {
     /** @type {Answer<Body> | Failure} */
     const answer = await pace.run(() => send(path, init), signal)
     if (answer.ok || answer.status !== 429 || tries === TRIES_MAX) return answer
-    await pause(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+    await delay(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
 }
 

@@ -31,7 +31,7 @@ const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
 const KAMINO_LIST = '/v1/lending/kamino'
 const KAMINO = `${KAMINO_LIST}/position/{obligation_address}`
-export const SOLANA = 101
+export const SOLANA_CHAIN_ID = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
 export async function readCatalog() {
@@ -44,7 +44,7 @@ export async function readCatalog() {
 function catalogOf({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }) {
   return {
     /** Of chains. */
-    names: new Map(byNumber({ [SOLANA]: 'Solana', ...names })),
+    names: new Map(byNumber({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
     /** Addresses of the sites that show what is on chains. */
     explorers: new Map(byNumber(explorers)),
     liquidity: PROTOCOLS.flatMap((protocol) => liquidityIn(paths, protocol)),
@@ -80,7 +80,7 @@ function liquidityIn(paths, protocol) {
   return [
     {
       protocol,
-      chains: protocol === 'orca-whirlpool' ? [SOLANA] : chainsOf(list),
+      chains: protocol === 'orca-whirlpool' ? [SOLANA_CHAIN_ID] : chainsOf(list),
       pnl: pnl !== undefined,
       /** Whether the flows of a position can be asked for. */
       events: events !== undefined,
@@ -141,7 +141,7 @@ export function chainName({ names }, chainId) {
  * @param {Catalog} catalog
  * @param {string} path with its query
  */
-export function givesReceipts({ receipts }, path) {
+export function hasReceipt({ receipts }, path) {
   return isAmong(receipts, path)
 }
 
@@ -150,7 +150,7 @@ export function givesReceipts({ receipts }, path) {
  * @param {Catalog} catalog
  * @param {string} path with its query
  */
-export function givesTable({ tables }, path) {
+export function hasCsv({ tables }, path) {
   return isAmong(tables, path)
 }
 

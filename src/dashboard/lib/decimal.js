@@ -17,7 +17,7 @@ const micros = new Intl.NumberFormat('en', { useGrouping: false, signDisplay: 'n
  * Digits of a whole number in groups of three; the minus sign as a minus sign.
  * @type {(text: string) => string}
  */
-export const grouped = formatter({ maximumFractionDigits: 0 })
+export const formatThousands = formatter({ maximumFractionDigits: 0 })
 
 /** Writes decimals; other text as it is. @param {Intl.NumberFormatOptions} options */
 function formatter(options) {
@@ -36,7 +36,7 @@ function fixed(digits) {
  * @param {string} text
  * @param {number} [digits]
  */
-export function significant(text, digits = 6) {
+export function formatSignificant(text, digits = 6) {
   if (/^-?(\d{16}|0\.0{10,}[1-9])/.test(text)) return powerOfTen(text)
   const options = { maximumSignificantDigits: digits, maximumFractionDigits: 0 }
   return formatter({ ...options, roundingPriority: 'morePrecision' })(text)
@@ -56,10 +56,10 @@ const RAISED = { '-': '⁻', '−': '⁻', 0: '⁰', 1: '¹', 2: '²', 3: '³', 
  * Dollars and cents; below a cent, two significant digits.
  * @param {string} text
  */
-export function dollars(text) {
+export function formatDollars(text) {
   const shown = cents(text)
   if (!hasVanished(text, shown)) return shown
-  return `${text.startsWith('-') ? '−' : ''}$${significant(text.replace('-', ''), 2)}`
+  return `${text.startsWith('-') ? '−' : ''}$${formatSignificant(text.replace('-', ''), 2)}`
 }
 
 /** True if nothing is left of a figure. @param {string} text @param {string} shown */
@@ -71,15 +71,15 @@ function hasVanished(text, shown) {
  * Dollars with the sign said, for gains and losses.
  * @param {string} text
  */
-export function signedDollars(text) {
-  return isPositive(text) ? `+${dollars(text)}` : dollars(text)
+export function formatSignedDollars(text) {
+  return isPositive(text) ? `+${formatDollars(text)}` : formatDollars(text)
 }
 
 /** A ratio such as `0.03450000` as percent. */
-export const percentOfRatio = percentBy({ style: 'percent' })
+export const formatRatioAsPercent = percentBy({ style: 'percent' })
 
 /** Percent with two digits; a small one with as many as show its first two. */
-export const percent = percentBy({ style: 'unit', unit: 'percent' })
+export const formatPercent = percentBy({ style: 'unit', unit: 'percent' })
 
 /** @param {Intl.NumberFormatOptions} options */
 function percentBy(options) {

@@ -1,4 +1,4 @@
-import { act } from './account.js'
+import { requestPlane } from './account.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
 
 /**
@@ -44,7 +44,7 @@ export function useOverflow() {
  * Whether an element has been scrolled to.
  * @returns {[import('preact').RefObject<HTMLDivElement | null>, boolean]}
  */
-export function useNear() {
+export function useScrolledTo() {
   const ref = useRef(/** @type {HTMLDivElement | null} */ (null))
   const [near, setNear] = useState(false)
   useEffect(() => {
@@ -64,7 +64,7 @@ export function useNear() {
  * @param {((signal: AbortSignal) => Promise<unknown>) | undefined} work
  * @param {readonly unknown[]} inputs
  */
-export function useWork(work, inputs) {
+export function useTask(work, inputs) {
   const [round, setRound] = useState(0)
   useEffect(() => {
     const leaving = new AbortController()
@@ -85,7 +85,7 @@ export function useWork(work, inputs) {
  */
 export function useLoaded(load, inputs) {
   const [value, setValue] = useState(/** @type {T | undefined} */ (undefined))
-  const again = useWork((signal) => load(signal).then(setValue), inputs)
+  const again = useTask((signal) => load(signal).then(setValue), inputs)
   return { value, again }
 }
 
@@ -103,7 +103,7 @@ export function useLoaded(load, inputs) {
  */
 export function useAnswer(path, everyMs) {
   /** @param {AbortSignal} signal @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} */
-  const load = (signal) => act(path, { signal })
+  const load = (signal) => requestPlane(path, { signal })
   const { value: answer, again } = useLoaded(load, [path])
   useEffect(() => {
     if (everyMs === undefined) return undefined
@@ -116,7 +116,7 @@ export function useAnswer(path, everyMs) {
 }
 
 /** Waits for what was sent, and keeps why it was refused. */
-export function useSent() {
+export function useSubmission() {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
   /**
    * @template [Body=unknown]
@@ -149,7 +149,7 @@ export function useHash(follow) {
  * @param {number} count
  * @param {(left: number) => number} indexAt the point at a distance from the left edge
  */
-export function useWalk(count, indexAt) {
+export function usePointSelection(count, indexAt) {
   const [at, setAt] = useState(/** @type {number | undefined} */ (undefined))
   const index = Math.min(at ?? count - 1, count - 1)
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {

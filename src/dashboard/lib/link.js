@@ -13,7 +13,7 @@ const LIST_MAX = 20
 export const WALLETS_MAX = 5
 
 /** @returns {View} */
-export function viewOf(/** @type {string} */ fragment) {
+export function parseView(/** @type {string} */ fragment) {
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
   return {
     wallets: [...new Set(query.getAll('wallet').map((wallet) => wallet.trim()))].filter(Boolean).slice(0, WALLETS_MAX),
@@ -29,7 +29,7 @@ export function viewOf(/** @type {string} */ fragment) {
  */
 
 /** @param {View} view */
-export function fragmentOf({ wallets, asOf, target, kamino }) {
+export function formatFragment({ wallets, asOf, target, kamino }) {
   if (wallets.length === 0) return ''
   const query = new URLSearchParams(wallets.map((wallet) => ['wallet', wallet]))
   if (asOf !== '') query.set('as_of', asOf)

@@ -10,12 +10,12 @@ const NAMES_MAX = 30
 export const KEY_FORM = /^ws_sk_[0-9A-Za-z]{24}$/
 
 /** @returns {string | undefined} */
-export function keptKey() {
+export function getStoredKey() {
   return read(KEY) ?? undefined
 }
 
 /** @param {string | undefined} key */
-export function keepKey(key) {
+export function storeKey(key) {
   write(KEY, key)
 }
 
@@ -23,16 +23,16 @@ export function keepKey(key) {
  * The second secret of a session, which the login left for this page. Cookies go to every port of a host, what a tab
  * keeps only to pages of one origin.
  */
-export function sessionSecret() {
+export function getSessionSecret() {
   return read(SESSION + location.pathname) ?? undefined
 }
 
-export function forgetSession() {
+export function clearSession() {
   write(SESSION + location.pathname, undefined)
 }
 
 /** Wallets looked at in this tab, newest first. @returns {string[]} */
-export function recentWallets() {
+export function getRecentWallets() {
   return list(RECENT)
     .filter((each) => typeof each === 'string')
     .slice(0, RECENT_MAX)
@@ -40,16 +40,16 @@ export function recentWallets() {
 
 /** @param {string} wallet */
 export function rememberWallet(wallet) {
-  write(RECENT, JSON.stringify([wallet, ...recentWallets().filter((each) => each !== wallet)].slice(0, RECENT_MAX)))
+  write(RECENT, JSON.stringify([wallet, ...getRecentWallets().filter((each) => each !== wallet)].slice(0, RECENT_MAX)))
 }
 
-export function forgetWallets() {
+export function clearWallets() {
   write(RECENT, undefined)
   write(NAMES, undefined)
 }
 
 /** The ENS name by which a wallet was found in this tab. @param {string} wallet @returns {string | undefined} */
-export function nameOf(wallet) {
+export function getStoredName(wallet) {
   const [, name] = names().find(([of]) => of === wallet) ?? []
   return name
 }

@@ -10,12 +10,12 @@ const MOMENT = new Intl.DateTimeFormat('en', {
 })
 
 /** @param {number | string} at Unix seconds or ISO 8601 */
-export function dayText(at) {
+export function formatDay(at) {
   return DAY.format(msOf(at))
 }
 
 /** @param {number | string} at Unix seconds or ISO 8601 */
-export function momentText(at) {
+export function formatMoment(at) {
   return `${MOMENT.format(msOf(at))} UTC`
 }
 
@@ -23,7 +23,7 @@ export function momentText(at) {
  * Unix seconds of a moment that a link names, in ISO 8601 or in Unix seconds; without end for now.
  * @param {string} moment
  */
-export function secondsOf(moment) {
+export function parseMoment(moment) {
   if (moment === '') return Number.POSITIVE_INFINITY
   return /^\d+$/.test(moment) ? Number(moment) : Date.parse(moment) / 1000
 }
@@ -38,7 +38,7 @@ function msOf(at) {
  * @param {number} count
  * @param {string} noun
  */
-export function counted(count, noun) {
+export function pluralize(count, noun) {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
@@ -48,7 +48,7 @@ export function counted(count, noun) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<void>}
  */
-export function pause(ms, signal) {
+export function delay(ms, signal) {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const leave = () => {

@@ -9,7 +9,7 @@ export const STATE_KINDS = {
 }
 
 /** `health factor below 1.05`. @param {import('./shapes.d.ts').Trigger['when']} when */
-export function clauseText(when) {
+export function formatClause(when) {
   if ('event' in when) return when.event.join(', ').replaceAll('_', ' ')
   const figure = when.figure.replaceAll('_', ' ')
   if ('is' in when) return `${when.is ? '' : 'not '}${figure}`
@@ -17,6 +17,6 @@ export function clauseText(when) {
 }
 
 /** Webhooks, and the feed, to choose from. @param {readonly import('./shapes.d.ts').Webhook[]} webhooks @returns {(readonly [string, string])[]} */
-export function placesOf(webhooks) {
+export function listDestinations(webhooks) {
   return [['', 'the feed only'], ...webhooks.map(({ id, name, url }) => /** @type {const} */ ([id, name || url]))]
 }

@@ -1,12 +1,12 @@
 import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
-import { momentText } from '../lib/time.js'
+import { formatMoment } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
-import { Paged, words } from '../part/list.js'
-import { Empty } from '../part/notice.js'
+import { EmptyState } from '../part/notice.js'
+import { PagedTable, textColumn } from '../part/table.js'
 import { BASE } from './base.js'
 
-const COLUMNS = ['When', ...['Who', 'What', 'Of what', 'Details'].map(words)]
+const COLUMNS = ['When', ...['Who', 'What', 'Of what', 'Details'].map(textColumn)]
 
 /**
  * Every change: who, when and what; of one organization if it is named.
@@ -18,9 +18,9 @@ export function Audit({ organizationId }) {
   return html`<section class="family" aria-label="Audit list">
     <h2>Audit list</h2>
     <div class="card">
-      <${Paged} label="Changes" columns=${COLUMNS} asked=${asked} waiting="Reading the audit list" empty=${html`<${Empty} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
+      <${PagedTable} label="Changes" columns=${COLUMNS} asked=${asked} waiting="Reading the audit list" empty=${html`<${EmptyState} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
         ${(/** @type {import('../lib/shapes.d.ts').Change} */ row) => html`<tr>
-          <td>${momentText(row.at)}</td><td class="words">${row.actor}</td><td class="words">${row.action}</td>
+          <td>${formatMoment(row.at)}</td><td class="words">${row.actor}</td><td class="words">${row.action}</td>
           <td class="words mono">${row.subject}</td><td class="words mono">${details(row.detail)}</td>
         </tr>`}
       <//>

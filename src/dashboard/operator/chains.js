@@ -1,8 +1,8 @@
 import { useAnswer } from '../lib/hooks.js'
-import { counted } from '../lib/time.js'
+import { pluralize } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
-import { Table } from '../part/list.js'
-import { Answered, Empty } from '../part/notice.js'
+import { EmptyState, LoadedAnswer } from '../part/notice.js'
+import { Table } from '../part/table.js'
 import { BASE } from './base.js'
 
 const LOOK_MS = 5_000
@@ -23,7 +23,7 @@ const STATES = {
 /** Chains and their endpoints by number, as an address may hold a secret. */
 export function Chains() {
   const asked = useAnswer(`${BASE}/chains`, LOOK_MS)
-  return html`<${Answered} asked=${asked} waiting="Asking the chains">${drawn}<//>`
+  return html`<${LoadedAnswer} asked=${asked} waiting="Asking the chains">${drawn}<//>`
 }
 
 /** @param {{ data: readonly Chain[] }} body */
@@ -34,7 +34,7 @@ function drawn({ data: rows }) {
     <div class="card">
       ${
         rows.length === 0
-          ? html`<${Empty} title="No chain is configured">Set RPC_URL_1 and the like.<//>`
+          ? html`<${EmptyState} title="No chain is configured">Set RPC_URL_1 and the like.<//>`
           : html`<${Table} label="Chains" columns=${['Chain', 'Endpoint', 'State', 'Answers in', 'Head', 'Behind', 'Errors', 'State kept']}>
             ${rows.map((row) => [chainRow(row), ...row.endpoints.map(endpointRow)])}
           <//>`
@@ -60,7 +60,7 @@ function endpointRow(each, index) {
     each.head_block === null
       ? '–'
       : html`${each.head_block.toLocaleString('en')} <span class="soft">${each.head_age_sec} s old</span>`
-  const lag = each.behind ? 'far' : each.lag_blocks === null ? '–' : counted(each.lag_blocks, 'block')
+  const lag = each.behind ? 'far' : each.lag_blocks === null ? '–' : pluralize(each.lag_blocks, 'block')
   return html`<tr>
     <td></td>
     <td>${index + 1}</td>
@@ -77,5 +77,5 @@ function endpointRow(each, index) {
 function depthText(depth) {
   if (depth === null) return '–'
   if (depth === 'all') return 'of every block'
-  return depth === 0 ? 'none' : `${counted(depth, 'block')} or more`
+  return depth === 0 ? 'none' : `${pluralize(depth, 'block')} or more`
 }

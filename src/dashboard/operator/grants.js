@@ -1,11 +1,11 @@
-import { act, withQuery } from '../lib/account.js'
-import { grouped } from '../lib/decimal.js'
+import { requestPlane, withQuery } from '../lib/account.js'
+import { formatThousands } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
-import { momentText } from '../lib/time.js'
+import { formatMoment } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { Field, Form } from '../part/field.js'
-import { Paged, words } from '../part/list.js'
-import { Empty } from '../part/notice.js'
+import { EmptyState } from '../part/notice.js'
+import { PagedTable, textColumn } from '../part/table.js'
 
 /**
  * Credits given and taken back, and how to.
@@ -20,8 +20,8 @@ export function Grants({ path, onDone }) {
   }
   return html`
     <${Give} path=${path} onDone=${done} />
-    <${Paged} label="Grants" columns=${['When', 'Credits', words('Reason')]} asked=${asked} waiting="Reading the grants" empty=${html`<${Empty} title="Nothing granted yet" />`} noun="grant" onPage=${setPage}>
-      ${(/** @type {import('../lib/shapes.d.ts').Grant} */ row) => html`<tr><td>${momentText(row.granted_at)}</td><td>${grouped(row.credits)}</td><td class="words">${row.reason}</td></tr>`}
+    <${PagedTable} label="Grants" columns=${['When', 'Credits', textColumn('Reason')]} asked=${asked} waiting="Reading the grants" empty=${html`<${EmptyState} title="Nothing granted yet" />`} noun="grant" onPage=${setPage}>
+      ${(/** @type {import('../lib/shapes.d.ts').Grant} */ row) => html`<tr><td>${formatMoment(row.granted_at)}</td><td>${formatThousands(row.credits)}</td><td class="words">${row.reason}</td></tr>`}
     <//>`
 }
 
@@ -35,7 +35,7 @@ function Give({ path, onDone }) {
     setReason('')
     onDone()
   }
-  return html`<${Form} send=${() => act(path, { method: 'POST', body })} onDone=${done} refused="Nothing was granted">
+  return html`<${Form} send=${() => requestPlane(path, { method: 'POST', body })} onDone=${done} refused="Nothing was granted">
     <${Field} label="Credits" place="narrow" type="number" step="1" value=${credits} required onValue=${setCredits} />
     <${Field} label="Reason" value=${reason} required maxlength="200" onValue=${setReason} />
     <button type="submit">Grant</button>

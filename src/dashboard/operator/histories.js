@@ -1,14 +1,14 @@
 import { useAnswer } from '../lib/hooks.js'
 import { classes, html } from '../lib/view.js'
-import { Table, words } from '../part/list.js'
-import { Answered, Empty } from '../part/notice.js'
+import { EmptyState, LoadedAnswer } from '../part/notice.js'
+import { Table, textColumn } from '../part/table.js'
 import { BASE } from './base.js'
 
 const LOOK_MS = 10_000
 const COLUMNS = [
   'Contract',
   'Chain',
-  words('Rows'),
+  textColumn('Rows'),
   'Wallets or positions',
   'Blocks of everybody',
   'Final block',
@@ -21,7 +21,7 @@ const COLUMNS = [
  */
 export function Histories() {
   const asked = useAnswer(`${BASE}/history`, LOOK_MS)
-  return html`<${Answered} asked=${asked} waiting="Asking how far histories are">${drawn}<//>`
+  return html`<${LoadedAnswer} asked=${asked} waiting="Asking how far histories are">${drawn}<//>`
 }
 
 /** @param {{ data: readonly import('../lib/shapes.d.ts').History[] }} body */
@@ -31,7 +31,7 @@ function drawn({ data: rows }) {
     <div class="card">
       ${
         rows.length === 0
-          ? html`<${Empty} title="No history is stored">The first request for events or for profit and loss starts one.<//>`
+          ? html`<${EmptyState} title="No history is stored">The first request for events or for profit and loss starts one.<//>`
           : html`<${Table} label="Histories" columns=${COLUMNS}>${rows.map(row)}<//>`
       }
     </div>

@@ -1,13 +1,13 @@
-import { act } from '../lib/account.js'
-import { grouped } from '../lib/decimal.js'
+import { requestPlane } from '../lib/account.js'
+import { formatThousands } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
-import { momentText } from '../lib/time.js'
+import { formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
-import { Facts } from '../part/figure.js'
+import { DefinitionList } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
-import { Trouble, Waiting } from '../part/notice.js'
+import { ErrorNotice, LoadingNotice } from '../part/notice.js'
 import { Audit } from './audit.js'
 import { BASE } from './base.js'
 import { Grants } from './grants.js'
@@ -37,9 +37,9 @@ export function Organization({ id }) {
   /** @type {import('../lib/hooks.js').Asked<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */
   const { answer, again } = useAnswer(path)
   const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
-  if (answer === undefined) return html`<${Waiting}>Reading the organization<//>`
+  if (answer === undefined) return html`<${LoadingNotice}>Reading the organization<//>`
   if (!answer.ok)
-    return html`<p><a href="#organizations">All organizations</a></p><${Trouble} failure=${answer} onRetry=${again} />`
+    return html`<p><a href="#organizations">All organizations</a></p><${ErrorNotice} failure=${answer} onRetry=${again} />`
   const organization = answer.body.data
   const suspended = organization.suspended_at !== null
   const done = () => {
@@ -49,12 +49,12 @@ export function Organization({ id }) {
   }
   return html`
     <p class="crumbs"><a href="#organizations">All organizations</a></p>
-    <div class="family-head"><h2>${organization.name}</h2><span class=${classes('badge', suspended ? 'warn' : 'good')}>${organization.suspended_at === null ? 'active' : `suspended since ${momentText(organization.suspended_at)}`}</span></div>
+    <div class="family-head"><h2>${organization.name}</h2><span class=${classes('badge', suspended ? 'warn' : 'good')}>${organization.suspended_at === null ? 'active' : `suspended since ${formatMoment(organization.suspended_at)}`}</span></div>
     <div class="columns">
       <div class="card">
         <h3>Credits</h3>
-        <p class="total-value">${grouped(organization.balance)}</p>
-        <${Facts} rows=${[['Granted', grouped(organization.granted)], ['Spent', grouped(String(BigInt(organization.granted) - BigInt(organization.balance)))], ['Id', html`<code>${id}</code><${Copy} text=${id} label="Copy the id" />`]]} />
+        <p class="total-value">${formatThousands(organization.balance)}</p>
+        <${DefinitionList} rows=${[['Granted', formatThousands(organization.granted)], ['Spent', formatThousands(String(BigInt(organization.granted) - BigInt(organization.balance)))], ['Id', html`<code>${id}</code><${Copy} text=${id} label="Copy the id" />`]]} />
       </div>
       <div class="card">
         <h3>Name and limits</h3>
@@ -72,7 +72,7 @@ export function Organization({ id }) {
     ${
       step &&
       html`<${Confirm} title=${`${STEPS[step]?.title} "${organization.name}"?`} verb=${STEPS[step]?.verb ?? ''} onClose=${() => setStep(undefined)} onDone=${done}
-        act=${() => act(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
+        act=${() => requestPlane(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
     }`
 }
 
@@ -84,11 +84,11 @@ function LoginLink({ id }) {
     ),
   )
   const make = async () =>
-    setAnswer(await act(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
+    setAnswer(await requestPlane(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
   const link = answer?.ok ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
   return html`<div>
     <button type="button" onClick=${make}>Make a login link</button>
-    ${answer?.ok && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${momentText(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
-    ${answer?.ok === false && html`<${Trouble} failure=${answer} title="No link was made" />`}
+    ${answer?.ok && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${formatMoment(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
+    ${answer?.ok === false && html`<${ErrorNotice} failure=${answer} title="No link was made" />`}
   </div>`
 }

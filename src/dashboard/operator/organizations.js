@@ -1,11 +1,11 @@
 import { withQuery } from '../lib/account.js'
-import { grouped } from '../lib/decimal.js'
+import { formatThousands } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
-import { dayText } from '../lib/time.js'
+import { formatDay } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
 import { UsageChart } from '../part/chart/usage.js'
-import { Paged } from '../part/list.js'
-import { Empty } from '../part/notice.js'
+import { EmptyState } from '../part/notice.js'
+import { PagedTable } from '../part/table.js'
 import { BASE } from './base.js'
 import { LimitsForm } from './limits_form.js'
 
@@ -18,17 +18,17 @@ export function Organizations() {
   /** @type {import('../lib/hooks.js').Asked<{ data: readonly import('../lib/shapes.d.ts').OrganizationRow[] }>} */
   const asked = useAnswer(withQuery(`${BASE}/organizations`, { page, limit: 25 }))
   const names = new Map(asked.answer?.ok ? asked.answer.body.data.map(({ id, name }) => [id, name]) : [])
-  const empty = html`<${Empty} title="No organization yet">Keys and credits belong to organizations: create the first one above.<//>`
+  const empty = html`<${EmptyState} title="No organization yet">Keys and credits belong to organizations: create the first one above.<//>`
   return html`
     <section class="family" aria-label="Organizations">
       <h2>Organizations</h2>
       <div class="card">
         <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${(/** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */ { body }) => (location.hash = `organizations/${body.data.id}`)} />
-        <${Paged} label="Organizations" columns=${COLUMNS} asked=${asked} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
+        <${PagedTable} label="Organizations" columns=${COLUMNS} asked=${asked} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
           ${(/** @type {import('../lib/shapes.d.ts').OrganizationRow} */ row) => html`<tr>
             <th scope="row"><a href=${`#organizations/${row.id}`}>${row.name}</a></th>
-            <td>${grouped(row.balance)}</td><td>${grouped(row.granted)}</td><td>${row.rate_limit.toLocaleString('en')}/s</td>
-            <td>${dayText(row.created_at)}</td>
+            <td>${formatThousands(row.balance)}</td><td>${formatThousands(row.granted)}</td><td>${row.rate_limit.toLocaleString('en')}/s</td>
+            <td>${formatDay(row.created_at)}</td>
             <td>${row.suspended_at ? html`<span class="badge warn">suspended</span>` : html`<span class="badge good">active</span>`}</td>
           </tr>`}
         <//>

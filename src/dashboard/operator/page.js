@@ -1,7 +1,7 @@
 import { signOut } from '../lib/account.js'
 import { useAnswer, useHash } from '../lib/hooks.js'
 import { classes, html, useState } from '../lib/view.js'
-import { Answered } from '../part/notice.js'
+import { LoadedAnswer } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { SignedOut } from '../part/signed_out.js'
 import { Audit } from './audit.js'
@@ -37,7 +37,7 @@ export function OperatorPage() {
   function content() {
     if (session?.ok === false && session.status === 401)
       return html`<${SignedOut} title="The operator's page" command="walletscope login" />`
-    return html`<${Answered} asked=${asked} waiting="Looking who is there">${tabs}<//>`
+    return html`<${LoadedAnswer} asked=${asked} waiting="Looking who is there">${tabs}<//>`
   }
 
   function tabs() {

@@ -1,8 +1,8 @@
-import { act } from '../lib/account.js'
-import { useAnswer, useSent } from '../lib/hooks.js'
-import { momentText } from '../lib/time.js'
+import { requestPlane } from '../lib/account.js'
+import { useAnswer, useSubmission } from '../lib/hooks.js'
+import { formatMoment } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
-import { Answered, Trouble } from '../part/notice.js'
+import { ErrorNotice, LoadedAnswer } from '../part/notice.js'
 import { BASE } from './base.js'
 
 /** @type {Record<string, string>} */
@@ -16,7 +16,7 @@ const FEATURES = {
 /** What can be switched off. */
 export function Switches() {
   const asked = useAnswer(`${BASE}/settings`)
-  return html`<${Answered} asked=${asked} waiting="Reading the switches">${drawn}<//>`
+  return html`<${LoadedAnswer} asked=${asked} waiting="Reading the switches">${drawn}<//>`
 
   /** @param {{ data: { switches: readonly import('../lib/shapes.d.ts').Switch[] } }} body */
   function drawn({ data: { switches } }) {
@@ -33,14 +33,14 @@ export function Switches() {
 
 /** @param {{ rows: readonly import('../lib/shapes.d.ts').Switch[], onDone: () => void }} props */
 function List({ rows, onDone }) {
-  const { failure, wait } = useSent()
+  const { failure, wait } = useSubmission()
   const turn = (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) =>
-    wait(act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })).then(onDone)
-  return html`${failure && html`<${Trouble} failure=${failure} title="It was not switched" />`}
+    wait(requestPlane(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })).then(onDone)
+  return html`${failure && html`<${ErrorNotice} failure=${failure} title="It was not switched" />`}
     <ul class="switches">${rows.map(
       (row) => html`<li>
         <span class=${classes(row.kind === 'endpoint' && 'mono')}>${FEATURES[row.name] ?? row.name}
-          ${!row.on && html`<span class="soft"> ${row.off_by === 'environment' ? 'off by the environment' : `off since ${row.off_at ? momentText(row.off_at) : 'now'}`}</span>`}</span>
+          ${!row.on && html`<span class="soft"> ${row.off_by === 'environment' ? 'off by the environment' : `off since ${row.off_at ? formatMoment(row.off_at) : 'now'}`}</span>`}</span>
         <button type="button" role="switch" aria-checked=${row.on} aria-label=${FEATURES[row.name] ?? row.name} disabled=${row.off_by === 'environment'} onClick=${() => turn(row)}><span aria-hidden="true">${row.on ? 'on' : 'off'}</span></button>
       </li>`,
     )}</ul>`

@@ -1,20 +1,20 @@
 import { useAnswer } from '../lib/hooks.js'
-import { counted, momentText } from '../lib/time.js'
+import { formatMoment, pluralize } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
-import { Facts } from '../part/figure.js'
-import { Table, words } from '../part/list.js'
-import { Answered, Empty } from '../part/notice.js'
+import { DefinitionList } from '../part/figure.js'
+import { EmptyState, LoadedAnswer } from '../part/notice.js'
+import { Table, textColumn } from '../part/table.js'
 import { BASE } from './base.js'
 
 const LOOK_MS = 5_000
-const COLUMNS = ['Chain', 'Finality', 'State', 'Block', 'Evaluated', words('By')]
+const COLUMNS = ['Chain', 'Finality', 'State', 'Block', 'Evaluated', textColumn('By')]
 
 /** How far triggers are evaluated, and what waits to be posted, of all processes. */
 export function Triggers() {
   const asked = useAnswer(`${BASE}/triggers`, LOOK_MS)
   if (asked.answer?.ok === false && asked.answer.status === 404)
-    return html`<section class="family" aria-label="Triggers"><${Empty} title="Triggers are off">TRIGGERS=off in the configuration says so.<//></section>`
-  return html`<${Answered} asked=${asked} waiting="Asking how triggers do">${drawn}<//>`
+    return html`<section class="family" aria-label="Triggers"><${EmptyState} title="Triggers are off">TRIGGERS=off in the configuration says so.<//></section>`
+  return html`<${LoadedAnswer} asked=${asked} waiting="Asking how triggers do">${drawn}<//>`
 }
 
 /** @param {{ data: import('../lib/shapes.d.ts').TriggerReport }} body */
@@ -23,16 +23,16 @@ function drawn({ data: { lines, messages_due: due, oldest_due_sec: oldestSec } }
     <h2>Triggers</h2>
     <p class="soft">Of all processes, looked at every ${LOOK_MS / 1000} seconds. How many an organization may have is on its own page.</p>
     <div class="card">
-      <${Facts} rows=${[
+      <${DefinitionList} rows=${[
         ['Messages due', due.toLocaleString('en')],
         [
           'The oldest is due for',
-          html`<span class=${classes(oldestSec > 60 && 'bad')}>${counted(oldestSec, 'second')}</span>`,
+          html`<span class=${classes(oldestSec > 60 && 'bad')}>${pluralize(oldestSec, 'second')}</span>`,
         ],
       ]} />
       ${
         lines.length === 0
-          ? html`<${Empty} title="No trigger to evaluate">Organizations make them in Explore or with POST /v1/triggers.<//>`
+          ? html`<${EmptyState} title="No trigger to evaluate">Organizations make them in Explore or with POST /v1/triggers.<//>`
           : html`<${Table} label="Triggers" columns=${COLUMNS}>${lines.map(row)}<//>`
       }
     </div>
@@ -43,7 +43,7 @@ function drawn({ data: { lines, messages_due: due, oldest_due_sec: oldestSec } }
 function row({ chain_id, finality, holder, block, age_sec, blind_since }) {
   const [kind, state] =
     blind_since !== null
-      ? ['bad', `blind since ${momentText(blind_since)}`]
+      ? ['bad', `blind since ${formatMoment(blind_since)}`]
       : holder === null
         ? ['warn', 'by no process']
         : ['good', 'evaluated']
@@ -52,7 +52,7 @@ function row({ chain_id, finality, holder, block, age_sec, blind_since }) {
     <td>${finality}</td>
     <td><span class=${classes('badge', kind)}>${state}</span></td>
     <td>${block === null ? 'none' : block.toLocaleString('en')}</td>
-    <td>${age_sec === null ? 'never' : `${counted(age_sec, 'second')} ago`}</td>
+    <td>${age_sec === null ? 'never' : `${pluralize(age_sec, 'second')} ago`}</td>
     <td class="words mono">${holder ?? 'none'}</td>
   </tr>`
 }

@@ -1,6 +1,6 @@
-import { useSent } from '../lib/hooks.js'
+import { useSubmission } from '../lib/hooks.js'
 import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
-import { Trouble } from './notice.js'
+import { ErrorNotice } from './notice.js'
 
 /**
  * A window above the page, which keeps the focus until it is closed. Its child is drawn with what closes it.
@@ -23,7 +23,7 @@ export function Dialog({ title, onClose, children }) {
  * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
  */
 export function Confirm({ title, verb, children, act, onDone, onClose }) {
-  const { failure, wait } = useSent()
+  const { failure, wait } = useSubmission()
   const [busy, setBusy] = useState(false)
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault()
@@ -34,7 +34,7 @@ export function Confirm({ title, verb, children, act, onDone, onClose }) {
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${(/** @type {() => void} */ close) => html`<form onSubmit=${run}>
       ${children}
-      ${failure && html`<${Trouble} failure=${failure} title="It was not done" />`}
+      ${failure && html`<${ErrorNotice} failure=${failure} title="It was not done" />`}
       <p class="more">
         <button type="submit" class="danger" disabled=${busy}>${verb}</button>
         <button type="button" onClick=${close}>Cancel</button>

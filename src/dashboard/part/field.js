@@ -1,20 +1,20 @@
-import { useSent } from '../lib/hooks.js'
+import { useSubmission } from '../lib/hooks.js'
 import { html, useId } from '../lib/view.js'
-import { Trouble } from './notice.js'
+import { ErrorNotice } from './notice.js'
 
 /**
  * Fields that are sent together, and why they were refused.
  * @param {{ send: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, refused: string, note?: unknown, children: unknown }} props `note`: below them, until they are refused
  */
 export function Form({ send, onDone, refused, note, children }) {
-  const { failure, wait } = useSent()
+  const { failure, wait } = useSubmission()
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     return wait(send(), onDone)
   }
   return html`<form class="fields" onSubmit=${submit}>
     ${children}
-    ${failure ? html`<div class="full"><${Trouble} failure=${failure} title=${refused} /></div>` : note}
+    ${failure ? html`<div class="full"><${ErrorNotice} failure=${failure} title=${refused} /></div>` : note}
   </form>`
 }
 

@@ -1,7 +1,15 @@
-import { dollars, isNegative, isPositive, percent, percentOfRatio, signedDollars, significant } from '../lib/decimal.js'
+import {
+  formatDollars,
+  formatPercent,
+  formatRatioAsPercent,
+  formatSignedDollars,
+  formatSignificant,
+  isNegative,
+  isPositive,
+} from '../lib/decimal.js'
 import { classes, html } from '../lib/view.js'
 import { useCopy } from './copy.js'
-import { useRove } from './rove.js'
+import { useRovingFocus } from './roving_focus.js'
 
 /**
  * A figure in few digits. All of them appear when it is pointed at or focused, and are copied when it is pressed.
@@ -9,7 +17,7 @@ import { useRove } from './rove.js'
  */
 function Figure({ exact, unit = '', children, ...rest }) {
   const [state, copy] = useCopy(exact)
-  const rove = useRove()
+  const rove = useRovingFocus()
   const all = state === 'done' ? 'Copied' : state === 'failed' ? 'Cannot copy here' : `${exact}${unit}`
   return html`<button ...${rove} type="button" class=${classes('figure', rest.class)} onClick=${copy}>
     ${children}<span class="figure-all" role="status">${all}</span>
@@ -19,40 +27,40 @@ function Figure({ exact, unit = '', children, ...rest }) {
 /** @param {{ value: string | null }} props US dollars; null if a price is missing */
 export function Usd({ value }) {
   if (value === null || value === undefined) return html`<span class="absent">no price</span>`
-  return html`<${Figure} exact=${value} unit=" USD">${dollars(value)}<//>`
+  return html`<${Figure} exact=${value} unit=" USD">${formatDollars(value)}<//>`
 }
 
 /** A gain or a loss. @param {{ value: string }} props */
 export function Change({ value }) {
   const mood = isPositive(value) ? 'good' : isNegative(value) ? 'bad' : ''
-  return html`<${Figure} exact=${value} unit=" USD" class=${mood}>${signedDollars(value)}<//>`
+  return html`<${Figure} exact=${value} unit=" USD" class=${mood}>${formatSignedDollars(value)}<//>`
 }
 
 /** @param {{ value: string, symbol: string }} props whole tokens */
 export function Amount({ value, symbol }) {
-  return html`<${Figure} exact=${value} unit=${` ${symbol}`}>${significant(value)}<//>`
+  return html`<${Figure} exact=${value} unit=${` ${symbol}`}>${formatSignificant(value)}<//>`
 }
 
 /** A ratio as percent. @param {{ value: string }} props */
 export function Rate({ value }) {
-  return html`<${Figure} exact=${value}>${percentOfRatio(value)}<//>`
+  return html`<${Figure} exact=${value}>${formatRatioAsPercent(value)}<//>`
 }
 
 /** @param {{ value: string }} props percent already */
 export function Percent({ value }) {
-  return html`<${Figure} exact=${value} unit=" %">${percent(value)}<//>`
+  return html`<${Figure} exact=${value} unit=" %">${formatPercent(value)}<//>`
 }
 
 /** How many times something is taken. @param {{ value: string }} props */
-export function Times({ value }) {
-  return html`<${Figure} exact=${value} unit="×">${significant(value, 3)}×<//>`
+export function Multiple({ value }) {
+  return html`<${Figure} exact=${value} unit="×">${formatSignificant(value, 3)}×<//>`
 }
 
 /**
  * Names and values below each other.
  * @param {{ rows: readonly (readonly [unknown, unknown])[] }} props
  */
-export function Facts({ rows }) {
+export function DefinitionList({ rows }) {
   return html`<dl class="facts">
     ${rows.map(([name, value]) => html`<div><dt class="soft">${name}</dt><dd>${value}</dd></div>`)}
   </dl>`

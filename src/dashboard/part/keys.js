@@ -1,12 +1,12 @@
-import { act, withQuery } from '../lib/account.js'
+import { requestPlane, withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
-import { dayText, momentText } from '../lib/time.js'
+import { formatDay, formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from './confirm.js'
 import { NewSecret } from './copy.js'
 import { Choice, Field, Form } from './field.js'
-import { Paged, TO_DO } from './list.js'
-import { Empty } from './notice.js'
+import { EmptyState } from './notice.js'
+import { ACTIONS_COLUMN, PagedTable } from './table.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const GRACES = [
@@ -15,7 +15,7 @@ const GRACES = [
   ['86400', 'works for one more day'],
   ['604800', 'works for one more week'],
 ]
-const COLUMNS = ['Name', 'Key', 'Created', 'State', TO_DO]
+const COLUMNS = ['Name', 'Key', 'Created', 'State', ACTIONS_COLUMN]
 
 /**
  * The keys of an organization: what there is, a new one, another in the place of one, and the end of one.
@@ -42,18 +42,18 @@ export function Keys({ base, suspended }) {
   return html`
     ${made && html`<${NewSecret} title=${`The key "${made.name}"`} secret=${made.key} label="Copy the key" onClose=${() => setMade(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
-    <${Paged} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
+    <${PagedTable} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${EmptyState} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
     <//>
     ${
       asked?.kind === 'revoke' &&
-      html`<${Confirm} title=${`Revoke "${asked.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}`, { method: 'DELETE' })}>
+      html`<${Confirm} title=${`Revoke "${asked.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${asked.key.id}`, { method: 'DELETE' })}>
         <p>From its next request on, the key …${asked.key.last4} is refused. This cannot be taken back.</p>
       <//>`
     }
     ${
       asked?.kind === 'reroll' &&
-      html`<${Confirm} title=${`Replace "${asked.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
+      html`<${Confirm} title=${`Replace "${asked.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => requestPlane(`${base}/${asked.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
         <p>A new key takes its place.</p>
         <${Choice} label="The old one" place="field" value=${grace} options=${GRACES} onValue=${setGrace} />
       <//>`
@@ -68,16 +68,16 @@ function KeyRow({
 }) {
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now()
   const [kind, text] = revokedAt
-    ? ['closed', `revoked ${dayText(revokedAt)}`]
+    ? ['closed', `revoked ${formatDay(revokedAt)}`]
     : expired
       ? ['closed', 'expired']
       : expiresAt
-        ? ['warn', `until ${momentText(expiresAt)}`]
+        ? ['warn', `until ${formatMoment(expiresAt)}`]
         : ['good', 'works']
   return html`<tr>
     <th scope="row">${name}</th>
     <td class="mono">…${last4}</td>
-    <td>${dayText(createdAt)}</td>
+    <td>${formatDay(createdAt)}</td>
     <td><span class=${classes('badge', kind)}>${text}</span></td>
     <td>${
       kind !== 'closed' &&
@@ -97,7 +97,7 @@ function CreateKey({ base, suspended, onMade }) {
     setName('')
     onMade(answer)
   }
-  return html`<${Form} send=${() => act(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
+  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The key was not created" note=${note}>
     <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />
     <${Field} label="Expires (UTC, if ever)" type="date" value=${until} onValue=${setUntil} />
     <button type="submit">Create key</button>

@@ -1,4 +1,4 @@
-import { counted } from '../lib/time.js'
+import { pluralize } from '../lib/time.js'
 import { html } from '../lib/view.js'
 
 /** What helps, by the code of an error. @type {Record<string, string>} */
@@ -24,7 +24,7 @@ export const ADVICE = {
  * An error with what helps, and a way to try again.
  * @param {{ failure: import('../lib/api.js').Failure, title?: string, onRetry?: () => void }} props
  */
-export function Trouble({ failure, title, onRetry }) {
+export function ErrorNotice({ failure, title, onRetry }) {
   const advice = ADVICE[failure.code]
   return html`<div class="notice trouble" role="alert">
     <p class="notice-title">${title ?? 'This could not be read'}</p>
@@ -42,7 +42,7 @@ export function Trouble({ failure, title, onRetry }) {
  * What is shown where nothing is.
  * @param {{ title: string, children?: unknown }} props
  */
-export function Empty({ title, children }) {
+export function EmptyState({ title, children }) {
   return html`<div class="notice empty">
     <p class="notice-title">${title}</p>
     ${children && html`<div class="soft">${children}</div>`}
@@ -54,14 +54,14 @@ export function Empty({ title, children }) {
  * @template Body
  * @param {{ asked: import('../lib/hooks.js').Asked<Body>, waiting: string, children: (body: Body) => unknown }} props
  */
-export function Answered({ asked: { answer, again }, waiting, children }) {
-  if (answer === undefined) return html`<${Waiting}>${waiting}<//>`
-  if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
+export function LoadedAnswer({ asked: { answer, again }, waiting, children }) {
+  if (answer === undefined) return html`<${LoadingNotice}>${waiting}<//>`
+  if (!answer.ok) return html`<${ErrorNotice} failure=${answer} onRetry=${again} />`
   return children(answer.body)
 }
 
 /** @param {{ children: unknown }} props */
-export function Waiting({ children }) {
+export function LoadingNotice({ children }) {
   return html`<p class="waiting" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`
 }
 
@@ -74,7 +74,7 @@ export function Skeleton({ children }) {
  * An answer that is being prepared: how far it is, in words and as a bar.
  * @param {{ what: string, progress: import('../lib/api.js').Progress }} props
  */
-export function Preparing({ what, progress: { percent, left } }) {
+export function ProgressNotice({ what, progress: { percent, left } }) {
   return html`<div class="preparing">
     <p role="status">${what} <span class="soft">${progressText(percent, left)}</span></p>
     <progress max="100" value=${percent === 0 ? undefined : percent} aria-label=${`${what}: how much is read`}></progress>
@@ -83,6 +83,6 @@ export function Preparing({ what, progress: { percent, left } }) {
 
 /** @param {number} percent @param {import('../lib/api.js').Progress['left']} left */
 function progressText(percent, left) {
-  if (left !== undefined) return `${percent} % read, ${counted(left.count, left.unit.replace(/s$/, ''))} left`
+  if (left !== undefined) return `${percent} % read, ${pluralize(left.count, left.unit.replace(/s$/, ''))} left`
   return percent === 0 ? 'is being read for the first time' : `${percent} % read, the newest blocks are left`
 }

@@ -1,8 +1,8 @@
 import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { html } from '../lib/view.js'
-import { Table } from '../part/list.js'
-import { Answered, Empty } from '../part/notice.js'
+import { EmptyState, LoadedAnswer } from '../part/notice.js'
+import { Table } from '../part/table.js'
 
 /**
  * How long requests took, by route.
@@ -10,8 +10,8 @@ import { Answered, Empty } from '../part/notice.js'
  */
 export function Latency({ path, range }) {
   const asked = useAnswer(withQuery(path, { range }))
-  return html`<${Answered} asked=${asked} waiting="Measuring">
-    ${(/** @type {{ data: readonly import('../lib/shapes.d.ts').Latency[] }} */ { data }) => (data.length === 0 ? html`<${Empty} title=${`No latency to show in ${range}`} />` : html`<${Rows} rows=${data} />`)}
+  return html`<${LoadedAnswer} asked=${asked} waiting="Measuring">
+    ${(/** @type {{ data: readonly import('../lib/shapes.d.ts').Latency[] }} */ { data }) => (data.length === 0 ? html`<${EmptyState} title=${`No latency to show in ${range}`} />` : html`<${Rows} rows=${data} />`)}
   <//>`
 }
 

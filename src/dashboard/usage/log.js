@@ -2,8 +2,8 @@ import { withQuery } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
-import { Paged } from '../part/list.js'
-import { Empty } from '../part/notice.js'
+import { EmptyState } from '../part/notice.js'
+import { PagedTable } from '../part/table.js'
 
 const LIVE_MS = 2_500
 const CLOCK = new Intl.DateTimeFormat('en', {
@@ -31,10 +31,10 @@ export function Log({ path }) {
     setPage(1)
     setFilter({ ...filter, [name]: value.trim() })
   }
-  const empty = html`<${Empty} title="No request fits">${filter === EMPTY ? 'Calls with a key of this organization appear here as they are made.' : 'Widen the range or drop a filter.'}<//>`
+  const empty = html`<${EmptyState} title="No request fits">${filter === EMPTY ? 'Calls with a key of this organization appear here as they are made.' : 'Widen the range or drop a filter.'}<//>`
   return html`<div class="card">
     <${Filters} filter=${filter} change=${change} live=${live} onLive=${() => setLive(!live)} />
-    <${Paged} label="Requests" class="log" columns=${COLUMNS} asked=${asked} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>
+    <${PagedTable} label="Requests" class="log" columns=${COLUMNS} asked=${asked} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>
       ${(/** @type {import('../lib/shapes.d.ts').LoggedRequest} */ row) => html`<tr>
         <td>${CLOCK.format(Date.parse(row.requested_at))}</td>
         <td><b class=${row.status_code < 400 ? 'good' : row.status_code < 500 ? 'warn' : 'bad'}>${row.status_code}</b></td>

@@ -1,13 +1,13 @@
 import { signOut } from '../lib/account.js'
-import { grouped } from '../lib/decimal.js'
+import { formatThousands } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
-import { counted } from '../lib/time.js'
+import { pluralize } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Bars } from '../part/chart/bars.js'
 import { UsageChart } from '../part/chart/usage.js'
-import { Facts } from '../part/figure.js'
+import { DefinitionList } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
-import { Answered } from '../part/notice.js'
+import { LoadedAnswer } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { SignedOut } from '../part/signed_out.js'
 import { Latency } from './latency.js'
@@ -34,7 +34,7 @@ export function UsagePage() {
   function content() {
     if (answer?.ok === false && answer.status === 401)
       return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also make one.<//>`
-    return html`<${Answered} asked=${asked} waiting="Reading the account">${account}<//>`
+    return html`<${LoadedAnswer} asked=${asked} waiting="Reading the account">${account}<//>`
   }
 
   function account() {
@@ -66,9 +66,9 @@ function Balance({ organization: { balance, granted, burn, days_left: daysLeft, 
   return html`<section class="summary two" aria-label="Balance">
     <div class="total">
       <p class="total-name">Credits left</p>
-      <p class="total-value">${grouped(balance)}</p>
-      <p class=${classes('soft', few && 'warn')}>${daysLeft === null ? 'Nothing was spent in the last week.' : `At the pace of the last week, they last ${counted(Number(daysLeft), 'day')}.`}</p>
-      <${Facts} rows=${[['Granted', grouped(granted)], ['Spent', grouped(String(BigInt(granted) - BigInt(balance)))], ['Rate limit', `${rateLimit.toLocaleString('en')} a second`], ['Organization', html`<code>${id}</code>`]]} />
+      <p class="total-value">${formatThousands(balance)}</p>
+      <p class=${classes('soft', few && 'warn')}>${daysLeft === null ? 'Nothing was spent in the last week.' : `At the pace of the last week, they last ${pluralize(Number(daysLeft), 'day')}.`}</p>
+      <${DefinitionList} rows=${[['Granted', formatThousands(granted)], ['Spent', formatThousands(String(BigInt(granted) - BigInt(balance)))], ['Rate limit', `${rateLimit.toLocaleString('en')} a second`], ['Organization', html`<code>${id}</code>`]]} />
     </div>
     <${Bars} title="Credits spent, last 30 days" unit="credits" slots=${days} series=${[{ name: 'credits', kind: 'c0', values: days.map((day) => spent.get(day) ?? 0) }]} height=${200} />
   </section>`

@@ -1,17 +1,17 @@
-import { act, withQuery } from '../lib/account.js'
-import { useAnswer, useSent } from '../lib/hooks.js'
-import { clauseText, STATE_KINDS } from '../lib/trigger.js'
+import { requestPlane, withQuery } from '../lib/account.js'
+import { useAnswer, useSubmission } from '../lib/hooks.js'
+import { formatClause, STATE_KINDS } from '../lib/trigger.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
-import { Paged, TO_DO, words } from '../part/list.js'
-import { Empty, Trouble } from '../part/notice.js'
+import { EmptyState, ErrorNotice } from '../part/notice.js'
+import { ACTIONS_COLUMN, PagedTable, textColumn } from '../part/table.js'
 import { DeadLetters, Deliveries } from './deliveries.js'
 import { Webhooks } from './webhooks.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Trigger} Trigger */
 
 const LOOK_MS = 10_000
-const COLUMNS = [words('What'), words('When'), 'State', 'Changes', TO_DO]
+const COLUMNS = [textColumn('What'), textColumn('When'), 'State', 'Changes', ACTIONS_COLUMN]
 
 /**
  * Triggers of an organization, what was told and could not be told, and its webhooks. Nothing if the service has none.
@@ -23,22 +23,22 @@ export function Triggers({ base }) {
   const [chosen, setChosen] = useState(
     /** @type {{ kind: 'delete' | 'look', trigger: Trigger } | undefined} */ (undefined),
   )
-  const { failure, wait } = useSent()
+  const { failure, wait } = useSubmission()
   const listed = useAnswer(withQuery(path, { page, limit: 25 }), LOOK_MS)
   if (listed.answer?.ok === false && listed.answer.status === 404) return null
   const close = () => setChosen(undefined)
   const pause = (/** @type {Trigger} */ { id, state }) =>
-    wait(act(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })).then(listed.again)
+    wait(requestPlane(`${path}/${id}`, { method: 'PATCH', body: { paused: state !== 'paused' } })).then(listed.again)
   return html`<section class="family" aria-label="Triggers"><h2>Triggers</h2>
       <div class="card">
-        <${Paged} label="Triggers" columns=${COLUMNS} asked=${listed} waiting="Reading the triggers" empty=${html`<${Empty} title="No trigger yet">A bell in Explore, or POST /v1/triggers, makes one.<//>`} noun="trigger" onPage=${setPage}>
+        <${PagedTable} label="Triggers" columns=${COLUMNS} asked=${listed} waiting="Reading the triggers" empty=${html`<${EmptyState} title="No trigger yet">A bell in Explore, or POST /v1/triggers, makes one.<//>`} noun="trigger" onPage=${setPage}>
           ${(/** @type {Trigger} */ trigger) => html`<${TriggerRow} key=${trigger.id} value=${trigger} onPause=${() => pause(trigger)} onDelete=${() => setChosen({ kind: 'delete', trigger })} onLook=${() => setChosen({ kind: 'look', trigger })} />`}
         <//>
-        ${failure && html`<${Trouble} failure=${failure} title="The trigger was not changed" />`}
+        ${failure && html`<${ErrorNotice} failure=${failure} title="The trigger was not changed" />`}
         ${chosen?.kind === 'look' && html`<${Deliveries} key=${chosen.trigger.id} path=${`${path}/${chosen.trigger.id}/deliveries`} name=${nameOf(chosen.trigger)} onClose=${close} />`}
         ${
           chosen?.kind === 'delete' &&
-          html`<${Confirm} title=${`Delete "${nameOf(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => act(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
+          html`<${Confirm} title=${`Delete "${nameOf(chosen.trigger)}"?`} verb="Delete it" onClose=${close} act=${() => requestPlane(`${path}/${chosen.trigger.id}`, { method: 'DELETE' })} onDone=${() => {
             close()
             listed.again()
           }}>
@@ -58,7 +58,7 @@ function TriggerRow({ value, onPause, onDelete, onLook }) {
   const verb = state === 'paused' ? 'Resume' : 'Pause'
   return html`<tr>
     <th scope="row" class="words">${name} <span class="soft">${family} ${Object.values(subject).join(' ')}</span></th>
-    <td class="words">${clauseText(when)}</td>
+    <td class="words">${formatClause(when)}</td>
     <td><span class=${classes('badge', STATE_KINDS[state])}>${state}</span>${pausedFor === 'credits' && html` <span class="soft">no credits</span>`}</td>
     <td>${changes.toLocaleString('en')}</td>
     <td>

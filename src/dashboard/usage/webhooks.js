@@ -1,17 +1,17 @@
-import { act } from '../lib/account.js'
+import { requestPlane } from '../lib/account.js'
 import { useAnswer } from '../lib/hooks.js'
-import { momentText } from '../lib/time.js'
+import { formatMoment } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { NewSecret } from '../part/copy.js'
 import { Field, Form } from '../part/field.js'
-import { Table, TO_DO, words } from '../part/list.js'
-import { Answered, Empty, Trouble } from '../part/notice.js'
+import { EmptyState, ErrorNotice, LoadedAnswer } from '../part/notice.js'
+import { ACTIONS_COLUMN, Table, textColumn } from '../part/table.js'
 
 /** @typedef {import('../lib/shapes.d.ts').Webhook} Webhook */
 
 const LOOK_MS = 10_000
-const COLUMNS = [words('Where'), 'State', TO_DO]
+const COLUMNS = [textColumn('Where'), 'State', ACTIONS_COLUMN]
 
 /** @type {Record<Webhook['status'], string>} */
 const KINDS = { active: 'good', failing: 'warn', stopped: 'bad' }
@@ -31,9 +31,12 @@ export function Webhooks({ base }) {
     if (answer.ok) listed.again()
   }
   const test = ({ id, url }) =>
-    run(act(`${base}/${id}/test`, { method: 'POST' }), `A test message is posted to ${url}.`)
+    run(requestPlane(`${base}/${id}/test`, { method: 'POST' }), `A test message is posted to ${url}.`)
   const start = ({ id, url }) =>
-    run(act(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }), `Messages are posted to ${url} again.`)
+    run(
+      requestPlane(`${base}/${id}`, { method: 'PATCH', body: { status: 'active' } }),
+      `Messages are posted to ${url} again.`,
+    )
   return html`
     ${made && html`<${NewSecret} title=${`The secret of ${made.url}`} secret=${made.secret} label="Copy the secret" onClose=${() => setMade(undefined)} />`}
     <${CreateWebhook} base=${base} onMade=${(
@@ -42,11 +45,11 @@ export function Webhooks({ base }) {
       setMade(body.data)
       listed.again()
     }} />
-    <${Answered} asked=${listed} waiting="Reading the webhooks">${drawn}<//>
-    ${failure && html`<${Trouble} failure=${failure} title="The webhook was not changed" />`}
+    <${LoadedAnswer} asked=${listed} waiting="Reading the webhooks">${drawn}<//>
+    ${failure && html`<${ErrorNotice} failure=${failure} title="The webhook was not changed" />`}
     ${
       leaving &&
-      html`<${Confirm} title=${`Delete "${leaving.name || leaving.url}"?`} verb="Delete it" onClose=${() => setLeaving(undefined)} act=${() => act(`${base}/${leaving.id}`, { method: 'DELETE' })} onDone=${() => {
+      html`<${Confirm} title=${`Delete "${leaving.name || leaving.url}"?`} verb="Delete it" onClose=${() => setLeaving(undefined)} act=${() => requestPlane(`${base}/${leaving.id}`, { method: 'DELETE' })} onDone=${() => {
         setLeaving(undefined)
         setFailure(undefined)
         setSaid(`${leaving.url} is deleted.`)
@@ -60,11 +63,11 @@ export function Webhooks({ base }) {
   /** @param {{ data: readonly Webhook[] }} body */
   function drawn({ data }) {
     if (data.length === 0)
-      return html`<${Empty} title="No webhook yet">Messages are in the feed, GET /v1/events, anyway.<//>`
+      return html`<${EmptyState} title="No webhook yet">Messages are in the feed, GET /v1/events, anyway.<//>`
     return html`<${Table} label="Webhooks" columns=${COLUMNS}>${data.map(
       (each) => html`<tr key=${each.id}>
         <th scope="row" class="words">${each.name || each.url} ${each.name && html`<span class="soft">${each.url}</span>`}</th>
-        <td><span class=${classes('badge', KINDS[each.status])}>${each.status}</span>${each.failing_since !== null && html` <span class="soft">since ${momentText(each.failing_since)}</span>`}</td>
+        <td><span class=${classes('badge', KINDS[each.status])}>${each.status}</span>${each.failing_since !== null && html` <span class="soft">since ${formatMoment(each.failing_since)}</span>`}</td>
         <td>
           ${each.status === 'stopped' && html`<button type="button" class="small" onClick=${() => start(each)} aria-label=${`Start again: ${each.url}`}>Start again</button>`}
           <button type="button" class="small" onClick=${() => test(each)} aria-label=${`Test ${each.url}`}>Test</button>
@@ -85,7 +88,7 @@ function CreateWebhook({ base, onMade }) {
     setName('')
     onMade(answer)
   }
-  return html`<${Form} send=${() => act(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not made">
+  return html`<${Form} send=${() => requestPlane(base, { method: 'POST', body })} onDone=${done} refused="The webhook was not made">
     <${Field} label="URL of a new webhook" type="url" value=${url} required onValue=${setUrl} />
     <${Field} label="Its name" place="narrow" value=${name} maxlength="100" onValue=${setName} />
     <button type="submit">Create webhook</button>

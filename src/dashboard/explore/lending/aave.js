@@ -1,6 +1,6 @@
 import { html } from '../../lib/view.js'
-import { Bell } from '../bell/bell.js'
 import { LendingPart } from '../section.js'
+import { TriggerBell } from '../trigger/bell.js'
 import { LendingCard } from './card.js'
 import { MarketHistory } from './history.js'
 import { aaveLegs } from './legs.js'
@@ -11,7 +11,7 @@ const MARKET_NAMES = { main: 'Core', lido: 'Prime', etherfi: 'EtherFi' }
 
 /**
  * The markets of Aave V3 on one chain.
- * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context }} props
+ * @param {{ part: import('../requests/answers.js').AskedPart, context: import('../page.js').Context }} props
  */
 export function AavePart({ part, context }) {
   const { chainId } = part
@@ -21,7 +21,7 @@ export function AavePart({ part, context }) {
   function drawn(position, figures, wallet) {
     const { marketId, healthFactor } = position
     const name = `Aave V3, market ${marketId}`
-    /** @type {import('../bell/bell.js').Watched} */
+    /** @type {import('../trigger/bell.js').Watched} */
     const watched = {
       chainId,
       family: 'aave-v3',
@@ -30,7 +30,7 @@ export function AavePart({ part, context }) {
       figure: 'health_factor',
       value: healthFactor,
     }
-    return html`<${LendingCard} key=${marketId} label=${name} family="Aave V3" place=${marketName(marketId, chainId)} position=${position} bell=${html`<${Bell} watched=${watched} context=${context} />`} figures=${figures} legs=${aaveLegs(position)}>
+    return html`<${LendingCard} key=${marketId} label=${name} family="Aave V3" place=${marketName(marketId, chainId)} position=${position} bell=${html`<${TriggerBell} watched=${watched} context=${context} />`} figures=${figures} legs=${aaveLegs(position)}>
       <${MarketHistory} chainId=${chainId} marketId=${marketId} context=${context} />
     <//>`
   }

@@ -1,7 +1,7 @@
-import { percentOfRatio } from '../../lib/decimal.js'
+import { formatRatioAsPercent } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
-import { Edge } from './edge.js'
+import { LiquidationPrice } from './liquidation_price.js'
 
 /**
  * What is supplied or owed, and where the price of each alone would have the position liquidated.
@@ -11,7 +11,7 @@ import { Edge } from './edge.js'
  * @property {string | null} usd
  * @property {string | null} apy
  * @property {string} note
- * @property {import('./edge.js').EdgeAt} [edge]
+ * @property {import('./liquidation_price.js').EdgeAt} [edge]
  */
 
 /** @param {{ title: string, kind: 'supply' | 'debt', rows: readonly Asset[] }} props */
@@ -25,8 +25,8 @@ export function Assets({ title, kind, rows }) {
         ({ symbol, amount, usd, apy, note, edge }) => html`<li>
           <span>${amount && html`<${Amount} value=${amount} symbol=${symbol} /> `}${symbol}${note !== '' && html` <i>${note}</i>`}</span>
           <span><${Usd} value=${usd} /></span>
-          <span class="soft">${apy !== null && `${percentOfRatio(apy)} APY`}</span>
-          ${edge && html`<p class="edge soft"><${Edge} at=${edge} /></p>`}
+          <span class="soft">${apy !== null && `${formatRatioAsPercent(apy)} APY`}</span>
+          ${edge && html`<p class="edge soft"><${LiquidationPrice} at=${edge} /></p>`}
           <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true"><rect class=${kind} width=${(Number(usd) / most) * 100} height="3" /></svg>
         </li>`,
       )}

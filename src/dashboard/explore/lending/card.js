@@ -1,8 +1,8 @@
 import { html } from '../../lib/view.js'
-import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
+import { Change, DefinitionList, Multiple, Percent, Rate, Usd } from '../../part/figure.js'
 import { Assets } from './assets.js'
-import { dollarsAt, edgeOf } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
+import { computeLiquidationPrice, multiplyPrice } from './liquidation_price.js'
 import { WhatIf } from './what_if_panel.js'
 
 /**
@@ -20,14 +20,14 @@ export function LendingCard({ label, family, place, note, bell, position, figure
     </header>
     <div class="market-body">
       <${Gauge} healthFactor=${position.healthFactor} target=${target} bell=${bell} />
-      <${Facts} rows=${[
+      <${DefinitionList} rows=${[
         ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
         ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],
         ['Loan to value', html`<${Percent} value=${figures.currentLtvPercentage} />`],
         ['Borrowing limit used', html`<${Rate} value=${figures.borrowUtilizationRate} />`],
-        ['Leverage', html`<${Times} value=${figures.positionLeverage} />`],
+        ['Leverage', html`<${Multiple} value=${figures.positionLeverage} />`],
       ]} />
-      <${Facts} rows=${[
+      <${DefinitionList} rows=${[
         ...safeRows(target, { borrow: figures.safeBorrowAmountUSD, withdraw: figures.safeWithdrawAmountUSD }),
         ['Net yield a year', html`<${Rate} value=${figures.netAPY} />`],
         ['Net interest a day', html`<${Change} value=${figures.netDailyInterestUSD} />`],
@@ -59,7 +59,10 @@ function idOf({ address }, side, whole) {
  * @returns {import('./assets.js').Asset}
  */
 function suppliedRow({ symbol, amount, amountSuppliedUSD: usd, supplyAPY: apy, isCollateral, priceUSD }, id, legs) {
-  const edge = isCollateral && id !== undefined ? edgeOf(legs, { id, isOwed: false }, dollarsAt(priceUSD)) : undefined
+  const edge =
+    isCollateral && id !== undefined
+      ? computeLiquidationPrice(legs, { id, isOwed: false }, multiplyPrice(priceUSD))
+      : undefined
   return { symbol, amount, usd, apy, note: isCollateral ? '' : 'not collateral', edge }
 }
 
@@ -70,6 +73,7 @@ function suppliedRow({ symbol, amount, amountSuppliedUSD: usd, supplyAPY: apy, i
  * @returns {import('./assets.js').Asset}
  */
 function borrowedRow({ symbol, amount, amountBorrowedUSD: usd, borrowAPY: apy, priceUSD }, id, legs) {
-  const edge = id === undefined ? undefined : edgeOf(legs, { id, isOwed: true }, dollarsAt(priceUSD))
+  const edge =
+    id === undefined ? undefined : computeLiquidationPrice(legs, { id, isOwed: true }, multiplyPrice(priceUSD))
   return { symbol, amount, usd, apy, note: '', edge }
 }

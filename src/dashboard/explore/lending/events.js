@@ -1,21 +1,21 @@
-import { ask } from '../../lib/api.js'
+import { requestApi } from '../../lib/api.js'
 import { chainName } from '../../lib/catalog.js'
-import { significant } from '../../lib/decimal.js'
+import { formatSignificant } from '../../lib/decimal.js'
 import { useLoaded } from '../../lib/hooks.js'
-import { counted, momentText, secondsOf } from '../../lib/time.js'
+import { formatMoment, parseMoment, pluralize } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
+import { ExplorerLink } from '../../part/explorer_link.js'
 import { Amount, Usd } from '../../part/figure.js'
-import { Table } from '../../part/list.js'
-import { Empty, Trouble, Waiting } from '../../part/notice.js'
-import { Out } from '../../part/out.js'
-import { usePatient } from '../asking/patient.js'
+import { EmptyState, ErrorNotice, LoadingNotice } from '../../part/notice.js'
+import { Table } from '../../part/table.js'
+import { usePolledAnswer } from '../requests/polling.js'
 
 const PAGE_SIZE = 25
 
 /**
  * A page of events, those of it at or before the moment of the view, and the search for the page of that moment.
  * @typedef {object} AskedEvents
- * @property {import('../asking/patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
+ * @property {import('../requests/polling.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
  * @property {number} later how many on the page came after the moment
@@ -31,16 +31,16 @@ const PAGE_SIZE = 25
  * @returns {AskedEvents}
  */
 export function useEvents(path, { key, view, catalog }) {
-  const until = secondsOf(view.asOf)
+  const until = parseMoment(view.asOf)
   const [searched, setSearched] = useState(0)
   const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
   const { value: found, again: searchAgain } = useLoaded(
     async (signal) =>
-      searched > 0 ? pageUntil(until, searched, (page) => ask(pathOf(page), { key, signal })) : undefined,
+      searched > 0 ? pageUntil(until, searched, (page) => requestApi(pathOf(page), { key, signal })) : undefined,
     [searched],
   )
-  /** @type {{ answer: import('../asking/patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
-  const { answer, again } = usePatient(path && pathOf(typeof found === 'number' ? found : 1), key)
+  /** @type {{ answer: import('../requests/polling.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
+  const { answer, again } = usePolledAnswer(path && pathOf(typeof found === 'number' ? found : 1), key)
   const all = answer?.ok ? answer.body.data : []
   const rows = all.filter(({ timestamp }) => timestamp <= until)
   const failure = typeof found === 'object' ? found : undefined
@@ -96,7 +96,7 @@ const VERBS = {
 
 /** @param {import('../../lib/shapes.d.ts').LendingEvent} event */
 export function eventText({ type, amount, asset }) {
-  return `${VERBS[type] ?? type} ${significant(amount)} ${asset.symbol}`
+  return `${VERBS[type] ?? type} ${formatSignificant(amount)} ${asset.symbol}`
 }
 
 /** @param {{ events: AskedEvents, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
@@ -105,20 +105,20 @@ export function Events({ events: { answer, rows, later, isPast, search }, chainI
   const { page, total } = answer.body.pagination
   const pages = pagesOf(answer.body)
   if (rows.length === 0 && page < pages) {
-    if (search.isRunning) return html`<${Waiting}>The events until then<//>`
-    if (search.failure) return html`<${Trouble} failure=${search.failure} onRetry=${search.start} />`
-    return html`<${Empty} title="Not shown yet">The newest ${later} of ${total} events all came after this moment.
-      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${counted(searchReads(pages) * search.creditsEach, 'credit')}</i></button></p><//>`
+    if (search.isRunning) return html`<${LoadingNotice}>The events until then<//>`
+    if (search.failure) return html`<${ErrorNotice} failure=${search.failure} onRetry=${search.start} />`
+    return html`<${EmptyState} title="Not shown yet">The newest ${later} of ${total} events all came after this moment.
+      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${pluralize(searchReads(pages) * search.creditsEach, 'credit')}</i></button></p><//>`
   }
   if (rows.length === 0)
-    return html`<${Empty} title="No events">The wallet ${isPast ? 'had moved nothing in this market by then' : 'has moved nothing in this market'}.<//>`
+    return html`<${EmptyState} title="No events">The wallet ${isPast ? 'had moved nothing in this market by then' : 'has moved nothing in this market'}.<//>`
   const ofThese = total - (page - 1) * PAGE_SIZE - later
   return html`<${Table} label="Events" class="events" columns=${['When', 'What', 'Amount', 'Value then']}>
       ${rows.map(
         (
           event,
         ) => html`<tr title=${`${chainName(catalog, chainId)} block ${event.blockNumber}, ${event.transactionHash}`}>
-          <td><${Out} catalog=${catalog} chainId=${chainId} kind="tx" id=${event.transactionHash} label="its transaction">${momentText(event.timestamp)}<//></td>
+          <td><${ExplorerLink} catalog=${catalog} chainId=${chainId} kind="tx" id=${event.transactionHash} label="its transaction">${formatMoment(event.timestamp)}<//></td>
           <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
           <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
           <td><${Usd} value=${event.amountUSD} /></td>

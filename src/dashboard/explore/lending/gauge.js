@@ -1,7 +1,7 @@
-import { percentOfRatio } from '../../lib/decimal.js'
+import { formatRatioAsPercent } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Usd } from '../../part/figure.js'
-import { cushion } from '../liquidity/scale.js'
+import { computeCushion } from '../liquidity/scale.js'
 
 const RADIUS = 84
 const CENTER = { x: 110, y: 104 }
@@ -11,8 +11,8 @@ const CRITICAL = '1.1'
 
 /** @param {string} healthFactor */
 function mood(healthFactor) {
-  const left = cushion(healthFactor)
-  return left < cushion(CRITICAL) ? 'bad' : left < cushion(THIN) ? 'warn' : 'good'
+  const left = computeCushion(healthFactor)
+  return left < computeCushion(CRITICAL) ? 'bad' : left < computeCushion(THIN) ? 'warn' : 'good'
 }
 
 /** @type {Record<string, string>} */
@@ -23,20 +23,20 @@ const WORDS = { bad: 'close to liquidation', warn: 'thin', good: 'comfortable' }
  * @param {{ healthFactor: string, target: string, bell?: unknown }} props
  */
 export function Gauge({ healthFactor, target, bell }) {
-  const left = cushion(healthFactor)
+  const left = computeCushion(healthFactor)
   const debtless = !/^\d/.test(healthFactor)
   const state = mood(healthFactor)
   const said = debtless ? 'No debt: nothing can be liquidated' : `Health factor ${healthFactor}, ${WORDS[state]}`
   const spread = [
-    ['bad', 0, cushion(CRITICAL)],
-    ['warn', cushion(CRITICAL), cushion(THIN)],
-    ['good', cushion(THIN), 1],
+    ['bad', 0, computeCushion(CRITICAL)],
+    ['warn', computeCushion(CRITICAL), computeCushion(THIN)],
+    ['good', computeCushion(THIN), 1],
   ]
   return html`<figure class="gauge">
     <svg viewBox="0 0 220 128" role="img" aria-label=${said}>
       ${spread.map(([name, from, to]) => html`<path class=${`arc ${name}`} d=${arc(Number(from), Number(to))} />`)}
       <path class="arc-now ${state}" d=${arc(0, Math.max(left, 0.004))} />
-      <${Tick} at=${cushion(target)} />
+      <${Tick} at=${computeCushion(target)} />
       <line class="needle" x1=${point(left, RADIUS - 11).x} y1=${point(left, RADIUS - 11).y} x2=${point(left, RADIUS + 8).x} y2=${point(left, RADIUS + 8).y} />
       <text class="gauge-value ${state}" x=${CENTER.x} y=${CENTER.y - 12}>${debtless ? '∞' : healthFactor}</text>
       <text class="gauge-name" x=${CENTER.x} y=${CENTER.y + 8}>health factor</text>
@@ -47,7 +47,7 @@ export function Gauge({ healthFactor, target, bell }) {
           ? 'No debt: nothing can be liquidated.'
           : left === 0
             ? html`<b class="bad">Can be liquidated.</b>`
-            : html`Liquidation if weighted collateral falls by <b class=${state}>${percentOfRatio(left.toFixed(6), 1)}</b> against the debt.`
+            : html`Liquidation if weighted collateral falls by <b class=${state}>${formatRatioAsPercent(left.toFixed(6), 1)}</b> against the debt.`
       }
     </figcaption>
     ${bell}

@@ -1,14 +1,14 @@
-import { dollars } from '../../lib/decimal.js'
-import { useNear } from '../../lib/hooks.js'
-import { counted, dayText, secondsOf } from '../../lib/time.js'
+import { formatDollars } from '../../lib/decimal.js'
+import { useScrolledTo } from '../../lib/hooks.js'
+import { formatDay, parseMoment, pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart/chart.js'
 import { axisDollars, axisNumber } from '../../part/chart/scale.js'
-import { Fold } from '../../part/fold.js'
-import { Table } from '../../part/list.js'
-import { Empty } from '../../part/notice.js'
-import { Patient, usePatient } from '../asking/patient.js'
-import { queryOf } from '../asking/plan.js'
+import { Disclosure } from '../../part/disclosure.js'
+import { EmptyState } from '../../part/notice.js'
+import { Table } from '../../part/table.js'
+import { formatQuery } from '../requests/plan.js'
+import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 import { Events, eventText, useEvents } from './events.js'
 
 /**
@@ -17,24 +17,24 @@ import { Events, eventText, useEvents } from './events.js'
  */
 export function MarketHistory({ chainId, marketId, context }) {
   const { catalog, view } = context
-  const [ref, near] = useNear()
+  const [ref, near] = useScrolledTo()
   const base = `v1/lending/aave-v3/position/${chainId}`
-  const query = queryOf({ wallet: view.wallet, market_id: marketId })
-  const snapshots = usePatient(near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined, context.key)
+  const query = formatQuery({ wallet: view.wallet, market_id: marketId })
+  const snapshots = usePolledAnswer(near && catalog.snapshots ? `${base}/snapshots?${query}` : undefined, context.key)
   const events = useEvents(near && catalog.events ? `${base}/events?${query}` : undefined, context)
   if (!catalog.snapshots && !catalog.events) return null
-  const until = secondsOf(view.asOf)
+  const until = parseMoment(view.asOf)
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${Patient} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
-    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}
+    ${catalog.snapshots && html`<${PolledAnswer} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} context=${context} />`}
+    ${catalog.events && html`<${PolledAnswer} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chainId=${chainId} catalog=${catalog} />`} context=${context} />`}
   </div>`
 }
 
 /** @param {{ rows: readonly import('../../lib/shapes.d.ts').Snapshot[], since: string | undefined, events: readonly import('../../lib/shapes.d.ts').LendingEvent[], isPast: boolean }} props */
 function Series({ rows, since, events, isPast }) {
   if (rows.length === 0) {
-    return html`<${Empty} title=${isPast ? 'No day was over by then' : 'No day is over yet'}>The series has one entry for each UTC midnight since the wallet first moved a token in this market.<//>`
+    return html`<${EmptyState} title=${isPast ? 'No day was over by then' : 'No day is over yet'}>The series has one entry for each UTC midnight since the wallet first moved a token in this market.<//>`
   }
   const times = rows.map(({ timestamp }) => timestamp)
   const marks = events
@@ -43,7 +43,7 @@ function Series({ rows, since, events, isPast }) {
   const of = (/** @type {'net_worth_usd' | 'collateral_usd' | 'debt_usd' | 'health_factor'} */ name) =>
     rows.map((row) => row[name])
   return html`
-    <${Chart} title="Net worth, collateral and debt" times=${times} marks=${marks} format=${dollars} axis=${axisDollars} series=${[
+    <${Chart} title="Net worth, collateral and debt" times=${times} marks=${marks} format=${formatDollars} axis=${axisDollars} series=${[
       { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
       { name: 'Collateral', kind: 'supply', values: of('collateral_usd') },
       { name: 'Debt', kind: 'debt', values: of('debt_usd') },
@@ -56,9 +56,9 @@ function Series({ rows, since, events, isPast }) {
       },
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
-    <${Fold} class="as-table" title=${`${counted(rows.length, 'day')} as a table`}>
+    <${Disclosure} class="as-table" title=${`${pluralize(rows.length, 'day')} as a table`}>
       <${Table} label="Daily series" columns=${['Midnight (UTC)', 'Net worth', 'Collateral', 'Debt', 'Health']}>
-        ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.collateral_usd)}</td><td>${dollars(row.debt_usd)}</td><td>${row.health_factor}</td></tr>`)}
+        ${rows.toReversed().map((row) => html`<tr><th scope="row">${formatDay(row.timestamp)}</th><td>${formatDollars(row.net_worth_usd)}</td><td>${formatDollars(row.collateral_usd)}</td><td>${formatDollars(row.debt_usd)}</td><td>${row.health_factor}</td></tr>`)}
       <//>
     <//>`
 }

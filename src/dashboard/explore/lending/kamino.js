@@ -1,16 +1,16 @@
-import { BASE58_ADDRESS, shortened } from '../../lib/address.js'
-import { SOLANA } from '../../lib/catalog.js'
+import { BASE58_ADDRESS, shortenAddress } from '../../lib/address.js'
+import { SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Out } from '../../part/out.js'
-import { Bell } from '../bell/bell.js'
+import { ExplorerLink } from '../../part/explorer_link.js'
 import { AddForm } from '../form.js'
 import { LendingPart } from '../section.js'
+import { TriggerBell } from '../trigger/bell.js'
 import { LendingCard } from './card.js'
+import { KaminoCard } from './kamino_card.js'
 import { kaminoLegs } from './legs.js'
-import { KaminoCard } from './other.js'
 
-/** @typedef {import('../asking/asking.js').AskedPart} AskedPart */
+/** @typedef {import('../requests/answers.js').AskedPart} AskedPart */
 /** @typedef {import('../../lib/shapes.d.ts').KaminoList['data'][number]['positions'][number]} KaminoPosition */
 
 const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'
@@ -25,17 +25,17 @@ export function KaminoPart({ part, context }) {
   /** @param {KaminoPosition} position @param {import('../../lib/shapes.d.ts').LendingFigures} figures @param {string} wallet */
   function drawn(position, figures, wallet) {
     const { obligation_address: id, marketName, marketId } = position
-    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortened(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${Bell} watched=${watchedOf(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
+    return html`<${LendingCard} key=${id} label=${`Kamino, obligation ${id}`} family="Kamino" place=${marketName || shortenAddress(marketId)} note=${html`<${Address} id=${id} catalog=${context.catalog} />`} bell=${html`<${TriggerBell} watched=${watchedOf(position, wallet)} context=${context} />`} position=${position} figures=${figures} legs=${kaminoLegs(position, figures)} whatIfNote=${SIDES} />`
   }
 }
 
-/** @param {KaminoPosition} position @param {string} wallet @returns {import('../bell/bell.js').Watched} */
+/** @param {KaminoPosition} position @param {string} wallet @returns {import('../trigger/bell.js').Watched} */
 function watchedOf({ obligation_address: obligation, marketId, healthFactor }, wallet) {
   return {
-    chainId: SOLANA,
+    chainId: SOLANA_CHAIN_ID,
     family: 'kamino',
     subject: { wallet, obligation_address: obligation, market_address: marketId },
-    name: `Kamino, obligation ${shortened(obligation)}`,
+    name: `Kamino, obligation ${shortenAddress(obligation)}`,
     figure: 'health_factor',
     value: healthFactor,
   }
@@ -43,7 +43,7 @@ function watchedOf({ obligation_address: obligation, marketId, healthFactor }, w
 
 /** @param {{ id: string, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Address({ id, catalog }) {
-  return html`<p class="soft"><${Out} catalog=${catalog} chainId=${SOLANA} id=${id} label="the obligation"><code title=${id}>${shortened(id)}</code><//><${Copy} text=${id} label="Copy the whole id" /></p>`
+  return html`<p class="soft"><${ExplorerLink} catalog=${catalog} chainId=${SOLANA_CHAIN_ID} id=${id} label="the obligation"><code title=${id}>${shortenAddress(id)}</code><//><${Copy} text=${id} label="Copy the whole id" /></p>`
 }
 
 const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'

@@ -1,16 +1,16 @@
-import { shortened } from '../../lib/address.js'
-import { percentOfRatio, significant } from '../../lib/decimal.js'
+import { shortenAddress } from '../../lib/address.js'
+import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Change, Facts, Rate, Times, Usd } from '../../part/figure.js'
-import { queryOf } from '../asking/plan.js'
-import { Bell } from '../bell/bell.js'
+import { Change, DefinitionList, Multiple, Rate, Usd } from '../../part/figure.js'
 import { Receipt } from '../receipt.js'
+import { formatQuery } from '../requests/plan.js'
 import { LendingPart } from '../section.js'
+import { TriggerBell } from '../trigger/bell.js'
 import { Assets } from './assets.js'
-import { edgeOf, plain } from './edge.js'
 import { Gauge, safeRows } from './gauge.js'
 import { morphoLegs } from './legs.js'
+import { computeLiquidationPrice, formatPlain } from './liquidation_price.js'
 import { WhatIf } from './what_if_panel.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').MorphoList} MorphoList */
@@ -19,14 +19,14 @@ import { WhatIf } from './what_if_panel.js'
 
 /**
  * The markets of Morpho Blue on one chain that the wallet has something in.
- * @param {{ part: import('../asking/asking.js').AskedPart, context: import('../page.js').Context }} props
+ * @param {{ part: import('../requests/answers.js').AskedPart, context: import('../page.js').Context }} props
  */
 export function MorphoPart({ part, context }) {
   const { answer, chainId } = part
   if (!answer?.ok) return null
   /** @param {MorphoPosition} position @param {MorphoFigures} figures @param {string} wallet */
   const drawn = (position, figures, wallet) =>
-    html`<${MarketCard} key=${position.marketId} position=${position} figures=${figures} bell=${html`<${Bell} watched=${watchedOf(position, { chainId, wallet, figures })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`
+    html`<${MarketCard} key=${position.marketId} position=${position} figures=${figures} bell=${html`<${TriggerBell} watched=${watchedOf(position, { chainId, wallet, figures })} context=${context} />`}><${Receipt} answer=${yieldOf(position, { chainId, answer, context })} context=${context} /><//>`
   return html`<${LendingPart} part=${part} context=${context}>${drawn}<//>`
 }
 
@@ -39,8 +39,9 @@ function collateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loan
   const collateral = suppliedAssets.find(({ isCollateral }) => isCollateral)?.amount
   const owed = borrowedAssets[0]?.amount
   const price = collateral && owed ? Number(owed) / (Number(collateral) * Number(lltv)) : undefined
-  const inWords = price === undefined ? undefined : `${significant(plain(price))} ${loanSymbol} per ${collateralSymbol}`
-  return edgeOf(legs, { id: 'collateral', isOwed: false }, () => inWords)
+  const inWords =
+    price === undefined ? undefined : `${formatSignificant(formatPlain(price))} ${loanSymbol} per ${collateralSymbol}`
+  return computeLiquidationPrice(legs, { id: 'collateral', isOwed: false }, () => inWords)
 }
 
 /**
@@ -49,7 +50,7 @@ function collateralEdge({ suppliedAssets, borrowedAssets, collateralSymbol, loan
  * @param {{ chainId: number, answer: import('../../lib/api.js').Answer, context: import('../page.js').Context }} list
  */
 function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) {
-  const query = queryOf({ wallet: view.wallet, market_id: marketId })
+  const query = formatQuery({ wallet: view.wallet, market_id: marketId })
   const path = `v1/lending/morpho-blue/position/${chainId}/yield?${query}`
   return { ...answer, path, credits: catalog.credits.morphoYield }
 }
@@ -57,14 +58,14 @@ function yieldOf({ marketId }, { chainId, answer, context: { view, catalog } }) 
 /**
  * @param {MorphoPosition} position
  * @param {{ chainId: number, wallet: string, figures: MorphoFigures }} of
- * @returns {import('../bell/bell.js').Watched}
+ * @returns {import('../trigger/bell.js').Watched}
  */
 function watchedOf({ marketId }, { chainId, wallet, figures }) {
   return {
     chainId,
     family: 'morpho-blue',
     subject: { wallet, market_id: marketId },
-    name: `Morpho Blue, market ${shortened(marketId)}`,
+    name: `Morpho Blue, market ${shortenAddress(marketId)}`,
     figure: 'health_factor',
     value: figures?.healthFactor ?? '',
   }
@@ -77,8 +78,8 @@ function MarketCard({ position, figures, bell, children }) {
   const legs = morphoLegs(position)
   return html`<article class="card market" aria-label=${`Morpho Blue, market ${marketId}`}>
     <header>
-      <h4>${collateralSymbol ?? 'No collateral'} <span class="soft">/ ${loanSymbol}, ${percentOfRatio(lltv, 1)}</span></h4>
-      <p class="soft"><code title=${marketId}>${shortened(marketId)}</code><${Copy} text=${marketId} label="Copy the whole id" /></p>
+      <h4>${collateralSymbol ?? 'No collateral'} <span class="soft">/ ${loanSymbol}, ${formatRatioAsPercent(lltv, 1)}</span></h4>
+      <p class="soft"><code title=${marketId}>${shortenAddress(marketId)}</code><${Copy} text=${marketId} label="Copy the whole id" /></p>
       <p class="card-value"><${Usd} value=${position.netWorthUSD} /></p>
     </header>
     ${position.reason !== null && html`<p class="bad">${position.reason}.</p>`}
@@ -86,13 +87,13 @@ function MarketCard({ position, figures, bell, children }) {
       ${
         figures !== null &&
         html`<${Gauge} healthFactor=${figures.healthFactor} target=${target} bell=${bell} />
-        <${Facts} rows=${[
+        <${DefinitionList} rows=${[
           ['Collateral', html`<${Usd} value=${position.totalCollateralUSD} />`],
           ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],
           ['Liquidation at', html`<${Rate} value=${lltv} />`],
-          ['Leverage', html`<${Times} value=${figures.positionLeverage} />`],
+          ['Leverage', html`<${Multiple} value=${figures.positionLeverage} />`],
         ]} />
-        <${Facts} rows=${[
+        <${DefinitionList} rows=${[
           ...safeRows(target, { borrow: figures.safeBorrowAmountUSD, withdraw: figures.safeWithdrawAmountUSD }),
           ['Net yield a year', html`<${Rate} value=${figures.netAPY} />`],
           ['Net interest a day', html`<${Change} value=${figures.netDailyInterestUSD} />`],

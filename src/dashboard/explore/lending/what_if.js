@@ -81,7 +81,7 @@ export function liquidationAt({ supplies, debts }, id) {
  * What more can be owed before the health factor is 1, US dollars; 0 if nothing.
  * @param {Legs} legs
  */
-export function roomOf({ supplies, debts }) {
+export function computeBorrowRoom({ supplies, debts }) {
   const limit = sum(supplies.map(({ usd, weight }) => usd * weight))
   return Math.max(0, limit - sum(debts.map(({ usd }) => usd)))
 }

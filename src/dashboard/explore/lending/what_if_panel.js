@@ -1,9 +1,9 @@
-import { dollars, percentOfRatio } from '../../lib/decimal.js'
+import { formatDollars, formatRatioAsPercent } from '../../lib/decimal.js'
 import { html, useState } from '../../lib/view.js'
 import { Slider } from '../../part/field.js'
-import { Facts } from '../../part/figure.js'
+import { DefinitionList } from '../../part/figure.js'
 import { Gauge } from './gauge.js'
-import { NO_STEPS, roomOf, whatIf } from './what_if.js'
+import { computeBorrowRoom, NO_STEPS, whatIf } from './what_if.js'
 
 /** Prices go from a tenth of today's to twice it, percent of change. */
 const FALL_MAX = -90
@@ -37,7 +37,7 @@ function Sliders({ legs, target, borrowLimit, note }) {
   const after = whatIf(legs, steps)
   const debts = legs.debts.length === 0 ? [ANY_DEBT] : legs.debts
   const owed = legs.debts.reduce((sum, { usd }) => sum + usd, 0)
-  const room = borrowLimit === undefined ? roomOf(legs) : Math.max(0, Number(borrowLimit) - owed)
+  const room = borrowLimit === undefined ? computeBorrowRoom(legs) : Math.max(0, Number(borrowLimit) - owed)
   const setPrice = (/** @type {string} */ id) => (/** @type {number} */ change) =>
     setSteps({ ...steps, prices: { ...steps.prices, [id]: 1 + change / 100 } })
   const setDebt = (/** @type {string} */ id) => (/** @type {number} */ usd) =>
@@ -56,10 +56,10 @@ function Sliders({ legs, target, borrowLimit, note }) {
       </div>
       <div role="status" aria-label="What would be">
         <${Gauge} healthFactor=${factorText(after.healthFactor)} target=${target} />
-        <${Facts} rows=${[
-          ['Collateral', dollars(after.collateral.toFixed(2))],
-          ['Debt', dollars(after.debt.toFixed(2))],
-          ['Loan to value', percentOfRatio(after.ltv.toFixed(6))],
+        <${DefinitionList} rows=${[
+          ['Collateral', formatDollars(after.collateral.toFixed(2))],
+          ['Debt', formatDollars(after.debt.toFixed(2))],
+          ['Loan to value', formatRatioAsPercent(after.ltv.toFixed(6))],
         ]} />
       </div>
     </div>
@@ -80,8 +80,8 @@ function signed(change) {
 /** @param {number} more @param {number} owed US dollars */
 function debtText(more, owed) {
   if (more === 0) return 'as now'
-  if (more > 0) return `borrow ${dollars(more.toFixed(2))}`
-  return more <= -owed ? 'repay all' : `repay ${dollars((-more).toFixed(2))}`
+  if (more > 0) return `borrow ${formatDollars(more.toFixed(2))}`
+  return more <= -owed ? 'repay all' : `repay ${formatDollars((-more).toFixed(2))}`
 }
 
 /** As answers have it: four digits, cut, so that nothing is overstated. @param {number} factor */

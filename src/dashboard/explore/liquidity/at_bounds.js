@@ -1,6 +1,6 @@
-import { significant } from '../../lib/decimal.js'
+import { formatSignificant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
-import { Amount, Facts } from '../../part/figure.js'
+import { Amount, DefinitionList } from '../../part/figure.js'
 import { atBounds } from './bounds.js'
 import { isFullRange } from './scale.js'
 
@@ -19,13 +19,13 @@ export function Bounds({ position: { position_state: state, prices }, inverse })
   ]
   // In the inverse price the lower bound is that at which all is the second token.
   const [atLower, atUpper] = inverse ? [quote, base] : [base, quote]
-  return html`<${Facts} rows=${[
+  return html`<${DefinitionList} rows=${[
     [
-      `At ${significant(shown.lower)} and below, all`,
+      `At ${formatSignificant(shown.lower)} and below, all`,
       html`<${Amount} value=${atLower.amount} symbol=${atLower.symbol} /> ${atLower.symbol}`,
     ],
     [
-      `At ${significant(shown.upper)} and above, all`,
+      `At ${formatSignificant(shown.upper)} and above, all`,
       html`<${Amount} value=${atUpper.amount} symbol=${atUpper.symbol} /> ${atUpper.symbol}`,
     ],
   ]} />`

@@ -1,8 +1,8 @@
-import { counted } from '../../lib/time.js'
+import { pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Choice } from '../../part/field.js'
-import { Change, Facts, Usd } from '../../part/figure.js'
-import { ordered, totalsOf } from './order.js'
+import { Change, DefinitionList, Usd } from '../../part/figure.js'
+import { computeTotals, sortPositions } from './order.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const BY = [
@@ -28,15 +28,15 @@ const LEAST = [
 
 /**
  * Totals over all positions that were read, and how they are shown.
- * @param {{ parts: readonly import('../asking/asking.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
+ * @param {{ parts: readonly import('../requests/answers.js').AskedPart[], order: import('./order.js').Order, onOrder: (order: import('./order.js').Order) => void }} props
  */
 export function LiquidityBar({ parts, order, onOrder }) {
   const positions = parts.flatMap(({ answer }) =>
     answer?.ok ? /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body).data : [],
   )
   if (positions.length === 0) return null
-  const { open, inRange, outOfRange, value, fees, pnl } = totalsOf(positions)
-  const hidden = positions.length - ordered(positions, order).length
+  const { open, inRange, outOfRange, value, fees, pnl } = computeTotals(positions)
+  const hidden = positions.length - sortPositions(positions, order).length
   const set = (/** @type {keyof typeof order} */ name) => (/** @type {string} */ chosen) =>
     onOrder(/** @type {import('./order.js').Order} */ ({ ...order, [name]: chosen }))
   const sum = (/** @type {typeof Change} */ Figure, /** @type {{ usd: string, of: number }} */ { usd, of }) =>
@@ -44,12 +44,12 @@ export function LiquidityBar({ parts, order, onOrder }) {
       ? html`<span class="absent">unknown</span>`
       : html`<${Figure} value=${usd} />${of < open && html` <span class="soft">of ${of} of ${open}</span>`}`
   return html`<div class="card liquidity-bar" role="group" aria-label="All liquidity positions">
-    <${Facts} rows=${[
-      ['Open', counted(open, 'position')],
+    <${DefinitionList} rows=${[
+      ['Open', pluralize(open, 'position')],
       ['In range', String(inRange)],
       ['Out of range', String(outOfRange)],
     ]} />
-    <${Facts} rows=${[
+    <${DefinitionList} rows=${[
       ['Value', sum(Usd, value)],
       ['Uncollected fees', sum(Usd, fees)],
       ['Profit and loss', sum(Change, pnl)],
@@ -58,7 +58,7 @@ export function LiquidityBar({ parts, order, onOrder }) {
       <${Choice} label="Sort by" value=${order.by} options=${BY} onValue=${set('by')} />
       <${Choice} label="Show" value=${order.show} options=${SHOW} onValue=${set('show')} />
       <${Choice} label="Hide" value=${order.least} options=${LEAST} onValue=${set('least')} />
-      <p class="soft" role="status">${hidden > 0 && `${counted(hidden, 'position')} hidden.`}</p>
+      <p class="soft" role="status">${hidden > 0 && `${pluralize(hidden, 'position')} hidden.`}</p>
     </div>
   </div>`
 }

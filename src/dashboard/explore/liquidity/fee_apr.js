@@ -15,7 +15,7 @@ const SIDES = /** @type {const} */ (['token0', 'token1'])
  * @param {readonly Flow[]} flows all of them, oldest first
  * @param {boolean} isActive
  */
-export function lifeOf(flows, isActive) {
+export function computeLifetime(flows, isActive) {
   const left = liquidityAfter(flows, 0n)
   const last = flows.length - 1
   return {
@@ -35,7 +35,7 @@ export function lifeOf(flows, isActive) {
  * @figure explore/fee_apr_since_opening
  * @source definition, from `pnl`
  * @proof test/dashboard/explore/fee_apr_test.ts
- * @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, life: ReturnType<typeof lifeOf>, untilSec: number }} told
+ * @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, life: ReturnType<typeof computeLifetime>, untilSec: number }} told
  * @returns {Rate}
  */
 export function feeAprSinceOpening({ pnl, life: { openedSec, closedSec, wasEmpty }, untilSec }) {

@@ -1,10 +1,10 @@
-import { ask } from '../../lib/api.js'
-import { useWork } from '../../lib/hooks.js'
-import { counted, momentText } from '../../lib/time.js'
+import { requestApi } from '../../lib/api.js'
+import { useTask } from '../../lib/hooks.js'
+import { formatMoment, pluralize } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
-import { Table } from '../../part/list.js'
-import { askPatiently } from '../asking/patient.js'
+import { Table } from '../../part/table.js'
+import { pollAnswer } from '../requests/polling.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvents} Events */
 /** @typedef {import('../../lib/shapes.d.ts').LiquidityEvent} Flow */
@@ -25,10 +25,10 @@ const VERBS = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected
  */
 export function useFlows(path, key) {
   const [state, setState] = useState(
-    /** @type {{ answer?: import('../asking/patient.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
+    /** @type {{ answer?: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }} */ ({}),
   )
   const reading = (/** @type {AbortSignal} */ signal) => readAll(path ?? '', { key, signal, onState: setState })
-  const readAgain = useWork(path === undefined ? undefined : reading, [path, key])
+  const readAgain = useTask(path === undefined ? undefined : reading, [path, key])
   const again = () => {
     setState({})
     readAgain()
@@ -38,16 +38,16 @@ export function useFlows(path, key) {
 
 /**
  * @param {string} path
- * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../asking/patient.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
+ * @param {{ key: string, signal: AbortSignal, onState: (state: { answer: import('../requests/polling.js').Outcome<Events>, rows?: readonly Flow[] }) => void }} options
  */
 async function readAll(path, { key, signal, onState }) {
   const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
-  /** @type {import('../asking/patient.js').Outcome<Events>} */
+  /** @type {import('../requests/polling.js').Outcome<Events>} */
   let first
-  await askPatiently(pathOf(1), {
+  await pollAnswer(pathOf(1), {
     key,
     signal,
-    onAnswer: (/** @type {import('../asking/patient.js').Outcome<Events>} */ answer) => {
+    onAnswer: (/** @type {import('../requests/polling.js').Outcome<Events>} */ answer) => {
       first = answer
       if (!answer?.ok) onState({ answer })
     },
@@ -57,7 +57,7 @@ async function readAll(path, { key, signal, onState }) {
   const pages = Math.ceil(first.body.pagination.total / PAGE_SIZE)
   for (let page = 2; page <= pages && pages <= PAGES_MAX; page++) {
     /** @type {import('../../lib/api.js').Answer<Events> | import('../../lib/api.js').Failure} */
-    const next = await ask(pathOf(page), { key, signal })
+    const next = await requestApi(pathOf(page), { key, signal })
     if (!next.ok) return onState({ answer: next })
     rows.push(...next.body.data)
   }
@@ -67,11 +67,11 @@ async function readAll(path, { key, signal, onState }) {
 /** @param {{ body: Events, symbols: readonly string[] }} props the newest flows, and how many there are */
 export function Flows({ body: { data, pagination }, symbols: [symbol0, symbol1] }) {
   const shown = data.slice(0, SHOWN_MAX)
-  return html`<details class="as-table"><summary>${counted(pagination.total, 'flow')}: deposits, withdrawals, collects</summary>
+  return html`<details class="as-table"><summary>${pluralize(pagination.total, 'flow')}: deposits, withdrawals, collects</summary>
     <${Table} label="Flows" class="events" columns=${['When', 'What', symbol0, symbol1, 'Value then']}>
       ${shown.map(
         ({ timestamp, type, amounts, usd_value: usd }) => html`<tr>
-          <td>${momentText(timestamp)}</td>
+          <td>${formatMoment(timestamp)}</td>
           <td><i class=${`key ${type}`} aria-hidden="true"></i>${VERBS[type]}</td>
           <td><${Amount} value=${amounts.token0.amount} symbol=${symbol0} /></td>
           <td><${Amount} value=${amounts.token1.amount} symbol=${symbol1} /></td>

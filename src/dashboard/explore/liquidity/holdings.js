@@ -1,7 +1,7 @@
 import { isPositive, sumDollars } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
-import { Table } from '../../part/list.js'
+import { Table } from '../../part/table.js'
 
 /** Why nobody knows what a withdrawal pays. @type {Record<'reverts' | 'unsupported', string>} */
 const BARRED = {

@@ -1,9 +1,9 @@
-import { ask } from '../../lib/api.js'
-import { counted, dayText } from '../../lib/time.js'
+import { requestApi } from '../../lib/api.js'
+import { formatDay, pluralize } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
-import { Facts } from '../../part/figure.js'
-import { Trouble, Waiting } from '../../part/notice.js'
-import { queryOf } from '../asking/plan.js'
+import { DefinitionList } from '../../part/figure.js'
+import { ErrorNotice, LoadingNotice } from '../../part/notice.js'
+import { formatQuery } from '../requests/plan.js'
 import { feeAprOfDays } from './fee_apr.js'
 import { FeeApr } from './rate.js'
 
@@ -65,9 +65,9 @@ function usePast({ moments, full, base, place, context: { key } }) {
     const found = []
     setState({ isAsked: true, found })
     for (const at_time of moments) {
-      const query = queryOf({ ...place, at_time, ...(full && { full: 'true' }) })
+      const query = formatQuery({ ...place, at_time, ...(full && { full: 'true' }) })
       /** @type {import('../../lib/api.js').Answer<One> | import('../../lib/api.js').Failure} */
-      const answer = await ask(`${base}?${query}`, { key })
+      const answer = await requestApi(`${base}?${query}`, { key })
       if (!answer.ok) return setState({ isAsked: true, found, failure: answer })
       found.push(answer.body.data)
       setState({ isAsked: true, found: [...found] })
@@ -85,31 +85,31 @@ function Windows({ windows, ...props }) {
   const now = /** @type {FullPosition} */ (position)
   const names = `Fee APR over ${windows.join(' and ')} days`
   if (!isAsked)
-    return html`<p class="more"><button type="button" onClick=${start}>${names} <i>${counted(windows.length * served.credits.full, 'credit')}</i></button></p>`
-  return html`<${Facts} rows=${found.map((before, index) => [
+    return html`<p class="more"><button type="button" onClick=${start}>${names} <i>${pluralize(windows.length * served.credits.full, 'credit')}</i></button></p>`
+  return html`<${DefinitionList} rows=${found.map((before, index) => [
     html`<a href="formulas#explore.fee_apr_of_days">Fee APR</a> of ${windows[index]} days`,
     html`<${FeeApr} rate=${feeAprOfDays({ before, now, flows, fromSec: moments[index] ?? 0, untilSec })} />`,
   ])} />
-  ${failure && html`<${Trouble} failure=${failure} title=${`The position ${windows[found.length]} days ago could not be read, so that fee APR is not shown`} onRetry=${start} />`}
-  ${!failure && found.length < windows.length && html`<${Waiting}>The position as it was<//>`}`
+  ${failure && html`<${ErrorNotice} failure=${failure} title=${`The position ${windows[found.length]} days ago could not be read, so that fee APR is not shown`} onRetry=${start} />`}
+  ${!failure && found.length < windows.length && html`<${LoadingNotice}>The position as it was<//>`}`
 }
 
 /** @param {Props & { midnights: readonly number[] }} props */
 function InRange({ midnights, ...props }) {
   const { isAsked, found, failure, start } = usePast({ ...props, moments: midnights, full: false })
   if (!isAsked)
-    return html`<p class="more"><button type="button" onClick=${start}>Time in range, ${counted(midnights.length, 'midnight')} <i>${counted(midnights.length * props.served.credits.single, 'credit')}</i></button></p>`
+    return html`<p class="more"><button type="button" onClick=${start}>Time in range, ${pluralize(midnights.length, 'midnight')} <i>${pluralize(midnights.length * props.served.credits.single, 'credit')}</i></button></p>`
   const inside = found.map(wasInRange)
   const days = inside.map((yes, index) => ({
     yes,
-    text: `${dayText(midnights[index] ?? 0)}: ${yes ? 'in range' : 'out of range'}`,
+    text: `${formatDay(midnights[index] ?? 0)}: ${yes ? 'in range' : 'out of range'}`,
   }))
   const count = inside.filter(Boolean).length
   return html`<div class="in-range">
     ${inside.length > 0 && html`<p>In range at <b>${count} of ${inside.length}</b> midnights (UTC), <b>${Math.round((count / inside.length) * 100)} %</b>. <span class="soft">What happened between them is not read.</span></p>`}
     <ol class="strip" aria-label="Midnights, oldest first">${days.toReversed().map(({ yes, text }) => html`<li class=${yes ? 'good' : 'warn'} title=${text}><span class="visually-hidden">${text}</span></li>`)}</ol>
-    ${failure && html`<${Trouble} failure=${failure} title=${`${dayText(midnights[found.length] ?? 0)} could not be read, so nothing before it is shown`} onRetry=${start} />`}
-    ${!failure && found.length < midnights.length && html`<${Waiting}>Midnight ${found.length + 1} of ${midnights.length}<//>`}
+    ${failure && html`<${ErrorNotice} failure=${failure} title=${`${formatDay(midnights[found.length] ?? 0)} could not be read, so nothing before it is shown`} onRetry=${start} />`}
+    ${!failure && found.length < midnights.length && html`<${LoadingNotice}>Midnight ${found.length + 1} of ${midnights.length}<//>`}
   </div>`
 }
 

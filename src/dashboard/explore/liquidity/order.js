@@ -25,7 +25,7 @@ const FIGURES = {
  * @param {readonly Position[]} positions
  * @param {Order} order
  */
-export function ordered(positions, { by, show, least }) {
+export function sortPositions(positions, { by, show, least }) {
   const shown = positions.filter((each) => (show === 'all' || show === stateOf(each)) && !isSmall(each, Number(least)))
   if (by === 'listed') return shown
   const figure = (/** @type {Position} */ each) => {
@@ -39,7 +39,7 @@ export function ordered(positions, { by, show, least }) {
  * Sums over positions, exact, and of how many each is: what has no price or no profit and loss yet is in no sum.
  * @param {readonly Position[]} positions
  */
-export function totalsOf(positions) {
+export function computeTotals(positions) {
   const open = positions.filter(({ is_active: isActive }) => isActive)
   const inRange = open.filter((each) => stateOf(each) === 'in').length
   return {

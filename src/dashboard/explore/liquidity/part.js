@@ -1,22 +1,22 @@
-import { shortened, walletKind } from '../../lib/address.js'
+import { shortenAddress, walletKind } from '../../lib/address.js'
 import { chainName } from '../../lib/catalog.js'
-import { percentOfRatio, significant } from '../../lib/decimal.js'
-import { counted } from '../../lib/time.js'
+import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.js'
+import { pluralize } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
+import { ExplorerLink } from '../../part/explorer_link.js'
 import { Usd } from '../../part/figure.js'
-import { Out } from '../../part/out.js'
-import { PAGE_SIZE } from '../asking/plan.js'
-import { Bell } from '../bell/bell.js'
-import { Source } from '../receipt.js'
+import { AnswerSource } from '../receipt.js'
+import { PAGE_SIZE } from '../requests/plan.js'
 import { PartHead } from '../section.js'
+import { TriggerBell } from '../trigger/bell.js'
 import { Bounds } from './at_bounds.js'
 import { Holdings } from './holdings.js'
-import { Life } from './life.js'
-import { ordered } from './order.js'
+import { sortPositions } from './order.js'
 import { ProfitAndLoss } from './pnl.js'
+import { PositionHistory } from './position_history.js'
 import { RangePicture } from './range.js'
-import { isFullRange, room, ticksOf } from './scale.js'
+import { computePriceRoom, getTicks, isFullRange } from './scale.js'
 
 /** @type {Record<string, string>} */
 const PROTOCOLS = {
@@ -30,7 +30,7 @@ const PROTOCOLS = {
 
 /** @typedef {import('../../lib/shapes.d.ts').Position} Position */
 /** @typedef {import('../../lib/shapes.d.ts').PositionList} List */
-/** @typedef {import('../asking/asking.js').AskedPart} AskedPart */
+/** @typedef {import('../requests/answers.js').AskedPart} AskedPart */
 /** @typedef {{ onMore?: () => void, onClosed?: () => void }} Offers what a part has besides */
 
 /**
@@ -48,7 +48,7 @@ export function LiquidityParts({ parts, context, order, offersOf }) {
   })
   const answerOf = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
   const cards = (/** @type {readonly Position[]} */ positions) =>
-    ordered(positions, order).map((position) => {
+    sortPositions(positions, order).map((position) => {
       const { part, of } = /** @type {typeof answers[number]} */ (answerOf.get(position))
       const key = `${part.path} ${position.manager_address}:${position.token_id}`
       return html`<${PositionCard} key=${key} position=${position} served=${of} context=${context} chain=${isListed ? undefined : chainName(context.catalog, part.chainId)} />`
@@ -74,10 +74,10 @@ function PartFoot({ part: { answer }, list: { counts, pagination }, served: { cr
   return html`<div class="across part">
     <${LeftOut} counts=${counts} />
     <p class="more">
-      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.open, 'credit')} each</i></button>`}
-      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
+      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${pluralize(credits.open, 'credit')} each</i></button>`}
+      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${pluralize(credits.closed, 'credit')} each</i></button>`}
     </p>
-    ${answer?.ok && html`<${Source} answer=${answer} context=${context} />`}
+    ${answer?.ok && html`<${AnswerSource} answer=${answer} context=${context} />`}
   </div>`
 }
 
@@ -86,8 +86,8 @@ function LeftOut({ counts: { errors, spams } }) {
   if (errors === 0 && spams.length === 0) return null
   return html`<details class="left-out">
     <summary>
-      ${spams.length > 0 && html`${counted(spams.length, 'position')} left out as spam. `}
-      ${errors > 0 && html`${counted(errors, 'position')} could not be decoded.`}
+      ${spams.length > 0 && html`${pluralize(spams.length, 'position')} left out as spam. `}
+      ${errors > 0 && html`${pluralize(errors, 'position')} could not be decoded.`}
     </summary>
     <ul>
       ${spams.map((spam) => html`<li><b>#${spam.token_id}</b> ${spam.reason}</li>`)}
@@ -108,7 +108,7 @@ function PositionCard({ position, served, context, chain }) {
     <header>
       <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
       <span class=${classes('badge', status[0])}>${status[1]}</span>
-      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortened(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${Out} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortenAddress(position.token_id)}</span>${isAddress(state.pool.id) && html` · <${ExplorerLink} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
     ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}
@@ -120,19 +120,19 @@ function PositionCard({ position, served, context, chain }) {
         </p>
         <${RangePicture} position=${position} inverse=${inverse} />
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
-        ${!isFullRange(state) && html`<${Bell} watched=${watchedOf(position, served)} context=${context} />`}
+        ${!isFullRange(state) && html`<${TriggerBell} watched=${watchedOf(position, served)} context=${context} />`}
         <${Bounds} position=${position} inverse=${inverse} />
         <${Holdings} position=${position} />`
     }
-    ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
+    ${!prices && html`<p class="soft">Ticks ${formatSignificant(state.tickLower)} to ${formatSignificant(state.tickUpper)}. It has no liquidity any more.</p>`}
     <${ProfitAndLoss} position=${position} served=${served} context=${context} onFigures=${setPnl} />
-    <${Life} position=${position} pnl=${pnl} served=${served} context=${context} />
+    <${PositionHistory} position=${position} pnl=${pnl} served=${served} context=${context} />
   </article>`
 }
 
 /** What may act when the pool does, and on what. @param {{ hooks: import('../../lib/shapes.d.ts').Hooks, chainId: number, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Hook({ hooks: { address, permissions }, chainId, catalog }) {
-  return html`<p class="soft hook">Hook <${Out} catalog=${catalog} chainId=${chainId} id=${address} label="the hook"><span class="mono">${shortened(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
+  return html`<p class="soft hook">Hook <${ExplorerLink} catalog=${catalog} chainId=${chainId} id=${address} label="the hook"><span class="mono">${shortenAddress(address)}</span><//> <${Copy} class="small" text=${address} label="Copy the hook" />
     ${permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}</p>`
 }
 
@@ -150,14 +150,14 @@ function feeRatio(feeTier) {
 /**
  * @param {import('../../lib/shapes.d.ts').Position} position
  * @param {import('../../lib/catalog.js').Liquidity} served
- * @returns {import('../bell/bell.js').Watched}
+ * @returns {import('../trigger/bell.js').Watched}
  */
 function watchedOf({ position_state: { chain }, token_id, manager_address, in_range }, { protocol }) {
   return {
     chainId: chain.id,
     family: protocol,
     subject: { token_id, manager_address },
-    name: `Position #${shortened(token_id)}`,
+    name: `Position #${shortenAddress(token_id)}`,
     figure: 'in_range',
     value: in_range === true,
   }
@@ -167,9 +167,9 @@ function watchedOf({ position_state: { chain }, token_id, manager_address, in_ra
 function Room({ position, inverse, base }) {
   const { position_state: state, in_range: inRange } = position
   if (isFullRange(state)) return html`<p class="room soft">Earns at every price.</p>`
-  const ticks = ticksOf({ position, inverse })
-  const { down, up } = room(ticks)
-  const share = (/** @type {number} */ ratio) => percentOfRatio(Math.abs(ratio).toFixed(6), 1)
+  const ticks = getTicks({ position, inverse })
+  const { down, up } = computePriceRoom(ticks)
+  const share = (/** @type {number} */ ratio) => formatRatioAsPercent(Math.abs(ratio).toFixed(6), 1)
   if (inRange) return html`<p class="room soft">Earns until ${base} falls ${share(down)} or rises ${share(up)}.</p>`
   return html`<p class="room soft">Earns nothing until ${base} ${ticks.current < ticks.lower ? `rises ${share(down)}` : `falls ${share(up)}`}.</p>`
 }

@@ -1,9 +1,9 @@
 import { isNegative, sumDollars } from '../../lib/decimal.js'
-import { counted } from '../../lib/time.js'
+import { pluralize } from '../../lib/time.js'
 import { html, useEffect, useState } from '../../lib/view.js'
-import { Change, Facts, Percent, Usd } from '../../part/figure.js'
-import { Patient, usePatient } from '../asking/patient.js'
-import { queryOf } from '../asking/plan.js'
+import { Change, DefinitionList, Percent, Usd } from '../../part/figure.js'
+import { formatQuery } from '../requests/plan.js'
+import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
 /**
  * What an answer without profit and loss says of it. The answer waited for it, so it comes only if it is asked for.
@@ -30,7 +30,7 @@ const NOT_READY = {
 export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, context, onFigures }) {
   const [wanted, setWanted] = useState(false)
   const { key, view } = context
-  const query = queryOf({
+  const query = formatQuery({
     chain_id: position.chain_id,
     manager_address: position.manager_address,
     ...(position.is_active ? {} : { status: 'inactive' }),
@@ -40,13 +40,13 @@ export function ProfitAndLoss({ position, served: { protocol, pnl, credits }, co
   const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
   // A history that is read comes in a while; a price that is missing does not.
   const comes = said === undefined || position.pnl_status === 'pending'
-  const asked = usePatient(wanted ? path : undefined, key, comes ? undefined : 1)
+  const asked = usePolledAnswer(wanted ? path : undefined, key, comes ? undefined : 1)
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!pnl) return null
   if (wanted)
-    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
+    return html`<${PolledAnswer} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} onFigures=${onFigures} />`} context=${context} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
-    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
+    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${pluralize(position.is_active ? credits.pnl : credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }
 
 /** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss, onFigures?: (pnl: import('../../lib/shapes.d.ts').ProfitAndLoss) => void }} props */
@@ -62,7 +62,7 @@ function Figures({ pnl, onFigures }) {
   return html`<div class="pnl">
     <p class="pnl-total">Profit and loss <b><${Change} value=${pnl.pnl_usd_value} /></b> <${Percent} value=${pnl.pnl_percentage} /></p>
     <${Parts} rows=${made} />
-    <${Facts} rows=${[
+    <${DefinitionList} rows=${[
       ['Realized', html`<${Change} value=${pnl.realized_usd_value} />`],
       ['Unrealized', html`<${Change} value=${pnl.unrealized_usd_value} />`],
       ['Holding instead', html`<${Usd} value=${pnl.hodl_gross_benchmark_usd_value} />`],

@@ -1,7 +1,7 @@
-import { significant } from '../../lib/decimal.js'
+import { formatSignificant } from '../../lib/decimal.js'
 import { useWidth } from '../../lib/hooks.js'
 import { html } from '../../lib/view.js'
-import { isFullRange, rangeScale, ticksOf } from './scale.js'
+import { getTicks, isFullRange, rangeScale } from './scale.js'
 
 const HEIGHT = 116
 const BASE = 84
@@ -16,13 +16,13 @@ export function RangePicture({ position, inverse }) {
   const [ref, width] = useWidth()
   const { position_state: state, prices, in_range: inRange } = position
   const shown = inverse ? prices.inverse : prices
-  const { lower, upper, current } = ticksOf({ position, inverse })
+  const { lower, upper, current } = getTicks({ position, inverse })
   const full = isFullRange(state)
   const scale = rangeScale({ lower, upper, current, width })
   const at = { lower: scale(lower), upper: scale(upper), current: scale(current) }
   const split = Math.min(Math.max(at.current, at.lower), at.upper)
   const [base, quote] = inverse ? [1, 0] : [0, 1]
-  const words = `Range ${full ? 'over all prices' : `from ${significant(shown.lower)} to ${significant(shown.upper)}`}, current price ${significant(shown.current)}, ${inRange ? 'in range' : 'out of range'}`
+  const words = `Range ${full ? 'over all prices' : `from ${formatSignificant(shown.lower)} to ${formatSignificant(shown.upper)}`}, current price ${formatSignificant(shown.current)}, ${inRange ? 'in range' : 'out of range'}`
   return html`<div class="picture" ref=${ref}>
     ${
       width > 0 &&
@@ -34,8 +34,8 @@ export function RangePicture({ position, inverse }) {
         <line class="bound" x1=${at.upper} x2=${at.upper} y1=${TOP} y2=${BASE + 6} />
         <line class="now" x1=${at.current} x2=${at.current} y1=${TOP - 6} y2=${BASE + 6} />
         <circle class="now" cx=${at.current} cy=${TOP - 6} r="4" />
-        <${Label} x=${at.current} y=${14} width=${width} text=${significant(shown.current)} beside />
-        <${Bounds} at=${at} width=${width} lower=${full ? '0' : significant(shown.lower)} upper=${full ? '∞' : significant(shown.upper)} />
+        <${Label} x=${at.current} y=${14} width=${width} text=${formatSignificant(shown.current)} beside />
+        <${Bounds} at=${at} width=${width} lower=${full ? '0' : formatSignificant(shown.lower)} upper=${full ? '∞' : formatSignificant(shown.upper)} />
       </svg>`
     }
   </div>`

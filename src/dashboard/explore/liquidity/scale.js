@@ -1,4 +1,4 @@
-import { SOLANA } from '../../lib/catalog.js'
+import { SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 
 /**
  * Positions in pictures. Only here figures become floating point: a pixel needs no more.
@@ -15,7 +15,7 @@ const SOLANA_TICK_FAR = 427_648
  * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
  * @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean }} shown
  */
-export function ticksOf({ position: { position_state: state }, inverse }) {
+export function getTicks({ position: { position_state: state }, inverse }) {
   const sign = inverse ? -1 : 1
   const [lower = 0, upper = 0] = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
   return { lower, upper, current: Number(state.pool.tick) * sign }
@@ -23,7 +23,7 @@ export function ticksOf({ position: { position_state: state }, inverse }) {
 
 /** @param {{ tickLower: string, tickUpper: string, chain: { id: number } }} range */
 export function isFullRange({ tickLower, tickUpper, chain }) {
-  const far = chain.id === SOLANA ? SOLANA_TICK_FAR : TICK_FAR
+  const far = chain.id === SOLANA_CHAIN_ID ? SOLANA_TICK_FAR : TICK_FAR
   return Number(tickLower) <= -far && Number(tickUpper) >= far
 }
 
@@ -43,7 +43,7 @@ export function rangeScale({ lower, upper, current, width }) {
  * How far the price may move until it leaves the range, as a ratio of itself: below and above.
  * @param {{ lower: number, upper: number, current: number }} ticks
  */
-export function room({ lower, upper, current }) {
+export function computePriceRoom({ lower, upper, current }) {
   return { down: 1 - TICK_BASE ** (lower - current), up: TICK_BASE ** (upper - current) - 1 }
 }
 
@@ -51,7 +51,7 @@ export function room({ lower, upper, current }) {
  * Which part of the weighted collateral may be lost before liquidation: 0 at a health factor of 1, 1 without debt.
  * @param {string} healthFactor
  */
-export function cushion(healthFactor) {
+export function computeCushion(healthFactor) {
   if (!/^\d/.test(healthFactor)) return 1
   const factor = Number(healthFactor)
   return factor <= 1 ? 0 : 1 - 1 / factor

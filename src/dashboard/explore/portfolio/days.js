@@ -1,15 +1,15 @@
 import { chainName } from '../../lib/catalog.js'
-import { dollars, isPositive } from '../../lib/decimal.js'
-import { useNear } from '../../lib/hooks.js'
-import { counted, dayText, secondsOf } from '../../lib/time.js'
+import { formatDollars, isPositive } from '../../lib/decimal.js'
+import { useScrolledTo } from '../../lib/hooks.js'
+import { formatDay, parseMoment, pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
 import { Chart } from '../../part/chart/chart.js'
 import { axisDollars } from '../../part/chart/scale.js'
-import { Fold } from '../../part/fold.js'
-import { Table } from '../../part/list.js'
-import { Empty } from '../../part/notice.js'
-import { Patient, usePatient } from '../asking/patient.js'
-import { queryOf } from '../asking/plan.js'
+import { Disclosure } from '../../part/disclosure.js'
+import { EmptyState } from '../../part/notice.js'
+import { Table } from '../../part/table.js'
+import { formatQuery } from '../requests/plan.js'
+import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 
 /** Days of the line, up to yesterday or the moment of the view; and the most that the service gives. */
 const DAYS = 90
@@ -24,28 +24,28 @@ const DAY_SEC = 86_400
  */
 export function Days({ chainId, context }) {
   const { catalog, view, key } = context
-  const [ref, near] = useNear()
-  const until = secondsOf(view.asOf)
+  const [ref, near] = useScrolledTo()
+  const until = parseMoment(view.asOf)
   const daysAgo = Math.max(0, Math.ceil((Date.now() / 1000 - until) / DAY_SEC))
   const max_snapshots = Math.min(DAYS + daysAgo, DAYS_MAX)
-  const query = queryOf({ wallet: view.wallet, chain_id: chainId, max_snapshots })
-  const asked = usePatient(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
+  const query = formatQuery({ wallet: view.wallet, chain_id: chainId, max_snapshots })
+  const asked = usePolledAnswer(near ? `v1/portfolio/snapshots?${query}` : undefined, key)
   const name = chainName(catalog, chainId)
   return html`<article class="card history" ref=${ref} aria-label=${`Day by day on ${name}`}>
     <h3>Day by day on ${name}</h3>
-    <${Patient} asked=${asked} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
+    <${PolledAnswer} asked=${asked} what="The daily series" context=${context} render=${(/** @type {import('../../lib/api.js').Answer<Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} name=${name} />`} />
   </article>`
 }
 
 /** @param {{ rows: Snapshots['data'], since: string | undefined, name: string }} props */
 function Series({ rows, since, name }) {
   if (rows.length === 0) {
-    return html`<${Empty} title="No day to show">The series has one entry for each UTC midnight since the wallet first had anything, and goes back ${DAYS_MAX} days at most.<//>`
+    return html`<${EmptyState} title="No day to show">The series has one entry for each UTC midnight since the wallet first had anything, and goes back ${DAYS_MAX} days at most.<//>`
   }
   const of = (/** @type {'net_worth_usd' | 'assets_usd' | 'debt_usd' | 'liquidity_usd'} */ figure) =>
     rows.map((row) => row[figure])
   return html`
-    <${Chart} title=${`Net worth, assets and debt on ${name}`} times=${rows.map(({ timestamp }) => timestamp)} format=${dollars} axis=${axisDollars} series=${[
+    <${Chart} title=${`Net worth, assets and debt on ${name}`} times=${rows.map(({ timestamp }) => timestamp)} format=${formatDollars} axis=${axisDollars} series=${[
       { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },
       { name: 'Assets', kind: 'supply', values: of('assets_usd') },
       { name: 'Debt', kind: 'debt', values: of('debt_usd') },
@@ -54,9 +54,9 @@ function Series({ rows, since, name }) {
         : []),
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
-    <${Fold} class="as-table" title=${`${counted(rows.length, 'day')} as a table`}>
+    <${Disclosure} class="as-table" title=${`${pluralize(rows.length, 'day')} as a table`}>
       <${Table} label=${`Daily series on ${name}`} columns=${['Midnight (UTC)', 'Net worth', 'In the wallet', 'Liquidity', 'Supplied', 'Borrowed', 'Unpriced']}>
-        ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.wallet_usd)}</td><td>${dollars(row.liquidity_usd)}</td><td>${dollars(row.supplied_usd)}</td><td>${dollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
+        ${rows.toReversed().map((row) => html`<tr><th scope="row">${formatDay(row.timestamp)}</th><td>${formatDollars(row.net_worth_usd)}</td><td>${formatDollars(row.wallet_usd)}</td><td>${formatDollars(row.liquidity_usd)}</td><td>${formatDollars(row.supplied_usd)}</td><td>${formatDollars(row.borrowed_usd)}</td><td>${row.unpriced}</td></tr>`)}
       <//>
     <//>`
 }

@@ -1,13 +1,13 @@
-import { chainName, SOLANA } from '../../lib/catalog.js'
+import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 import { isPositive } from '../../lib/decimal.js'
-import { counted } from '../../lib/time.js'
+import { pluralize } from '../../lib/time.js'
 import { html, useEffect } from '../../lib/view.js'
-import { Amount, Facts, Usd } from '../../part/figure.js'
-import { Fold } from '../../part/fold.js'
-import { names, Table, words } from '../../part/list.js'
-import { Empty } from '../../part/notice.js'
-import { isPrepared, Patient, usePatient } from '../asking/patient.js'
-import { queryOf } from '../asking/plan.js'
+import { Disclosure } from '../../part/disclosure.js'
+import { Amount, DefinitionList, Usd } from '../../part/figure.js'
+import { EmptyState } from '../../part/notice.js'
+import { nameColumn, Table, textColumn } from '../../part/table.js'
+import { formatQuery } from '../requests/plan.js'
+import { isPending, PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 import { Days } from './days.js'
 
 /** Rows that are not counted and are listed here: the first page that the service gives. */
@@ -24,17 +24,17 @@ export function Portfolio({ context, round, isSaid }) {
   const { view, key } = context
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
-  const query = queryOf({ wallet: view.wallet, ...past, allow_partial: 'true' })
-  const balance = usePatient(`v1/portfolio/balance?${query}`, key)
+  const query = formatQuery({ wallet: view.wallet, ...past, allow_partial: 'true' })
+  const balance = usePolledAnswer(`v1/portfolio/balance?${query}`, key)
   const { answer, again } = balance
   useEffect(() => {
     const isWhole = answer?.ok && /** @type {Balance} */ (answer.body).data.unread.length === 0
     if (round > 0 && answer !== undefined && !isWhole) again()
   }, [round])
-  if (answer?.ok === false && !isPrepared(answer) && isSaid(answer)) return null
+  if (answer?.ok === false && !isPending(answer) && isSaid(answer)) return null
   return html`<section class="family" aria-label=${view.label('Portfolio')}>
     <div class="family-head"><h2>Portfolio</h2></div>
-    <div class="stack"><${Patient} asked=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
+    <div class="stack"><${PolledAnswer} asked=${balance} what="The portfolio" context=${context} render=${(/** @type {{ body: Balance }} */ { body }) => html`<${Worth} balance=${body.data} context=${context} query=${query} />`} /></div>
   </section>`
 }
 
@@ -42,7 +42,7 @@ export function Portfolio({ context, round, isSaid }) {
 function Worth({ balance, context, query }) {
   const { by_kind: kinds, by_confidence: confidences, by_chain: chains, rows, unread, coverage } = balance
   const others = rows.unpriced + rows.spam + rows.other_reasons
-  if (rows.counted + others === 0 && unread.length === 0) return html`<${Empty} title="Nothing found" />`
+  if (rows.counted + others === 0 && unread.length === 0) return html`<${EmptyState} title="Nothing found" />`
   return html`<article class="card" aria-label="Net worth">
     <header>
       <h3>Net worth</h3>
@@ -50,7 +50,7 @@ function Worth({ balance, context, query }) {
     </header>
     <${Unread} unread=${unread} catalog=${context.catalog} />
     <div class="sides">
-      <${Facts} rows=${[
+      <${DefinitionList} rows=${[
         ['In the wallet', html`<${Usd} value=${kinds.wallet_usd} />`],
         ['Liquidity', html`<${Usd} value=${kinds.liquidity_usd} />`],
         ['Supplied', html`<${Usd} value=${kinds.supplied_usd} />`],
@@ -59,7 +59,7 @@ function Worth({ balance, context, query }) {
           html`<${Usd} value=${isPositive(kinds.borrowed_usd) ? `-${kinds.borrowed_usd}` : kinds.borrowed_usd} />`,
         ],
       ]} />
-      <${Facts} rows=${[
+      <${DefinitionList} rows=${[
         ['Priced by an oracle', html`<${Usd} value=${confidences.oracle_usd} />`],
         ['Derived by a known rate', html`<${Usd} value=${confidences.derived_usd} />`],
         ['Assumed, a stablecoin', html`<${Usd} value=${confidences.assumed_usd} />`],
@@ -67,12 +67,12 @@ function Worth({ balance, context, query }) {
       ]} />
     </div>
     ${others > 0 && html`<${NotCounted} number=${others} context=${context} query=${query} />`}
-    <${Fold} class="as-table" title="What was asked, and what was not">
+    <${Disclosure} class="as-table" title="What was asked, and what was not">
       <p class="soft">${whatWasAsked(coverage)}.</p>
       <p class="soft">Not read: ${coverage.not_read.join('; ')}.</p>
     <//>
   </article>
-  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}`
+  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} context=${context} />`)}`
 }
 
 /** Chains that are not in the sum. @param {{ unread: Balance['data']['unread'], catalog: import('../../lib/catalog.js').Catalog }} props */
@@ -80,7 +80,7 @@ function Unread({ unread, catalog }) {
   const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
   if (names.length === 0) return null
   const title = `${names.length === 1 ? `${names[0]} is` : `${names.length} chains are`} not in it`
-  return html`<${Fold} class="as-table" mood="bad" title=${title}>
+  return html`<${Disclosure} class="as-table" mood="bad" title=${title}>
     <ul>${unread.map(({ because }, index) => html`<li>${names[index]}: ${because}</li>`)}</ul>
   <//>`
 }
@@ -88,25 +88,25 @@ function Unread({ unread, catalog }) {
 /** What was asked, in words. @param {Balance['data']['coverage']} coverage */
 function whatWasAsked({ tokens_asked, token_lists, families, nfts = 0, found_by = [] }) {
   const lists = token_lists.length === 0 ? '' : ` of ${token_lists.join(', ')}`
-  const pictures = nfts === 0 ? [] : [`${counted(nfts, 'NFT')}, which have no row`]
+  const pictures = nfts === 0 ? [] : [`${pluralize(nfts, 'NFT')}, which have no row`]
   const partial = found_by
     .filter(({ complete }) => !complete)
     .map(({ family }) => `${family} by addresses that can be derived, so there may be more`)
-  return [`${counted(tokens_asked, 'token')}${lists}`, families.join(', '), ...pictures, ...partial].join('; ')
+  return [`${pluralize(tokens_asked, 'token')}${lists}`, families.join(', '), ...pictures, ...partial].join('; ')
 }
 
 /** @param {{ number: number, context: import('../page.js').Context, query: string }} props */
 function NotCounted({ number, context, query }) {
   const { key, catalog } = context
-  const path = `v1/portfolio/assets?${query}&${queryOf({ counted: 'false', limit: ROWS_MAX })}`
-  const asked = usePatient(path, key)
-  return html`<h4>Not counted: ${counted(number, 'row')}</h4>
-    <${Patient} asked=${asked} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
+  const path = `v1/portfolio/assets?${query}&${formatQuery({ counted: 'false', limit: ROWS_MAX })}`
+  const asked = usePolledAnswer(path, key)
+  return html`<h4>Not counted: ${pluralize(number, 'row')}</h4>
+    <${PolledAnswer} asked=${asked} what="What is not counted" context=${context} render=${(/** @type {{ body: { data: readonly Row[] } }} */ { body }) => html`<${Rows} rows=${body.data} catalog=${catalog} />`} />`
 }
 
 /** @param {{ rows: readonly Row[], catalog: import('../../lib/catalog.js').Catalog }} props */
 function Rows({ rows, catalog }) {
-  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', names('Chain'), names('As'), words('Because')]}>
+  return html`<${Table} label="What is not counted" columns=${['Token', 'Amount', nameColumn('Chain'), nameColumn('As'), textColumn('Because')]}>
     ${rows.map(
       ({ token, amount, chain_id, kind, reason, detail }) => html`<tr>
         <th scope="row">${token.symbol === '' ? 'no name' : token.symbol}</th>

@@ -1,6 +1,6 @@
-import { useWalk, useWidth } from '../../lib/hooks.js'
+import { usePointSelection, useWidth } from '../../lib/hooks.js'
 import { classes, html, useId } from '../../lib/view.js'
-import { axisNumber, linear, ticksOf } from './scale.js'
+import { axisNumber, computeTicks, linear } from './scale.js'
 
 const LEFT = 44
 const RIGHT = 4
@@ -23,7 +23,7 @@ export function Bars({ title, slots, series, unit, height = 170 }) {
   const inner = Math.max(1, width - LEFT - RIGHT)
   const slot = inner / slots.length
   const held = (/** @type {number} */ left) => Math.min(Math.max(Math.floor((left - LEFT) / slot), 0), slots.length - 1)
-  const { index, walking } = useWalk(slots.length, held)
+  const { index, walking } = usePointSelection(slots.length, held)
   const sums = slots.map((_, each) => series.reduce((sum, { values }) => sum + (values[each] ?? 0), 0))
   const most = Math.max(...sums, 1)
   const y = linear([0, most * 1.05], [height - BOTTOM, TOP])
@@ -39,7 +39,7 @@ export function Bars({ title, slots, series, unit, height = 170 }) {
       ${
         width > 0 &&
         html`<svg width=${width} height=${height} aria-hidden="true">
-          ${ticksOf(0, most)
+          ${computeTicks(0, most)
             .filter(Number.isInteger)
             .map(
               (value) =>

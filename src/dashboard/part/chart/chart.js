@@ -1,7 +1,7 @@
-import { useWalk, useWidth } from '../../lib/hooks.js'
-import { dayText } from '../../lib/time.js'
+import { usePointSelection, useWidth } from '../../lib/hooks.js'
+import { formatDay } from '../../lib/time.js'
 import { classes, html, useId } from '../../lib/view.js'
-import { linear, pathOf, ticksOf } from './scale.js'
+import { computeTicks, linear, toSvgPath } from './scale.js'
 
 const LEFT = 52
 const RIGHT = 10
@@ -29,12 +29,12 @@ export function Chart({ title, times, series, format, axis, marks = [], height =
   const [least, most] = [Math.min(0, ...numbers), Math.max(...numbers, 1e-9)]
   const x = linear([times[0] ?? 0, times.at(-1) ?? 1], [LEFT, Math.max(LEFT + 1, width - RIGHT)])
   const y = linear([least, most * 1.06], [height - BOTTOM, TOP])
-  const { index, walking } = useWalk(times.length, (left) => nearest(times.map(x), left))
+  const { index, walking } = usePointSelection(times.length, (left) => nearest(times.map(x), left))
   const near = marks.filter(({ time }) => nearest(times, time) === index)
   return html`<figure class="chart" aria-labelledby=${id}>
     <figcaption id=${id}>${title}</figcaption>
     <p class="readout" role="status">
-      <b>${dayText(times[index] ?? 0)}</b>
+      <b>${formatDay(times[index] ?? 0)}</b>
       ${series.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${text(values[index], format)}</b></span>`)}
       ${near.map(({ text, kind }) => html`<span class=${classes('mark-text', kind)}>${text}</span>`)}
     </p>
@@ -42,11 +42,11 @@ export function Chart({ title, times, series, format, axis, marks = [], height =
       ${
         width > 0 &&
         html`<svg width=${width} height=${height} aria-hidden="true">
-          ${ticksOf(least, most).map((value) => html`<line class=${value === 0 ? 'zero' : 'grid'} x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="tick" x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${axis(value)}</text>`)}
+          ${computeTicks(least, most).map((value) => html`<line class=${value === 0 ? 'zero' : 'grid'} x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="tick" x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${axis(value)}</text>`)}
           ${floor !== undefined && html`<line class="floor" x1=${LEFT} x2=${width - RIGHT} y1=${y(floor)} y2=${y(floor)} />`}
-          <text class="tick" x=${LEFT} y=${height - 6}>${dayText(times[0] ?? 0)}</text>
-          ${times.length > 1 && html`<text class="tick" x=${width - RIGHT} y=${height - 6} text-anchor="end">${dayText(times.at(-1) ?? 0)}</text>`}
-          ${series.map(({ kind, values }) => html`<path class=${classes('line', kind)} d=${pathOf(values.map((value, each) => (value === null ? null : [x(times[each] ?? 0), y(Number(value))])))} />`)}
+          <text class="tick" x=${LEFT} y=${height - 6}>${formatDay(times[0] ?? 0)}</text>
+          ${times.length > 1 && html`<text class="tick" x=${width - RIGHT} y=${height - 6} text-anchor="end">${formatDay(times.at(-1) ?? 0)}</text>`}
+          ${series.map(({ kind, values }) => html`<path class=${classes('line', kind)} d=${toSvgPath(values.map((value, each) => (value === null ? null : [x(times[each] ?? 0), y(Number(value))])))} />`)}
           ${times.length <= DOT_MAX && series.map(({ kind, values }) => values.map((value, each) => value !== null && html`<circle class=${classes('dot', kind)} cx=${x(times[each] ?? 0)} cy=${y(Number(value))} r="2.2" />`))}
           ${marks.map(({ time, kind }) => html`<path class=${classes('mark', kind)} d=${`M${x(held(time, times))} ${height - BOTTOM - 1}l-4 -8h8z`} />`)}
           <line class="cross" x1=${x(times[index] ?? 0)} x2=${x(times[index] ?? 0)} y1=${TOP} y2=${height - BOTTOM} />

@@ -3,7 +3,7 @@
  * @param {number} least
  * @param {number} most
  */
-export function ticksOf(least, most) {
+export function computeTicks(least, most) {
   const span = Math.max(most - least, Number.MIN_VALUE)
   const rough = span / 4
   const power = 10 ** Math.floor(Math.log10(rough))
@@ -26,7 +26,7 @@ export function linear([from, until], [start, end]) {
  * A path through points; a null breaks it.
  * @param {readonly (readonly [number, number] | null)[]} points
  */
-export function pathOf(points) {
+export function toSvgPath(points) {
   return points
     .map((point, index) => {
       if (point === null) return ''

@@ -1,9 +1,9 @@
 import { withQuery } from '../../lib/account.js'
 import { useAnswer } from '../../lib/hooks.js'
-import { dayText } from '../../lib/time.js'
+import { formatDay } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Choice } from '../field.js'
-import { Answered, Empty } from '../notice.js'
+import { EmptyState, LoadedAnswer } from '../notice.js'
 import { Bars } from './bars.js'
 
 /** As many get a colour of their own; what is left is one more. */
@@ -29,8 +29,8 @@ export function UsageChart({ path, choices, names = new Map(), range, onRange })
       <${Choice} label="Over" value=${range} options=${RANGES} onValue=${onRange} />
       <${Choice} label="By" value=${by} options=${choices} onValue=${setBy} />
     </div>
-    <${Answered} asked=${asked} waiting="Counting">
-      ${(/** @type {{ data: import('../../lib/shapes.d.ts').Usage }} */ { data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
+    <${LoadedAnswer} asked=${asked} waiting="Counting">
+      ${(/** @type {{ data: import('../../lib/shapes.d.ts').Usage }} */ { data }) => (data.rows.length === 0 ? html`<${EmptyState} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
     <//>`
 }
 
@@ -73,7 +73,7 @@ function total(values) {
 
 /** @param {number} ms @param {string} step */
 function slotName(ms, step) {
-  return step === 'hour' ? HOUR.format(ms) : dayText(ms / 1000)
+  return step === 'hour' ? HOUR.format(ms) : formatDay(ms / 1000)
 }
 
 /** @param {string} by @param {string} name @param {ReadonlyMap<string, string>} names */

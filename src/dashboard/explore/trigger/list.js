@@ -1,9 +1,9 @@
-import { ask } from '../../lib/api.js'
-import { useLoaded, useSent } from '../../lib/hooks.js'
-import { clauseText, placesOf, STATE_KINDS } from '../../lib/trigger.js'
+import { requestApi } from '../../lib/api.js'
+import { useLoaded, useSubmission } from '../../lib/hooks.js'
+import { formatClause, listDestinations, STATE_KINDS } from '../../lib/trigger.js'
 import { classes, html } from '../../lib/view.js'
-import { Trouble, Waiting } from '../../part/notice.js'
-import { queryOf } from '../asking/plan.js'
+import { ErrorNotice, LoadingNotice } from '../../part/notice.js'
+import { formatQuery } from '../requests/plan.js'
 import { TriggerForm } from './form.js'
 
 /** @typedef {import('../../lib/shapes.d.ts').Trigger} Trigger */
@@ -16,29 +16,30 @@ const FILTERS = ['wallet', 'token_id', 'obligation_address']
  * The triggers that watch something, and a form for another.
  * @param {{ watched: import('./bell.js').Watched, context: import('../page.js').Context }} props
  */
-export function Watching({ watched, context }) {
+export function TriggerPanel({ watched, context }) {
   const { key } = context
-  const { failure, wait } = useSent()
+  const { failure, wait } = useSubmission()
   const { value: found, again } = useLoaded((signal) => readAll(watched, { key, signal }), [])
-  if (found === undefined) return html`<${Waiting}>Looking what is watched already<//>`
-  if ('ok' in found) return html`<${Trouble} failure=${found} onRetry=${again} />`
+  if (found === undefined) return html`<${LoadingNotice}>Looking what is watched already<//>`
+  if ('ok' in found) return html`<${ErrorNotice} failure=${found} onRetry=${again} />`
   const { triggers, webhooks } = found
-  const places = placesOf(webhooks)
-  const remove = (/** @type {Trigger} */ { id }) => wait(ask(`v1/triggers/${id}`, { key, method: 'DELETE' }), again)
+  const places = listDestinations(webhooks)
+  const remove = (/** @type {Trigger} */ { id }) =>
+    wait(requestApi(`v1/triggers/${id}`, { key, method: 'DELETE' }), again)
   return html`<p class="soft">${watched.name}</p>
     ${
       triggers.length > 0 &&
       html`<ul class="watching" aria-label="Triggers">
         ${triggers.map(
           (each) => html`<li key=${each.id}>
-            <span>${clauseText(each.when)} <span class="soft">to ${places.find(([id]) => id === (each.webhook_id ?? ''))?.[1]}</span></span>
+            <span>${formatClause(each.when)} <span class="soft">to ${places.find(([id]) => id === (each.webhook_id ?? ''))?.[1]}</span></span>
             <span class=${classes('badge', STATE_KINDS[each.state])}>${each.state}</span>
-            <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${clauseText(each.when)}`}>Delete</button>
+            <button type="button" class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${formatClause(each.when)}`}>Delete</button>
           </li>`,
         )}
       </ul>`
     }
-    ${failure && html`<${Trouble} failure=${failure} title="It was not deleted" />`}
+    ${failure && html`<${ErrorNotice} failure=${failure} title="It was not deleted" />`}
     <${TriggerForm} watched=${watched} places=${places} apiKey=${key} credits=${context.catalog.credits.trigger} onMade=${again} />`
 }
 
@@ -55,13 +56,13 @@ async function readAll({ chainId, family, subject }, asking) {
   for (const name of FILTERS) if (subject[name]) query[name] = subject[name]
   for (let page = 1; ; page++) {
     /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').TriggerList> | import('../../lib/api.js').Failure} */
-    const answer = await ask(`v1/triggers?${queryOf({ ...query, page })}`, asking)
+    const answer = await requestApi(`v1/triggers?${formatQuery({ ...query, page })}`, asking)
     if (!answer.ok) return answer
     triggers.push(...answer.body.data.filter((each) => isAbout(each, subject)))
     if (answer.body.pagination.next_page === null) break
   }
   /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').WebhookList> | import('../../lib/api.js').Failure} */
-  const answer = await ask('v1/webhooks', asking)
+  const answer = await requestApi('v1/webhooks', asking)
   return answer.ok ? { triggers, webhooks: answer.body.data } : answer
 }
 

@@ -1,12 +1,12 @@
 import { chainName } from '../../lib/catalog.js'
-import { counted } from '../../lib/time.js'
+import { pluralize } from '../../lib/time.js'
 import { html } from '../../lib/view.js'
-import { Trouble } from '../../part/notice.js'
-import { isPrepared } from './patient.js'
+import { ErrorNotice } from '../../part/notice.js'
 import { FAMILY_NAMES, partName } from './plan.js'
+import { isPending } from './polling.js'
 
 /**
- * @typedef {import('./asking.js').AskedPart} AskedPart
+ * @typedef {import('./answers.js').AskedPart} AskedPart
  * @typedef {AskedPart & { answer: import('../../lib/api.js').Failure }} FailedPart
  */
 
@@ -18,10 +18,10 @@ import { FAMILY_NAMES, partName } from './plan.js'
  */
 
 /** @param {readonly AskedPart[]} parts @returns {Causes} */
-export function causesOf(parts) {
+export function groupCauses(parts) {
   const failed = parts.flatMap((part) => {
     const { answer } = part
-    return answer?.ok === false && answer.code !== 'NOT_FOUND' && !isPrepared(answer) ? [{ ...part, answer }] : []
+    return answer?.ok === false && answer.code !== 'NOT_FOUND' && !isPending(answer) ? [{ ...part, answer }] : []
   })
   /** @type {Map<string, FailedPart[]>} */
   const asking = new Map()
@@ -42,8 +42,8 @@ export function Notices({ causes: { asking, chains }, parts, catalog, again }) {
   return html`
     ${asking.map((failed) => {
       const retry = () => again(failed.map(({ path }) => path))
-      const title = failed.length === parts.length ? 'The wallet' : counted(failed.length, 'part')
-      return html`<${Trouble} failure=${failed[0]?.answer} title=${`${title} could not be read`} onRetry=${retry} />`
+      const title = failed.length === parts.length ? 'The wallet' : pluralize(failed.length, 'part')
+      return html`<${ErrorNotice} failure=${failed[0]?.answer} title=${`${title} could not be read`} onRetry=${retry} />`
     })}
     ${chains.length > 0 && html`<${Away} failed=${chains} parts=${parts} catalog=${catalog} again=${again} />`}
   `

@@ -1,7 +1,7 @@
 import { useOverflow } from '../lib/hooks.js'
-import { counted } from '../lib/time.js'
+import { pluralize } from '../lib/time.js'
 import { html, useLayoutEffect } from '../lib/view.js'
-import { Answered } from './notice.js'
+import { LoadedAnswer } from './notice.js'
 
 /**
  * Rows below the names of their columns; on a phone the cells of a row stand below each other, each beside the name of
@@ -25,17 +25,17 @@ function nameCells([head, ...rows]) {
 }
 
 /** Name of a column of names, which begin below each other. @param {string} name */
-export function names(name) {
+export function nameColumn(name) {
   return html`<th scope="col" class="left">${name}</th>`
 }
 
 /** Name of a column of words, which wrap. @param {string} name */
-export function words(name) {
+export function textColumn(name) {
   return html`<th scope="col" class="words">${name}</th>`
 }
 
 /** Column of buttons, which needs no name to be seen. */
-export const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+export const ACTIONS_COLUMN = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
 
 /**
  * @template Row
@@ -48,8 +48,8 @@ export const TO_DO = html`<th scope="col"><span class="visually-hidden">What to 
  * @template Row
  * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
  */
-export function Paged({ asked, waiting, empty, noun, onPage, children: row, ...table }) {
-  return html`<${Answered} asked=${asked} waiting=${waiting}>${drawn}<//>`
+export function PagedTable({ asked, waiting, empty, noun, onPage, children: row, ...table }) {
+  return html`<${LoadedAnswer} asked=${asked} waiting=${waiting}>${drawn}<//>`
 
   /** @param {Page<Row>} page */
   function drawn({ data, pagination }) {
@@ -62,7 +62,7 @@ export function Paged({ asked, waiting, empty, noun, onPage, children: row, ...t
 function Pager({ pagination: { page, limit, total }, noun, onPage }) {
   const pages = Math.max(1, Math.ceil(total / limit))
   return html`<div class="pager">
-    <span class="soft">${counted(total, noun)}${pages > 1 && `, page ${page} of ${pages.toLocaleString('en')}`}</span>
+    <span class="soft">${pluralize(total, noun)}${pages > 1 && `, page ${page} of ${pages.toLocaleString('en')}`}</span>
     ${
       pages > 1 &&
       html`<button type="button" class="small" disabled=${page <= 1} onClick=${() => onPage(page - 1)}>Newer</button>

@@ -1,22 +1,22 @@
-import { chainName, SOLANA } from '../lib/catalog.js'
-import { counted } from '../lib/time.js'
+import { chainName, SOLANA_CHAIN_ID } from '../lib/catalog.js'
+import { pluralize } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Copy } from './copy.js'
-import { Fold } from './fold.js'
+import { Disclosure } from './disclosure.js'
 
 /**
  * Where figures come from: their blocks, what they cost, how long they took, and the call that gives the same.
  * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog, children?: unknown }} props
  */
-export function Proof({ answer, catalog, children }) {
+export function Provenance({ answer, catalog, children }) {
   const { asOf, credits, ms, path } = answer
   return html`<footer class="proof">
     <p>
       ${asOf.map(
         ({ chainId, block }) =>
-          html`<span>${chainName(catalog, chainId)} ${chainId === SOLANA ? 'slot' : 'block'} <b>${Number(block).toLocaleString('en')}</b></span>`,
+          html`<span>${chainName(catalog, chainId)} ${chainId === SOLANA_CHAIN_ID ? 'slot' : 'block'} <b>${Number(block).toLocaleString('en')}</b></span>`,
       )}
-      ${credits === undefined ? null : html`<span><b>${counted(credits, 'credit')}</b></span>`}
+      ${credits === undefined ? null : html`<span><b>${pluralize(credits, 'credit')}</b></span>`}
       <span>${ms.toLocaleString('en')} ms</span>
     </p>
     <${Curl} path=${path} />
@@ -28,7 +28,7 @@ export function Proof({ answer, catalog, children }) {
 function Curl({ path }) {
   const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
   const command = `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`
-  return html`<${Fold} class="curl" title="curl">
+  return html`<${Disclosure} class="curl" title="curl">
     <div><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>
   <//>`
 }

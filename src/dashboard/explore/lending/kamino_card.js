@@ -1,10 +1,10 @@
-import { shortened } from '../../lib/address.js'
+import { shortenAddress } from '../../lib/address.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
-import { Empty, Waiting } from '../../part/notice.js'
-import { Bell } from '../bell/bell.js'
-import { Source } from '../receipt.js'
+import { Change, DefinitionList, Multiple, Percent, Rate, Usd } from '../../part/figure.js'
+import { EmptyState, LoadingNotice } from '../../part/notice.js'
+import { AnswerSource } from '../receipt.js'
+import { TriggerBell } from '../trigger/bell.js'
 import { Gauge, safeRows } from './gauge.js'
 
 /** A position that was added, and the way to remove it. @param {{ family: string, place: string, kind: string, id: string, onRemove: () => void, children: unknown }} props */
@@ -12,7 +12,7 @@ function Card({ family, place, kind, id, onRemove, children }) {
   return html`<article class="card market" aria-label=${`${family}, ${kind} ${id}`}>
     <header>
       <h3>${family} <span class="soft">${place}</span></h3>
-      <p class="soft"><code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" /></p>
+      <p class="soft"><code title=${id}>${shortenAddress(id)}</code><${Copy} text=${id} label="Copy the whole id" /></p>
       <button type="button" class="small remove" onClick=${onRemove}>Remove</button>
     </header>
     ${children}
@@ -21,13 +21,13 @@ function Card({ family, place, kind, id, onRemove, children }) {
 
 /** @param {{ data: import('../../lib/shapes.d.ts').KaminoYield }} props yield figures */
 function Yield({ data }) {
-  return html`<${Facts} rows=${[
+  return html`<${DefinitionList} rows=${[
     ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
-    ['Leverage', html`<${Times} value=${data.position_leverage} />`],
+    ['Leverage', html`<${Multiple} value=${data.position_leverage} />`],
     ['Supply, weighted', html`<${Rate} value=${data.weighted_supply_apy} />`],
     ['Borrow, weighted', html`<${Rate} value=${data.weighted_borrow_apy} />`],
   ]} />
-    <${Facts} rows=${[
+    <${DefinitionList} rows=${[
       ['Earned a day', html`<${Change} value=${data.daily_supply_interest_usd} />`],
       ['Paid a day', html`<${Usd} value=${data.daily_borrow_interest_usd} />`],
       ['Net in a week', html`<${Change} value=${data.projected_earnings.weekly} />`],
@@ -36,15 +36,15 @@ function Yield({ data }) {
     ]} />`
 }
 
-/** @typedef {{ parts: readonly import('../asking/asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
+/** @typedef {{ parts: readonly import('../requests/answers.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void }} Props */
 
-/** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../bell/bell.js').Watched} */
+/** @param {import('../../lib/shapes.d.ts').KaminoRisk} risk @returns {import('../trigger/bell.js').Watched} */
 function watchedOf({ chain_id, wallet, obligation_address, market_address, health_factor }) {
   return {
     chainId: chain_id,
     family: 'kamino',
     subject: { wallet, obligation_address, market_address },
-    name: `Kamino, obligation ${shortened(obligation_address)}`,
+    name: `Kamino, obligation ${shortenAddress(obligation_address)}`,
     figure: 'health_factor',
     value: health_factor,
   }
@@ -58,23 +58,23 @@ export function KaminoCard({ parts, context, onRemove }) {
   /** @type {import('../../lib/shapes.d.ts').KaminoRisk | undefined} */
   const data = risk?.answer?.ok ? dataOf(risk.answer) : undefined
   return html`<${Card} family="Kamino" place="Solana" kind="obligation" id=${id} onRemove=${onRemove}>
-    ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${Waiting}>Asking Solana<//>`}
+    ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${LoadingNotice}>Asking Solana<//>`}
     ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} />`}
     <div class="market-body">
       ${
         data &&
-        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${Bell} watched=${watchedOf(data)} context=${context} />`} />
-          <${Facts} rows=${[
+        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} bell=${html`<${TriggerBell} watched=${watchedOf(data)} context=${context} />`} />
+          <${DefinitionList} rows=${[
             ['Loan to value', html`<${Percent} value=${data.current_ltv_percentage} />`],
             ['Liquidation at', html`<${Rate} value=${data.risk_metrics.liquidationThreshold} />`],
             ['Borrowing limit', html`<${Usd} value=${data.risk_metrics.maxBorrowCapacityUSD} />`],
             ['Borrowing limit used', html`<${Rate} value=${data.risk_metrics.borrowUtilization} />`],
           ]} />
-          <${Facts} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
+          <${DefinitionList} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
       }
     </div>
     ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(earned.answer)} /></div>`}
-    ${parts.map(({ answer }) => answer?.ok && html`<${Source} answer=${answer} context=${context} />`)}
+    ${parts.map(({ answer }) => answer?.ok && html`<${AnswerSource} answer=${answer} context=${context} />`)}
   <//>`
 }
 
@@ -89,5 +89,5 @@ function dataOf({ body }) {
 /** Nothing there is no error: the address may be of another chain, or the position closed. Notices name what is. @param {{ failure: import('../../lib/api.js').Failure }} props */
 function Problem({ failure }) {
   if (failure.code !== 'NOT_FOUND') return html`<p class="soft">Not read.</p>`
-  return html`<${Empty} title="Nothing here">${failure.message}.<//>`
+  return html`<${EmptyState} title="Nothing here">${failure.message}.<//>`
 }

@@ -1,5 +1,5 @@
 import { walletKind } from '../../lib/address.js'
-import { chainName, SOLANA } from '../../lib/catalog.js'
+import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.js'
 
 /**
  * One request of a view.
@@ -26,9 +26,9 @@ export const PAGE_SIZE = 10
  * @param {(place: Place) => number} pages how many of them
  * @returns {Part[]}
  */
-export function planOf(view, catalog, pages) {
+export function createPlan(view, catalog, pages) {
   const kind = walletKind(view.wallet)
-  const solana = catalog.liquidity.filter(({ chains }) => chains.includes(SOLANA))
+  const solana = catalog.liquidity.filter(({ chains }) => chains.includes(SOLANA_CHAIN_ID))
   const evm = catalog.liquidity.filter((served) => !solana.includes(served))
   // Solana keeps no past: nothing there is asked about one.
   if (kind === 'solana')
@@ -43,7 +43,7 @@ export function planOf(view, catalog, pages) {
   const lending = (family, chains, route, further = {}) =>
     chains.map((chainId) => {
       const query = { ...asked, chain_id: chainId, target_health_factor: view.target, ...further }
-      return part(family, chainId, `${route}?${queryOf(query)}`)
+      return part(family, chainId, `${route}?${formatQuery(query)}`)
     })
   return [
     ...liquidityParts(asked, evm, pages),
@@ -65,9 +65,9 @@ function liquidityParts(asked, families, pages) {
       chains.flatMap((chainId) =>
         Array.from({ length: pages({ family, protocol, chainId }) }, (_, index) => {
           /** @type {Record<string, number>} */
-          const chain = chainId === SOLANA ? {} : { chain_id: chainId }
+          const chain = chainId === SOLANA_CHAIN_ID ? {} : { chain_id: chainId }
           const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
-          const query = queryOf({ ...asked, ...chain, ...which, ...page })
+          const query = formatQuery({ ...asked, ...chain, ...which, ...page })
           return { ...part(family, chainId, `v1/positions/${protocol}?${query}`), protocol }
         }),
       ),
@@ -93,13 +93,17 @@ export const FAMILY_NAMES = {
 /** The list, and each obligation that was added. @param {import('../../lib/link.js').WalletView} view @param {import('../../lib/catalog.js').Catalog} catalog @returns {Part[]} */
 function kaminoParts({ wallet, kamino, target }, catalog) {
   if (!catalog.kamino) return []
-  const list = part('kamino', SOLANA, `v1/lending/kamino?${queryOf({ wallet, target_health_factor: target })}`)
+  const list = part(
+    'kamino',
+    SOLANA_CHAIN_ID,
+    `v1/lending/kamino?${formatQuery({ wallet, target_health_factor: target })}`,
+  )
   const added = kamino.flatMap((pair) => {
     const [obligation = '', market = ''] = pair.split(':')
-    const query = queryOf({ wallet, market_address: market, target_health_factor: target })
+    const query = formatQuery({ wallet, market_address: market, target_health_factor: target })
     const base = `v1/lending/kamino/position/${encodeURIComponent(obligation)}`
     return ['risk', 'yield'].map((name) => ({
-      ...part('obligation', SOLANA, `${base}/${name}?${query}`),
+      ...part('obligation', SOLANA_CHAIN_ID, `${base}/${name}?${query}`),
       id: obligation,
     }))
   })
@@ -116,6 +120,6 @@ function part(family, chainId, path) {
 }
 
 /** @param {Record<string, string | number>} values */
-export function queryOf(values) {
+export function formatQuery(values) {
   return new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)])).toString()
 }

@@ -1,4 +1,4 @@
-import { pause } from './time.js'
+import { delay } from './time.js'
 
 const WINDOW_MS = 1_050
 /** What a new organization has; the first answer tells the real one. */
@@ -9,7 +9,7 @@ const CONCURRENCY_MAX = 6
 /**
  * Sends requests no faster than the organization's limit allows, in the order in which they were asked for.
  */
-export function createPace() {
+export function createRateLimiter() {
   let limit = LIMIT_FIRST
   let running = 0
   /** @type {number[]} */
@@ -26,7 +26,7 @@ export function createPace() {
       const now = performance.now()
       sent = sent.filter((at) => now - at < WINDOW_MS)
       if (running >= CONCURRENCY_MAX) await new Promise((resolve) => waiting.push(() => resolve(undefined)))
-      else if (sent.length >= limit) await pause(WINDOW_MS - (now - sent[0]), signal)
+      else if (sent.length >= limit) await delay(WINDOW_MS - (now - sent[0]), signal)
       else break
     }
     sent.push(performance.now())

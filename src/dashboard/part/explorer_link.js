@@ -1,13 +1,13 @@
 import { html } from '../lib/view.js'
-import { useRove } from './rove.js'
+import { useRovingFocus } from './roving_focus.js'
 
 /**
  * Something as its chain's explorer shows it, in a new tab that learns nothing of this page; its words alone if no
  * explorer is known.
  * @param {{ catalog: import('../lib/catalog.js').Catalog, chainId: number, kind?: 'address' | 'tx', id: string, label?: string, children: unknown }} props `label`: what it is, if its words do not say it
  */
-export function Out({ catalog, chainId, kind = 'address', id, label, children }) {
-  const rove = useRove()
+export function ExplorerLink({ catalog, chainId, kind = 'address', id, label, children }) {
+  const rove = useRovingFocus()
   const site = catalog.explorers.get(chainId)
   if (site === undefined) return children
   const { hostname } = new URL(site)

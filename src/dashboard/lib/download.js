@@ -4,7 +4,7 @@
  * @param {string} text
  * @param {string} type
  */
-export function save(name, text, type) {
+export function downloadFile(name, text, type) {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))
   link.download = name

@@ -1,5 +1,5 @@
-import { ask } from '../../lib/api.js'
-import { counted } from '../../lib/time.js'
+import { requestApi } from '../../lib/api.js'
+import { pluralize } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Choice, Field, Form } from '../../part/field.js'
 
@@ -31,7 +31,7 @@ export function TriggerForm({ watched, places, apiKey, credits, onMade }) {
     when: isRange ? { figure, is: side === 'true' } : { figure, below: level.trim() },
     webhook_id: place === '' ? null : place,
   }
-  const send = () => ask('v1/triggers', { key: apiKey, method: 'POST', body })
+  const send = () => requestApi('v1/triggers', { key: apiKey, method: 'POST', body })
   return html`<${Form} send=${send} onDone=${onMade} refused="The trigger was not made">
     ${
       isRange
@@ -43,6 +43,6 @@ export function TriggerForm({ watched, places, apiKey, credits, onMade }) {
     }
     <${Choice} label="Send it to" value=${place} options=${places} onValue=${setPlace} />
     <button type="submit" class="main">Tell me</button>
-    <p class="soft full">${counted(credits, 'credit')} an hour. The feed is GET /v1/events; webhooks are made on the Usage page.</p>
+    <p class="soft full">${pluralize(credits, 'credit')} an hour. The feed is GET /v1/events; webhooks are made on the Usage page.</p>
   <//>`
 }

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from '../../lib/view.js'
-import { askPatiently } from './patient.js'
+import { pollAnswer } from './polling.js'
 
 /**
  * @typedef {import('./plan.js').Part} Part
- * @typedef {Part & { answer: import('./patient.js').Outcome }} AskedPart
+ * @typedef {Part & { answer: import('./polling.js').Outcome }} AskedPart
  */
 
 /**
@@ -28,7 +28,7 @@ export function useAnswers(plan, key) {
     const part = plan.find((each) => each.path === path)
     // Neither contract lists what a wallet has: it is looked for at first.
     const triesMax = part?.protocol === 'uniswap-v4' || part?.family === 'morpho' ? undefined : 1
-    askPatiently(path, { key, signal, triesMax, onAnswer }).catch((error) => {
+    pollAnswer(path, { key, signal, triesMax, onAnswer }).catch((error) => {
       if (!signal.aborted) throw error
     })
   }

@@ -1,9 +1,9 @@
-import { ask } from '../../lib/api.js'
-import { useWork } from '../../lib/hooks.js'
-import { pause } from '../../lib/time.js'
+import { requestApi } from '../../lib/api.js'
+import { useTask } from '../../lib/hooks.js'
+import { delay } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
-import { Preparing, Skeleton, Trouble } from '../../part/notice.js'
-import { Source } from '../receipt.js'
+import { ErrorNotice, ProgressNotice, Skeleton } from '../../part/notice.js'
+import { AnswerSource } from '../receipt.js'
 
 /** How often an answer that is being prepared is asked for again. */
 const TRIES_MAX = 40
@@ -17,7 +17,7 @@ const FAULTS_MAX = 3
  */
 
 /** True if the answer is being prepared, and is asked for again. @param {Outcome} answer */
-export function isPrepared(answer) {
+export function isPending(answer) {
   return answer?.ok === false && answer.progress !== undefined
 }
 
@@ -29,11 +29,11 @@ export function isPrepared(answer) {
  * @param {number} [triesMax]
  * @returns {{ answer: Outcome<Body>, again: () => void }}
  */
-export function usePatient(path, key, triesMax = TRIES_MAX) {
+export function usePolledAnswer(path, key, triesMax = TRIES_MAX) {
   const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
   const asking = (/** @type {AbortSignal} */ signal) =>
-    askPatiently(path ?? '', { key, signal, triesMax, onAnswer: setAnswer })
-  const askAgain = useWork(path === undefined ? undefined : asking, [path, key])
+    pollAnswer(path ?? '', { key, signal, triesMax, onAnswer: setAnswer })
+  const askAgain = useTask(path === undefined ? undefined : asking, [path, key])
   const again = () => {
     // What was read stays until more comes.
     setAnswer((before) => (before?.ok ? before : undefined))
@@ -48,15 +48,15 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
  * @param {string} path
  * @param {{ key: string, signal: AbortSignal, triesMax?: number, onAnswer: (answer: NonNullable<Outcome<Body>>) => void }} options
  */
-export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
+export async function pollAnswer(path, { key, signal, triesMax = TRIES_MAX, onAnswer }) {
   for (let tries = 1, faults = 0; ; tries++) {
     /** @type {import('../../lib/api.js').Answer<Body> | import('../../lib/api.js').Failure} */
-    const found = await ask(path, { key, signal })
+    const found = await requestApi(path, { key, signal })
     const isLast = tries === triesMax
     onAnswer(found.ok || !isLast ? found : { ...found, progress: undefined })
     if (found.ok || found.status !== 503 || isLast) return
-    if (!isPrepared(found) && ++faults > FAULTS_MAX) return
-    await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+    if (!isPending(found) && ++faults > FAULTS_MAX) return
+    await delay(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
 }
 
@@ -64,9 +64,10 @@ export async function askPatiently(path, { key, signal, triesMax = TRIES_MAX, on
  * What was asked patiently, once it is there.
  * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../../lib/api.js').Answer) => unknown, context: import('../receipt.js').Asking }} props
  */
-export function Patient({ asked: { answer, again }, what, render, context }) {
+export function PolledAnswer({ asked: { answer, again }, what, render, context }) {
   if (answer === undefined) return html`<${Skeleton}>${what}<//>`
-  if (!answer.ok && answer.progress) return html`<${Preparing} what=${what} progress=${answer.progress} />`
-  if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
-  return html`${render(answer)}<${Source} answer=${answer} context=${context} />`
+  if (!answer.ok && answer.progress) return html`<${ProgressNotice} what=${what} progress=${answer.progress} />`
+  if (!answer.ok)
+    return html`<${ErrorNotice} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
+  return html`${render(answer)}<${AnswerSource} answer=${answer} context=${context} />`
 }

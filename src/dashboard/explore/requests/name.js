@@ -1,5 +1,5 @@
 import { isEnsName } from '../../lib/address.js'
-import { ask } from '../../lib/api.js'
+import { requestApi } from '../../lib/api.js'
 import { rememberName } from '../../lib/session.js'
 
 /**
@@ -8,10 +8,10 @@ import { rememberName } from '../../lib/session.js'
  * @param {string} key
  * @returns {Promise<{ wallet: string } | { wallet?: never, fault: string }>}
  */
-export async function walletFor(text, key) {
+export async function resolveWallet(text, key) {
   if (!isEnsName(text)) return { wallet: text }
   /** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').EnsName> | import('../../lib/api.js').Failure} */
-  const answer = await ask(`v1/names?name=${encodeURIComponent(text)}`, { key })
+  const answer = await requestApi(`v1/names?name=${encodeURIComponent(text)}`, { key })
   if (!answer.ok) return { fault: `${answer.message.replace(/\.$/, '')}.` }
   const { name, wallet } = answer.body.data
   rememberName(wallet, name)

@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib/view.js'
 import { Dialog } from '../../part/confirm.js'
-import { Watching } from './watching.js'
+import { TriggerPanel } from './list.js'
 
 /**
  * What a bell is about.
@@ -21,7 +21,7 @@ const FIGURES = { health_factor: 'the health factor', in_range: 'the range' }
  * has no triggers for the family, or the view is of the past.
  * @param {{ watched: Watched, context: import('../page.js').Context }} props
  */
-export function Bell({ watched, context }) {
+export function TriggerBell({ watched, context }) {
   const [open, setOpen] = useState(false)
   if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
   const title = `Tell me about ${FIGURES[watched.figure]}`
@@ -31,7 +31,7 @@ export function Bell({ watched, context }) {
     ${
       open &&
       html`<${Dialog} title=${title} onClose=${() => setOpen(false)}>
-        ${(/** @type {() => void} */ close) => html`<${Watching} watched=${watched} context=${context} />
+        ${(/** @type {() => void} */ close) => html`<${TriggerPanel} watched=${watched} context=${context} />
           <p class="more"><button type="button" onClick=${close}>Close</button></p>`}
       <//>`
     }`

@@ -1,4 +1,4 @@
-import { dollars, percentOfRatio, significant } from '../../lib/decimal.js'
+import { formatDollars, formatRatioAsPercent, formatSignificant } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
 import { liquidationAt, NO_STEPS, whatIf } from './what_if.js'
 
@@ -18,7 +18,7 @@ const TIMES_FROM = 10
  * @param {(multiple: number) => string | undefined} [priceAt]
  * @returns {EdgeAt | undefined}
  */
-export function edgeOf(legs, { id, isOwed }, priceAt = () => undefined) {
+export function computeLiquidationPrice(legs, { id, isOwed }, priceAt = () => undefined) {
   if (legs === undefined || !legs.debts.some(({ usd }) => usd > 0)) return undefined
   const multiple = liquidationAt(legs, id)
   if (isOwed && multiple === undefined) return undefined
@@ -28,17 +28,18 @@ export function edgeOf(legs, { id, isOwed }, priceAt = () => undefined) {
 }
 
 /** Dollars of a price that is a multiple of one in decimal digits. @param {string | undefined} usd */
-export function dollarsAt(usd) {
-  return (/** @type {number} */ multiple) => (usd === undefined ? undefined : dollars(plain(Number(usd) * multiple)))
+export function multiplyPrice(usd) {
+  return (/** @type {number} */ multiple) =>
+    usd === undefined ? undefined : formatDollars(formatPlain(Number(usd) * multiple))
 }
 
 /** A number as decimal digits that the pages can write. @param {number} value */
-export function plain(value) {
+export function formatPlain(value) {
   return value.toFixed(value < 1 ? 12 : 6)
 }
 
 /** @param {{ at: EdgeAt }} props */
-export function Edge({ at: { multiple, price, isPassed } }) {
+export function LiquidationPrice({ at: { multiple, price, isPassed } }) {
   if (multiple === undefined) return isPassed ? 'No price of it alone saves it.' : 'No price of it alone liquidates.'
   const words = isPassed ? 'Liquidated until' : 'Liquidation at'
   return html`${words} ${price !== undefined && html`<b>${price}</b>, `}<b>${changeText(multiple)}</b>`
@@ -46,6 +47,6 @@ export function Edge({ at: { multiple, price, isPassed } }) {
 
 /** @param {number} multiple */
 function changeText(multiple) {
-  if (multiple >= TIMES_FROM) return `${significant(multiple.toFixed(2), 3)} times today's`
-  return `${multiple < 1 ? '−' : '+'}${percentOfRatio(Math.abs(multiple - 1).toFixed(6), 1)}`
+  if (multiple >= TIMES_FROM) return `${formatSignificant(multiple.toFixed(2), 3)} times today's`
+  return `${multiple < 1 ? '−' : '+'}${formatRatioAsPercent(Math.abs(multiple - 1).toFixed(6), 1)}`
 }

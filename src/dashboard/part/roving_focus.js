@@ -9,7 +9,7 @@ const known = new WeakSet()
  * All figures, links and buttons of a card are one stop of the Tab key: arrow keys, Home and End walk between them. Outside
  * of a card each is a stop of its own. Properties for a figure, link or fold.
  */
-export function useRove() {
+export function useRovingFocus() {
   const ref = useRef(/** @type {HTMLElement | null} */ (null))
   useEffect(() => {
     const card = ref.current?.closest('.card')
