@@ -5,7 +5,7 @@ import { setOrganizationState, updateOrganization } from '../../src/account/orga
 import { openSession } from '../../src/db/connection/session.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { createAccount } from './scene.ts'
 
 let database: TestDatabase
@@ -31,7 +31,7 @@ test.each([
     await session.run('begin', [])
     await session.run('update api_key set expires_at = now() where id = $1', [key.id])
     const acted = act(other, organizationId)
-    await until('it to wait for the number of the change', async () => {
+    await waitFor('it to wait for the number of the change', async () => {
       const rows = await db.run(
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
         [],

@@ -4,7 +4,7 @@ import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { NO_ENDPOINT, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/exchange/gate.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
 import { mulberry } from '../support/random.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
@@ -117,7 +117,7 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
         )
       },
     ),
-    { numRuns: cases(400) },
+    { numRuns: caseCount(400) },
   )
 }, 30_000)
 

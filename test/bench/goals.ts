@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { walletOf } from '../devnet/addresses.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import type { Service } from '../devnet/service.ts'
 import { temporaryDirectory } from '../support/database.ts'
@@ -146,7 +146,7 @@ async function listGoals(): Promise<readonly Goal[]> {
   let service: Service | undefined
   const devnet = await startDevnet()
   try {
-    const wallet = walletOf(`bench of ${LIST_POSITIONS}`)
+    const wallet = toWalletAddress(`bench of ${LIST_POSITIONS}`)
     await devnet.mintMany(wallet, LIST_POSITIONS)
     return await withChildren(async (start) => {
       const far = start('answers/far.ts', { BENCH_TARGET: devnet.rpcUrl })

@@ -4,7 +4,7 @@ import type { LendingTarget, ReserveToken, TokenSide } from '../../src/family/aa
 import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import { topicOf, walletOf } from '../history/scene.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 /**
  * A lending market that only logs: contracts that log what they are told stand where its pool and its tokens are, so
@@ -60,7 +60,7 @@ export async function actInMarket(rpc: Rpc, { from, count }: { readonly from: nu
     gas: '0xf42400',
     gasPrice: '0x0',
   })
-  await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
+  await waitFor('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
 /** The rows that an event makes. */

@@ -1,4 +1,4 @@
-import { walletOf } from '../devnet/addresses.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import type { Service } from '../devnet/service.ts'
 import type { FarCommand, FarCounts } from './answers/far.ts'
@@ -39,7 +39,7 @@ export async function benchOpenLoop({ quick }: { readonly quick: boolean }): Pro
       children.push(child)
       return child
     }
-    const wallet = walletOf('bench of 1')
+    const wallet = toWalletAddress('bench of 1')
     await devnet.mintMany(wallet, 1)
     const far = start('answers/far.ts', { BENCH_TARGET: devnet.rpcUrl })
     const { url } = await far.read<{ url: string }>()

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
-import { eachLine, spawnWatched } from '../devnet/watched.ts'
+import { eachLine, spawnSupervised } from '../devnet/supervised.ts'
 import { createTestClient } from '../history/scene.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
@@ -194,7 +194,7 @@ async function runPonder(
   const words = ['start', '--schema', 'b1', '--log-format', 'json', '--port', String(port)]
   const program = join(project, 'node_modules', 'ponder', 'dist', 'esm', 'bin', 'ponder.js')
   const startedMs = performance.now()
-  const child = spawnWatched(['node', program, '--root', project, ...words], { env, stderr: 'inherit' })
+  const child = spawnSupervised(['node', program, '--root', project, ...words], { env, stderr: 'inherit' })
   const done = Promise.withResolvers<void>()
   const last: string[] = []
   void eachLine(child.stdout, (line) => {

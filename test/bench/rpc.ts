@@ -2,8 +2,8 @@ import type { LensMode } from '../../src/chain/call/lens.ts'
 import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import { patient, readerOf } from '../family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
@@ -27,10 +27,10 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
     const rows: string[][] = []
     let held = true
     for (const size of SIZES) {
-      const wallet = walletOf(`bench of ${size}`)
+      const wallet = toWalletAddress(`bench of ${size}`)
       await devnet.mintMany(wallet, size)
       for (const { name, depthMax } of WAYS) {
-        const chain = chainOf(devnet, { rpcUrls: [rpc.url] })
+        const chain = createDevnetChain(devnet, { rpcUrls: [rpc.url] })
         const client = createChainClient({ chain, clock: systemClock, log: silentLog })
         const { reader, places } = readerOf(client, { opinion: name })
         const read = () => reader.readWallet(wallet, { places, signal: patient })

@@ -1,5 +1,5 @@
 import { cpus } from 'node:os'
-import { walletOf } from '../devnet/addresses.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import type { Service } from '../devnet/service.ts'
 import { environment, startMetered } from './answers/service.ts'
@@ -19,7 +19,7 @@ export async function benchWorkers({ quick }: { readonly quick: boolean }): Prom
   const devnet = await startDevnet()
   const far = startChild('answers/far.ts', { BENCH_TARGET: devnet.rpcUrl })
   try {
-    const wallet = walletOf('bench of 1')
+    const wallet = toWalletAddress('bench of 1')
     await devnet.mintMany(wallet, 1)
     const { url } = await far.read<{ url: string }>()
     const measured: { readonly workers: number; readonly perSecond: number[]; readonly p99Ms: number[] }[] = []

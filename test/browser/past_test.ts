@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { audit, BROWSER, overflow } from './browser.ts'
 import { setStage } from './stage.ts'
 
@@ -111,7 +111,7 @@ describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
     }
     // What was read last may be kept until Ethereum could have its next block, 12 seconds.
     let events = early
-    await until(
+    await waitFor(
       'the new events',
       async () => {
         ;({ events } = await historyOf(everywhere))

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { type Accounts, createAccounts } from '../e2e/accounts.ts'
 import { buildWhatIsStale } from '../e2e/builds.ts'
@@ -58,7 +58,7 @@ export async function startScene(options: {
     SOLANA_RPC_URL: solana.url,
     ...options.env,
   })
-  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(rpc.url))
+  writeFileSync(join(program.directory, '../chains.json'), createChainsFile(rpc.url))
   const service = await startService(program)
   const accounts = await createAccounts(program)
   return {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { runJson } from '../e2e/accounts.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
 import { setStage } from './stage.ts'
 
@@ -195,14 +195,14 @@ describe.skipIf(BROWSER === undefined)('triggers in the browser', () => {
     const before = receiver.received.length
     await dead.getByRole('button', { name: /^Post again: fired, change 1/ }).click()
     await dead.getByText('Everything arrived').waitFor()
-    await until('the message', () => receiver.received.length > before)
+    await waitFor('the message', () => receiver.received.length > before)
 
     await tabTo(page, 'URL of a new webhook')
     await page.keyboard.type(`http://127.0.0.1:${receiver.port}/new`)
     await page.keyboard.press('Enter')
     expect(await page.locator('.new-key code').innerText()).toStartWith('whsec_')
     await page.getByRole('button', { name: `Test http://127.0.0.1:${receiver.port}/new` }).click()
-    await until('the test message', () => receiver.received.some(({ path }) => path === '/new'))
+    await waitFor('the test message', () => receiver.received.some(({ path }) => path === '/new'))
     await page.getByLabel('URL of a new webhook').fill('https://169.254.169.254/')
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await page.getByText('The webhook was not made').waitFor()

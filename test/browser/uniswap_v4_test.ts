@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import { walletOf } from '../devnet/addresses.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
 import { decreaseCall } from '../devnet/uniswap_v4/calls.ts'
 import { mintEach } from '../devnet/uniswap_v4/mint_each.ts'
 import type { V4PoolName } from '../devnet/uniswap_v4/pools.ts'
@@ -10,7 +10,7 @@ import { setStage } from './stage.ts'
 
 const START_MS = 120_000
 const ANSWER_MS = 30_000
-const OWNER = walletOf('v4 in a browser')
+const OWNER = toWalletAddress('v4 in a browser')
 const POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const satisfies readonly V4PoolName[]
 
 describe.skipIf(BROWSER === undefined)('a Uniswap V4 position in Explore', () => {

@@ -6,7 +6,7 @@ import { executableProgram, type Program, runCommand } from '../e2e/program.ts'
 import { openProcess, type Process } from '../operator/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 await buildWhatIsStale()
 
@@ -50,7 +50,7 @@ test('beside a service, triggers are listed as the route lists them, and a test 
   expect(shown.stdout).toContain(`${made.id}  Main vault  1         aave-v3  health_factor below 1.05  armed`)
 
   const { id } = await runJson(program, ['trigger', 'test', organizationId, made.id])
-  await until('the test message', () => receiver.received.length === 1, 10_000)
+  await waitFor('the test message', () => receiver.received.length === 1, 10_000)
   expect(receiver.received[0]?.headers['webhook-id']).toBe(id)
   expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({
     type: 'webhook.test',

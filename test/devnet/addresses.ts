@@ -66,25 +66,25 @@ export const TOKENS = {
 } as const satisfies Record<string, DevnetToken>
 
 /** An address of a wallet that nobody has the key of; the devnet unlocks every sender. */
-export function walletOf(name: string): Address {
+export function toWalletAddress(name: string): Address {
   return getAddress(`0x${keccak256(toHex(`devnet wallet ${name}`)).slice(-40)}`)
 }
 
 /** Deploys, owns the factory, pays for mints and swaps. */
-export const BANK = walletOf('bank')
+export const BANK = toWalletAddress('bank')
 
 /** The demo's wallets; what each holds is in scenario.ts. */
 export const WALLETS = {
   /** Owns the wide positions that swaps trade against. */
-  market: walletOf('market'),
+  market: toWalletAddress('market'),
   /** One of everything. */
-  provider: walletOf('provider'),
-  single: walletOf('single'),
-  empty: walletOf('empty'),
+  provider: toWalletAddress('provider'),
+  single: toWalletAddress('single'),
+  empty: toWalletAddress('empty'),
   /** Nothing but closed positions. */
-  retired: walletOf('retired'),
+  retired: toWalletAddress('retired'),
   /** Was sent a position that another wallet minted. */
-  receiver: walletOf('receiver'),
+  receiver: toWalletAddress('receiver'),
   /** Got a spam position without asking for it, beside a good one. */
-  spammed: walletOf('spammed'),
+  spammed: toWalletAddress('spammed'),
 } as const satisfies Record<string, Address>

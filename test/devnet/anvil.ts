@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { createRpc } from './rpc.ts'
-import { eachLine, spawnWatched } from './watched.ts'
+import { eachLine, spawnSupervised } from './supervised.ts'
 
 const READY_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
@@ -30,7 +30,7 @@ export interface Anvil {
 
 /** Starts a local Ethereum on a port of the system's choice, without fees and with every sender unlocked. */
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
-  const child = spawnWatched([anvilPath(), ...flags(options)])
+  const child = spawnSupervised([anvilPath(), ...flags(options)])
   const stop = () => child.stop('SIGKILL', STOP_LIMIT_MS)
   const ready = Promise.withResolvers<string>()
   const limit = setTimeout(() => {

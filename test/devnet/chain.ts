@@ -23,13 +23,13 @@ export const DEVNET_ROW = {
 }
 
 /** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place. */
-export function chainsFileOf(rpcUrl: string): string {
+export function createChainsFile(rpcUrl: string): string {
   const chain = { ...DEVNET_ROW, rpcUrls: [rpcUrl] }
   return JSON.stringify({ chains: [chain] })
 }
 
 /** The devnet as configuration describes a chain, with a feed for every token; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
+export function createDevnetChain(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
   return {
     id: devnet.chainId,
     name: 'Devnet',

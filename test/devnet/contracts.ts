@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, pad, parseAbi, stringToHex, toHex } from 'viem'
 import { BANK, MULTICALL3, TOKENS, UNISWAP_V3 } from './addresses.ts'
 import { ownCreationCode, packageCreationCode } from './artifacts.ts'
-import { type Placement, place } from './place.ts'
+import { type Placement, placeContractsAt } from './place.ts'
 import type { Rpc } from './rpc.ts'
 import type { Send, Transaction } from './transaction.ts'
 
@@ -23,7 +23,7 @@ const ABI = parseAbi([
 export async function placeContracts(context: { readonly rpc: Rpc; readonly send: Send }): Promise<void> {
   const placements = [...(await uniswapV3()), ...(await tokens()), ...feeds(), await multicall3()]
   await context.rpc.call('anvil_setBalance', BANK, toHex(BANK_ETHER_WEI))
-  await place(context, { placements, owner: BANK })
+  await placeContractsAt(context, { placements, owner: BANK })
   await context.send([
     // Governance added the tier of 0.01 % after the factory was deployed.
     {

@@ -8,12 +8,12 @@ import { startSolanaDouble } from '../support/solana.ts'
 import { walletScene } from '../support/wallet_scene.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
-import { chainsFileOf } from './chain.ts'
+import { createChainsFile } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { placeNames } from './names.ts'
+import { watchParentRunner } from './parent_watch.ts'
 import { type Service, startService } from './service.ts'
-import { watchStarter } from './starter.ts'
 import { DEMO_V4_POOLS, mintEach, tradeIn } from './uniswap_v4/mint_each.ts'
 
 const CHAINS_FILE = 'chains.json'
@@ -48,7 +48,7 @@ async function runDemo(command: readonly string[]): Promise<number> {
     // More of them change nothing: a terminal and a package runner may each send their own.
     process.on(signal, () => ending.resolve({ status: 0, message: 'Stopping the demo' }))
   }
-  watchStarter(() =>
+  watchParentRunner(() =>
     ending.resolve({ status: 0, message: 'Stopping the demo, as whatever started it was told to end' }),
   )
   // A terminal that was closed takes no more lines; that must not keep us from stopping what we started.
@@ -97,7 +97,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
     slotMs: SLOT_MS,
   })
   started.push(solana.stop)
-  await writeFile(join(directory, CHAINS_FILE), chainsFileOf(devnet.rpcUrl))
+  await writeFile(join(directory, CHAINS_FILE), createChainsFile(devnet.rpcUrl))
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
   const service = await startService({ command, signal, env })
   started.push(service.stop)

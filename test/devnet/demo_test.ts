@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { IS_FULL } from '../support/cases.ts'
 import { OBLIGATION } from '../support/kamino_scene.ts'
 import { ORCA_MINT } from '../support/orca_scene.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { WALLETS } from './addresses.ts'
 import { MORPHO_WALLETS } from './morpho_blue/scenario.ts'
 import { descendants, stillRunning } from './processes.ts'
-import { eachLine } from './watched.ts'
+import { eachLine } from './supervised.ts'
 
 /** More than a busy machine takes. */
 const READY_LIMIT_MS = 60_000
@@ -130,7 +130,7 @@ test.each(ENDINGS)(
     // Who fails here must not live on until the machine ends.
     for (const pid of left) process.kill(pid, 'SIGKILL')
     expect(left).toEqual([])
-    await until(
+    await waitFor(
       'its directory to be gone',
       () => !readdirSync(demo.directory).some((name) => /^walletscope-/.test(name)),
     )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, getContractAddress, type Hex, keccak256, parseAbi } from 'viem'
-import { TOKENS, walletOf } from './addresses.ts'
+import { TOKENS, toWalletAddress } from './addresses.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import { MANAGER_ABI, type Pool } from './uniswap_v3_calls.ts'
 
@@ -28,7 +28,7 @@ afterAll(() => devnet?.stop())
 
 test('a wallet without ether writes through the viem client from any address', async () => {
   const { client, addresses } = devnet
-  const [address, account] = [addresses.tokens.dai.address, walletOf('penniless')]
+  const [address, account] = [addresses.tokens.dai.address, toWalletAddress('penniless')]
   const abi = parseAbi(['function approve(address spender, uint256 value) returns (bool)'])
   const hash = await client.writeContract({ address, abi, functionName: 'approve', args: [account, 1n], account })
   expect((await client.waitForTransactionReceipt({ hash })).status).toBe('success')
@@ -165,7 +165,7 @@ test('positions() of the burned id reverts', async () => {
 })
 
 test('mintMany() gives a wallet 300 positions, in range and out of it on both sides', async () => {
-  const wallet = walletOf('three hundred')
+  const wallet = toWalletAddress('three hundred')
   const ids = await devnet.mintMany(wallet, 300)
   expect(await devnet.v3.readTokenIds(wallet)).toEqual(ids)
   const sides = await Promise.all(ids.slice(0, 60).map((id) => sideOf(devnet, id)))

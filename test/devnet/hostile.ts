@@ -1,5 +1,5 @@
 import { type Address, getAddress, type Hex } from 'viem'
-import { BANK, TOKENS, walletOf } from './addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from './addresses.ts'
 import { ownCreationCode } from './artifacts.ts'
 import { fundBank, tokenCreationCode } from './contracts.ts'
 import type { Builder } from './scenario.ts'
@@ -68,7 +68,7 @@ export async function addHostileTokens({ rpc, send, v3 }: Builder): Promise<Host
   const pools = await v3.createPools(
     tokens.map((tokenA) => ({ tokenA, tokenB: TOKENS.weth.address, fee: 3000, amountA: AMOUNT, amountB: AMOUNT })),
   )
-  const wallet = walletOf('hostile')
+  const wallet = toWalletAddress('hostile')
   const minted = await v3.mintMany(
     pools.map((pool) => ({ pool, ...fullRange(pool), amount0: AMOUNT, amount1: AMOUNT, recipient: wallet })),
   )

@@ -3,7 +3,7 @@ import { namehash } from 'viem/ens'
 import { BANK, WALLETS } from './addresses.ts'
 import { ownCreationCode, packageCreationCode } from './artifacts.ts'
 import type { Devnet } from './mod.ts'
-import { place } from './place.ts'
+import { placeContractsAt } from './place.ts'
 
 /** Where Ethereum has the registry of ENS. */
 export const ENS_REGISTRY: Address = '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e'
@@ -36,7 +36,7 @@ export async function placeNames(devnet: Pick<Devnet, 'rpc' | 'send' | 'wallets'
     { address: RESOLVER, creationCode: ownCreationCode('NameResolver') },
     { address: WILDCARD, creationCode: ownCreationCode('WildcardResolver') },
   ]
-  await place(devnet, { placements, owner: BANK })
+  await placeContractsAt(devnet, { placements, owner: BANK })
   const { provider, spammed } = devnet.wallets
   const call = (to: Address, data: Hex) => ({ from: BANK, to, data })
   const register = (parent: Hex, label: string) =>

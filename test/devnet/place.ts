@@ -14,7 +14,7 @@ export interface Placement {
  * writes its storage at that very address (and `address(this)` is right), then what it returned becomes the code.
  * `owner` is the constructors' `msg.sender`.
  */
-export async function place(
+export async function placeContractsAt(
   { rpc, send }: { readonly rpc: Rpc; readonly send: Send },
   { placements, owner }: { readonly placements: readonly Placement[]; readonly owner: Address },
 ): Promise<void> {

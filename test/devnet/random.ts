@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import { TOKENS, walletOf } from './addresses.ts'
-import { amounts, type Builder, poolRequest, rawOfUsd, tokenAt } from './scenario.ts'
+import { TOKENS, toWalletAddress } from './addresses.ts'
+import { amounts, type Builder, poolRequest, tokenAt, usdToRaw } from './scenario.ts'
 import { fullRange, rangeAround } from './ticks.ts'
 import type { Transaction } from './transaction.ts'
 import {
@@ -46,9 +46,14 @@ export async function randomScenario(
     ...[poolRequest(wbtc, usdc, 3000), poolRequest(wbtc, usdt, 500), poolRequest(dai, usdt, 100)],
     ...[poolRequest(dai, wbtc, 10000), poolRequest(usdc, weth, 10000), poolRequest(dai, weth, 500)],
   ])
-  const wallets = Array.from({ length: WALLETS }, (_, index) => walletOf(`random ${seed} ${index}`))
+  const wallets = Array.from({ length: WALLETS }, (_, index) => toWalletAddress(`random ${seed} ${index}`))
   await v3.mintMany(
-    pools.map((pool) => ({ pool, ...fullRange(pool), ...amounts(pool, 50_000), recipient: walletOf('random base') })),
+    pools.map((pool) => ({
+      pool,
+      ...fullRange(pool),
+      ...amounts(pool, 50_000),
+      recipient: toWalletAddress('random base'),
+    })),
   )
 
   const requests = Array.from({ length: count }, () => randomMint(random, pools, wallets))
@@ -125,7 +130,7 @@ function randomSwaps(random: Random, pools: readonly Pool[]): Transaction[] {
     const pool = random.pick(pools)
     const tokenIn = random.below(2) === 0 ? pool.token0 : pool.token1
     const usd = random.pick([0.01, 20, 4_000, 60_000]) * (1 + random.below(1000) / 1000)
-    return swapCall({ pool, tokenIn, amountIn: rawOfUsd(tokenAt(tokenIn), usd) + 1n })
+    return swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), usd) + 1n })
   })
 }
 

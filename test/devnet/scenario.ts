@@ -102,14 +102,14 @@ export async function buildScenario(builder: Builder): Promise<Scenario> {
     transferCall({ tokenId: positions.transferred.tokenId, owner: provider, to: receiver }),
   ])
   await trade(send, pools)
-  await send([swapCall({ pool: pools.wethUsdt500, tokenIn: weth.address, amountIn: rawOfUsd(weth, 12_000) })])
+  await send([swapCall({ pool: pools.wethUsdt500, tokenIn: weth.address, amountIn: usdToRaw(weth, 12_000) })])
   const spam = await mintSpam(builder)
   const ids = Object.fromEntries(names.map((name) => [name, positions[name].tokenId]))
   return { pools, positions: { ...ids, spam } as Record<PositionName, bigint> }
 }
 
 /** Raw units of a token that so many USD buy when the devnet starts. */
-export function rawOfUsd(token: DevnetToken, usd: number): bigint {
+export function usdToRaw(token: DevnetToken, usd: number): bigint {
   return (BigInt(Math.round((usd / token.usd) * 1e9)) * 10n ** BigInt(token.decimals)) / 10n ** 9n
 }
 
@@ -122,7 +122,7 @@ export function tokenAt(address: Address): DevnetToken {
 
 /** So many USD on each side of a pool. */
 export function amounts(pool: Pool, usd: number): { readonly amount0: bigint; readonly amount1: bigint } {
-  return { amount0: rawOfUsd(tokenAt(pool.token0), usd), amount1: rawOfUsd(tokenAt(pool.token1), usd) }
+  return { amount0: usdToRaw(tokenAt(pool.token0), usd), amount1: usdToRaw(tokenAt(pool.token1), usd) }
 }
 
 async function createPools(v3: UniswapV3): Promise<Record<PoolName, Pool>> {
@@ -137,7 +137,7 @@ function byName<K extends string, T>(names: readonly K[], values: readonly T[]):
 /** A pool at the price that the feeds give. */
 export function poolRequest(a: DevnetToken, b: DevnetToken, fee: number) {
   const worth = 90_000
-  return { tokenA: a.address, tokenB: b.address, fee, amountA: rawOfUsd(a, worth), amountB: rawOfUsd(b, worth) }
+  return { tokenA: a.address, tokenB: b.address, fee, amountA: usdToRaw(a, worth), amountB: usdToRaw(b, worth) }
 }
 
 function mintRequest(pools: Record<PoolName, Pool>, name: keyof typeof POSITIONS): MintRequest {
@@ -153,7 +153,7 @@ async function trade(send: Send, pools: Record<PoolName, Pool>): Promise<void> {
     Object.values(pools).flatMap((pool) =>
       [700, 1_900].flatMap((usd) =>
         [pool.token0, pool.token1].map((tokenIn) =>
-          swapCall({ pool, tokenIn, amountIn: rawOfUsd(tokenAt(tokenIn), usd) }),
+          swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), usd) }),
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-import { eachLine, spawnWatched } from './watched.ts'
+import { eachLine, spawnSupervised } from './supervised.ts'
 
 const READY_LIMIT_MS = 60_000
 const READY_STEP_MS = 50
@@ -29,7 +29,7 @@ export interface Service {
 
 /** Starts the service on an empty database and waits until it is ready; its log goes to our standard error. */
 export async function startService({ command, env, signal }: ServiceOptions): Promise<Service> {
-  const child = spawnWatched(command, { env, lastSignal: 'TERM', stderr: 'inherit' })
+  const child = spawnSupervised(command, { env, lastSignal: 'TERM', stderr: 'inherit' })
   const stop = () => child.stop('SIGTERM', STOP_LIMIT_MS)
   const failure = Promise.withResolvers<never>()
   const limit = setTimeout(() => {

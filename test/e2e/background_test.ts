@@ -7,10 +7,10 @@ import type { Database } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Account, createAccount, readBooks, settlement } from '../account/scene.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -67,7 +67,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
       CHAINS: '1',
       CHAINS_FILE: '../chains.json',
     })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
     await runJson(program, ['migrate'])
     db = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 2 })
     for (const statement of COUNTING.split(/;\n(?=create)/)) await db.run(statement, [])
@@ -105,7 +105,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
   const once = (all: readonly string[]) => [...new Set(all)]
 
   test('old calls are dropped once, and what they cost stays in the books', async () => {
-    await until('they are dropped', async () => (await done('request_log_dropped')).length > 0, 30_000)
+    await waitFor('they are dropped', async () => (await done('request_log_dropped')).length > 0, 30_000)
     expect(await done('request_log_dropped')).toEqual([account.organizationId])
     expect(await readBooks(db, account.organizationId)).toMatchObject({ dropped: OLD })
   }, 60_000)
@@ -123,7 +123,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
     const { logged } = await readBooks(db, account.organizationId)
     expect(logged).toBeGreaterThanOrEqual(answered)
     expect(answered).toBeGreaterThan(CLIENTS)
-    await until('all of them are counted', async () => (await counted()) >= logged, 30_000)
+    await waitFor('all of them are counted', async () => (await counted()) >= logged, 30_000)
     expect(await counted()).toBe(logged)
     expect((await call('GET', LOGS)).pagination.total).toBe(logged)
   }, 60_000)
@@ -148,14 +148,14 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
       await Bun.sleep(50)
     }
     const head = String(await devnet.client.getBlockNumber())
-    await until(
+    await waitFor(
       'the head is evaluated',
       async () => (await done('watch_cursor')).some((each) => each.endsWith(`:${head}`)),
       30_000,
     )
     const blocks = await done('watch_cursor')
     expect(blocks).toEqual(once(blocks))
-    await until('all have fired', async () => (await done('message')).length >= made.length, 30_000)
+    await waitFor('all have fired', async () => (await done('message')).length >= made.length, 30_000)
     const told = await done('message')
     expect([told, told.length]).toEqual([once(told), made.length])
   }, 120_000)
@@ -164,7 +164,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
     const wallets = Object.values(devnet.wallets)
     const targetOf = (wallet: string) => `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=1`
     for (const wallet of wallets) {
-      await until('its days are there', async () => (await call('GET', targetOf(wallet))).status === 200, 60_000)
+      await waitFor('its days are there', async () => (await call('GET', targetOf(wallet))).status === 200, 60_000)
     }
     await service.stop()
     // As if the last midnight had just passed, and nobody had asked for it yet.
@@ -180,7 +180,7 @@ describe.skipIf(process.platform !== 'linux')('in the background of four workers
     }
     expect(await due()).toBeGreaterThanOrEqual(wallets.length)
     service = await spawnService(program)
-    await until('the midnight is taken', async () => (await due()) === 0, 60_000)
+    await waitFor('the midnight is taken', async () => (await due()) === 0, 60_000)
     const days = await done('portfolio_snapshot')
     expect([days.length, days]).toEqual([wallets.length, once(days)])
   }, 180_000)

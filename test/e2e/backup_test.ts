@@ -12,7 +12,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { IS_FULL } from '../support/cases.ts'
 import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
 import { startPostgres17 } from '../support/postgres17.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -226,18 +226,20 @@ describe('with a large log', () => {
   test('kill -9 in the middle of a backup leaves nothing under its name, and the next one is not in its way', async () => {
     const path = join(source.directory, 'broken')
     const child = spawn(source, ['backup', '--to', path])
-    await until('the file to grow', () => left().some((name) => statSync(join(source.directory, name)).size > 100_000))
+    await waitFor('the file to grow', () =>
+      left().some((name) => statSync(join(source.directory, name)).size > 100_000),
+    )
     child.kill('SIGKILL')
     await child.exited
     expect(left()).toEqual([expect.stringMatching(/^broken\.unfinished-/)])
     expect((await runJson(source, ['backup', '--to', path])).rows.request_log).toBe(LOG_ROWS)
-    await until('the server to forget the one that was killed', async () => (await sessions(database.db)) === 0)
+    await waitFor('the server to forget the one that was killed', async () => (await sessions(database.db)) === 0)
   }, 60_000)
 
   test('a backup that is asked to stop says so and leaves no file', async () => {
     const path = join(source.directory, 'broken-off')
     const child = spawn(source, ['backup', '--to', path])
-    await until('the file', () => left().some((name) => name.startsWith('broken-off')))
+    await waitFor('the file', () => left().some((name) => name.startsWith('broken-off')))
     child.kill('SIGTERM')
     expect(await child.exited).toBe(1)
     expect(await new Response(child.stderr).text()).toBe('walletscope: Stopped before the backup was whole\n')
@@ -324,7 +326,7 @@ describe('with a large log', () => {
     await child.stdin.flush()
     const dataDir = join(to.directory, 'data')
     const { db, url } = await openWhenRunning(dataDir)
-    await until('rows to be loaded', async () => (await sessions(db, `state = 'idle in transaction'`)) === 1, 30_000)
+    await waitFor('rows to be loaded', async () => (await sessions(db, `state = 'idle in transaction'`)) === 1, 30_000)
     expect(url).not.toBe('')
     await db.close()
     child.kill('SIGKILL')
@@ -345,7 +347,7 @@ describe('with a large log', () => {
 /** Connects to the embedded server of a command that is just starting it. */
 async function openWhenRunning(dataDir: string): Promise<{ readonly db: Database; readonly url: string }> {
   let running: Awaited<ReturnType<typeof findRunningEmbedded>>
-  await until(
+  await waitFor(
     'the embedded server',
     async () => {
       running = await findRunningEmbedded(dataDir)

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
-import { alone } from '../support/alone.ts'
+import { withProcessLock } from '../support/process_lock.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** What a build is made from: when all of it is older than the build, the build is fresh. */
@@ -13,7 +13,7 @@ const BUILDS = [
 
 /** Builds the executable and the Node bundle if those in `dist` are older than the source. Throws a build's output. */
 export function buildWhatIsStale(): Promise<void> {
-  return alone('build', () => {
+  return withProcessLock('build', () => {
     const changed = Math.max(
       ...SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT, dot: true })]).map(changedMs),
     )

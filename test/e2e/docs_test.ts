@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { BROWSER, openPage, type Watched } from '../browser/browser.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { openAccount } from './accounts.ts'
@@ -26,7 +26,7 @@ describe.skipIf(BROWSER === undefined)('pages of the documentation', () => {
     devnet = await sharedDevnet()
     database = await testDatabase()
     program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
     service = await startService(program)
     key = (await openAccount(program, { name: 'readers', credits: 100, rateLimit: 1_000 })).key
     watched = await openPage()

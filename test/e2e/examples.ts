@@ -5,7 +5,7 @@ import { createServices } from '../../src/service/mod.ts'
 import { createLifecycle } from '../../src/service/process/lifecycle.ts'
 import { createAccount } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../devnet/names.ts'
 import { DEMO_V4_POOLS, mintEach } from '../devnet/uniswap_v4/mint_each.ts'
@@ -60,7 +60,7 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
       // A network of documentation, where nobody is.
       WEBHOOK_ALLOWED_CIDRS: '203.0.113.0/24',
     },
-    chainsFile: chainsFileOf(devnet.rpcUrl),
+    chainsFile: createChainsFile(devnet.rpcUrl),
     async stop() {
       solana.stop()
       await devnet.stop()

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { hasPatroni, startPatroniPair } from '../support/patroni.ts'
 import { type FailoverPair, hasReplication, startReplicatedPair } from '../support/replication.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -27,7 +27,7 @@ const KEPT_BY = [
     name: 'streaming replication (needs PostgreSQL 15 of Debian)',
     isHere: hasReplication(),
     start: startReplicatedPair,
-    rounds: cases(20),
+    rounds: caseCount(20),
   },
   // A round takes half a minute: Patroni waits 20 s until it takes a leader for dead.
   { name: 'Patroni with etcd (needs both of Debian)', isHere: hasPatroni(), start: startPatroniPair, rounds: 2 },
@@ -43,7 +43,7 @@ describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds 
   beforeAll(async () => {
     pair = await start()
     program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: pair.url })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
     const account = await openAccount(program, { name: 'Replicated', credits: GRANTED, rateLimit: 100_000 })
     ;({ id: organizationId, key } = account)
@@ -72,7 +72,7 @@ describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds 
     const answered = () => outcomes.filter(({ status }) => status === 200).length
     const more = (n: number) => {
       const from = answered()
-      return until(`${n} more answers`, () => answered() >= from + n, 30_000)
+      return waitFor(`${n} more answers`, () => answered() >= from + n, 30_000)
     }
     const clients = Array.from({ length: CLIENTS }, client)
     const table: object[] = []
@@ -102,7 +102,7 @@ describe.each(KEPT_BY.filter(({ isHere }) => isHere))('$name', ({ start, rounds 
     console.table(table)
 
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, 503]))
-    await until('unknown outcomes to be taken back', async () => {
+    await waitFor('unknown outcomes to be taken back', async () => {
       const { body } = await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })
       return body.includes('\nwalletscope_gate_voids_waiting 0\n')
     })

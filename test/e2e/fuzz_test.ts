@@ -13,12 +13,12 @@ import { rangeAround } from '../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../devnet/uniswap_v4/addresses.ts'
 import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
-import { mismatches, resolve } from '../support/json_schema.ts'
+import { findMismatches, resolve } from '../support/json_schema.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { startSolanaDouble } from '../support/solana.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { type Document, type Shot, shots } from './fuzz_requests.ts'
 import { ask, type RawAnswer } from './http.ts'
 
@@ -163,7 +163,7 @@ test('triggers and webhooks are made, listed, changed, tested and deleted', asyn
   }
   const [first = ''] = triggerIds
   await accepted(rich('POST', `/v1/triggers/${first}/test`, `${one}/test`))
-  await until('the test message', () => receiver.received.length > 0)
+  await waitFor('the test message', () => receiver.received.length > 0)
   const told = await accepted(rich('GET', `/v1/triggers/${first}/deliveries`, `${one}/deliveries`))
   expect(told.data.length).toBeGreaterThan(0)
   await accepted(rich('GET', '/v1/events', '/v1/events'))
@@ -417,7 +417,7 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
         ? document.components.schemas.Error
         : resolve(document, listed.$ref).content['application/json'].schema
     const unlisted = operation !== undefined && listed === undefined && status !== 413
-    return [...(unlisted ? ['status that the document does not list'] : []), ...mismatches(schema, value, document)]
+    return [...(unlisted ? ['status that the document does not list'] : []), ...findMismatches(schema, value, document)]
   }
   if (operation === undefined) return ['answer of no route']
   if (headers['x-as-of'] !== undefined && operation.responses[200].headers['X-As-Of'] === undefined) {
@@ -427,7 +427,7 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
   const own = PRICES[template ?? '']?.(value)
   const price = own === undefined ? undefined : own + receiptCredits(value)
   if (price !== undefined && String(price) !== headers['x-credits-charged']) return [`price, expected ${price}`]
-  return mismatches(operation.responses[200].content['application/json'].schema, value, document)
+  return findMismatches(operation.responses[200].content['application/json'].schema, value, document)
 }
 
 /** What a receipt costs, of an answer that holds nothing too. */

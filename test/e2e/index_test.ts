@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
-import { UNISWAP_V3, walletOf } from '../devnet/addresses.ts'
+import { toWalletAddress, UNISWAP_V3 } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { MORPHO } from '../devnet/morpho_blue/calls.ts'
@@ -13,7 +13,7 @@ import { startLogProxy } from '../family/aave_v3/event/log_proxy.ts'
 import { logsOf } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Finished, type Program, runCommand } from './program.ts'
 
@@ -35,7 +35,7 @@ let final = 0
 beforeAll(async () => {
   // Not the shared one: the markets move its time and its prices.
   devnet = await startDevnet()
-  await mintEach(await devnet.uniswapV4(), { names: V4_POOLS, owner: walletOf('v4 index') })
+  await mintEach(await devnet.uniswapV4(), { names: V4_POOLS, owner: toWalletAddress('v4 index') })
   await devnet.aave()
   final = Number(await devnet.rpc.call<string>('eth_blockNumber')) - DEPTH
   upstream = await startFaultyRpc(devnet.rpcUrl)
@@ -168,7 +168,7 @@ test('one that is stopped says so, status 1, and goes on from there', async () =
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  await until('a request for logs', asksForLogs, 20_000)
+  await waitFor('a request for logs', asksForLogs, 20_000)
   child.kill('SIGINT')
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([
     1,

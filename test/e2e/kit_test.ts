@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/service/config/config.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { temporaryDirectory } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { executableProgram, giveDatabase, type Program, runCommand, type Service, startService } from './program.ts'
@@ -26,10 +26,10 @@ let metrics = ''
 
 beforeAll(async () => {
   program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', PUBLIC_URL: PUBLIC })
-  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+  writeFileSync(join(program.directory, '../chains.json'), createChainsFile((await sharedDevnet()).rpcUrl))
   await giveDatabase(program)
   service = await startService(program)
-  await until('figures to be read', async () => {
+  await waitFor('figures to be read', async () => {
     metrics = (await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })).body
     return metrics.includes('walletscope_job_rounds_total{job="figures",outcome="done"}')
   })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { IS_FULL } from '../support/cases.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { processesIn, untilEmpty } from './processes.ts'
@@ -42,7 +42,7 @@ describe.each([
     const devnet = await sharedDevnet()
     upstream = await startFaultyRpc(devnet.rpcUrl)
     program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(upstream.url))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(upstream.url))
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 
@@ -81,10 +81,10 @@ describe.each([
     const service = await startService(program, { DRAIN_SECONDS: '1' })
     const before = await total(service, 'status_code=200')
     const slow = heldUp({ kind: 'delay', ms: 1_500 }, () => get(service, single))
-    await until('a call to the chain', () => upstream.seen.length > 0)
+    await waitFor('a call to the chain', () => upstream.seen.length > 0)
     const stopped = service.stop()
     const ready = () => ask(service.port, { method: 'GET', target: '/readyz', headers: {} })
-    await until('readiness to go', async () => (await ready()).status === 503)
+    await waitFor('readiness to go', async () => (await ready()).status === 503)
     expect((await get(service, LOGS)).status).toBe(200)
     expect((await slow).status).toBe(200)
     const { status, ms } = await stopped
@@ -101,7 +101,7 @@ describe.each([
   test('SIGTERM ends it in time while a chain hangs', async () => {
     const service = await startService(program)
     const hanging = heldUp({ kind: 'hang' }, () => get(service, single))
-    await until('a call to the chain', () => upstream.seen.length > 0)
+    await waitFor('a call to the chain', () => upstream.seen.length > 0)
     const { status, ms } = await service.stop()
     expect(status).toBe(0)
     expect(ms).toBeLessThan(EXIT_LIMIT_MS)
@@ -145,7 +145,7 @@ describe.each([
         if (answer.status === 200) answered += 1
       }
     })
-    await until('every client to have been answered', () => answered > 5 * clients, 20_000)
+    await waitFor('every client to have been answered', () => answered > 5 * clients, 20_000)
     process.kill(service.pid, 'SIGKILL')
     running = false
     await Promise.all(load)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
@@ -36,7 +36,7 @@ describe.each([
       CHAINS_FILE: '../chains.json',
       ...(database === undefined ? {} : { DATABASE_URL: database.url }),
     })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
     if (database !== undefined) await runJson(program, ['migrate'])
     service = await startService(program)
     key = (await openAccount(program, { name: 'agents', credits: 100, rateLimit: 1_000 })).key

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { emptyDatabase } from '../support/database.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
-import { type SignedIn, signedInBy } from '../support/signed_in.ts'
+import { parseSignedIn, type SignedIn } from '../support/signed_in.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { type Asked, askInTurn, type ExampleWorld, idIn, startExampleWorld } from './examples.ts'
@@ -140,7 +140,7 @@ describe('on Node', () => {
         headers: { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://walletscope.example' },
       })
       expect(status).toBe(200)
-      return signedInBy({ setCookie: headers['set-cookie'], text: body })
+      return parseSignedIn({ setCookie: headers['set-cookie'], text: body })
     }
     const [operator, member] = [await signIn([]), await signIn(['--org', organization])]
     const token = { Authorization: `Bearer ${TOKEN}` }

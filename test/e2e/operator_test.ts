@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mintKey } from '../../src/account/key.ts'
 import { startAnvil } from '../devnet/anvil.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { RUNTIMES } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -78,7 +78,7 @@ test('a first start with a bad RPC URL names the variable, shows no value and ma
 /** Starts the service: true if it prints a key, once, that is recognised. */
 async function keyWorks(operated: Program): Promise<boolean> {
   const service = await spawnService(operated, { PORT: '0' })
-  await until('the key is printed', () => KEY.test(service.stdout()))
+  await waitFor('the key is printed', () => KEY.test(service.stdout()))
   const headers = { Authorization: `Bearer ${KEY.exec(service.stdout())?.[0]}` }
   const { status } = await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
   await service.stop()
@@ -94,7 +94,7 @@ describe.each(RUNTIMES)('OPERATOR_PORT on %s', (runtime) => {
     const service = await spawnService(operated)
     const operator = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     expect(operator).toBeGreaterThan(0)
-    await until('the ports are printed', () => service.stdout().includes(`http://127.0.0.1:${operator}`))
+    await waitFor('the ports are printed', () => service.stdout().includes(`http://127.0.0.1:${operator}`))
 
     const statuses = async (port: number, targets: readonly string[]) =>
       Promise.all(targets.map(async (target) => (await get(port, target)).status))
@@ -118,7 +118,7 @@ describe.each(RUNTIMES)('OPERATOR_PORT on %s', (runtime) => {
     expect((await get(operator, '/metrics')).body).toContain('walletscope_http_requests_total{route="/metrics"')
 
     const stopped = service.stop()
-    await until('readiness is draining', async () => (await get(operator, '/readyz')).body.includes('"draining"'))
+    await waitFor('readiness is draining', async () => (await get(operator, '/readyz')).body.includes('"draining"'))
     expect((await stopped).status).toBe(0)
     for (const port of [service.port, operator]) {
       expect(await get(port, '/healthz').catch(() => 'closed')).toBe('closed')
@@ -140,7 +140,7 @@ test.each(RUNTIMES)(
         const headers = { Authorization: `Bearer ${key}`, ...(address === '' ? {} : { 'X-Forwarded-For': address }) }
         let status = 503
         // It listens before it has reached its database, and without its chain it is never ready.
-        await until('an answer of the gate', async () => {
+        await waitFor('an answer of the gate', async () => {
           status = (await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })).status
           return status !== 503
         })
@@ -188,7 +188,7 @@ test('endpoints that do not answer at the start are named by their places, once 
       .trim()
       .split('\n')
       .filter((line) => line.includes('did not answer'))
-  await until('both chains are told of', () => named().length === 2)
+  await waitFor('both chains are told of', () => named().length === 2)
   await service.stop()
   await anvil.stop()
   hanging.stop(true)
@@ -341,7 +341,7 @@ test('a chain whose newest block is a day old is not ready, unless its row allow
     const frozen = await spawnService(operated)
     expect(await ready(frozen)).toMatchObject({ status: 503, database: true, chains: { 1: false } })
     await frozen.stop()
-    writeFileSync(join(operated.directory, 'chains.json'), chainsFileOf(anvil.rpcUrl))
+    writeFileSync(join(operated.directory, 'chains.json'), createChainsFile(anvil.rpcUrl))
     const tolerant = await spawnService(operated, { CHAINS_FILE: 'chains.json' })
     expect(await ready(tolerant)).toMatchObject({ status: 200, database: true, chains: { 1: true } })
     await tolerant.stop()

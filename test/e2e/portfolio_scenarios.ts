@@ -1,12 +1,12 @@
 import { expect } from 'bun:test'
-import { TOKENS, walletOf } from '../devnet/addresses.ts'
+import { TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import type { Scenario } from './scenarios.ts'
 
 const BALANCE = '/v1/portfolio/balance'
 const ASSETS = '/v1/portfolio/assets'
 const SNAPSHOTS = '/v1/portfolio/snapshots'
-const MANY = Array.from({ length: 101 }, (_, index) => walletOf(`token ${index}`)).join()
+const MANY = Array.from({ length: 101 }, (_, index) => toWalletAddress(`token ${index}`)).join()
 
 /** Of portfolios. This service is told of markets of Aave that do not stand: its chain cannot be read as a whole. */
 export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly Scenario[] {

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { appendFileSync, cpSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MIGRATIONS } from '../../sql/files.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -19,7 +19,7 @@ const NEXT = MIGRATIONS.length + 1
 const GRANTED = 10_000_000
 const CLIENTS = 6
 /** Before the next step of the upgrade. */
-const ANSWERS = cases(200, 50)
+const ANSWERS = caseCount(200, 50)
 /** Between two requests of a client, which is load without taking all that the machine can do. */
 const PAUSE_MS = 40
 /** The database of a busy machine may miss a deadline, whoever asks it. */
@@ -41,7 +41,7 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     DRAIN_SECONDS: '1',
   })
-  writeFileSync(join(old.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+  writeFileSync(join(old.directory, '../chains.json'), createChainsFile((await sharedDevnet()).rpcUrl))
   await runJson(old, ['migrate'])
   ;({ id: organizationId, key } = await openAccount(old, { name: 'Rolled', credits: GRANTED, rateLimit: 100_000 }))
 }, 60_000)
@@ -132,7 +132,7 @@ test('a rolling upgrade of two processes under load refuses nothing and charges 
   const finish = await balancer.start()
   const more = (n: number) => {
     const from = counts.answered
-    return until(`${n} more answers`, () => counts.answered >= from + n, 30_000)
+    return waitFor(`${n} more answers`, () => counts.answered >= from + n, 30_000)
   }
   await more(ANSWERS)
 
@@ -146,9 +146,9 @@ test('a rolling upgrade of two processes under load refuses nothing and charges 
     const arriving = await startService(next)
     news.push(arriving)
     members.add(arriving)
-    await until('the new process to be asked', () => balancer.isReady(arriving))
+    await waitFor('the new process to be asked', () => balancer.isReady(arriving))
     const gone = leaving.stop()
-    await until('the old process to be left', () => !balancer.isReady(leaving))
+    await waitFor('the old process to be left', () => !balancer.isReady(leaving))
     expect((await gone).status).toBe(0)
     members.delete(leaving)
     await more(ANSWERS)
@@ -170,11 +170,11 @@ test('a release that the old processes cannot run with makes them unready, and t
   await runJson(old, ['migrate'])
   const service = await startService(old)
   await runJson({ ...next, env: old.env }, ['migrate'])
-  await until('readiness to go', async () => (await readiness(service)).status === 'not_ready')
+  await waitFor('readiness to go', async () => (await readiness(service)).status === 'not_ready')
   const { reasons } = await readiness(service)
   expect(reasons).toEqual([{ part: 'database', reason: expect.stringContaining('run the newer program') }])
   const stopping = service.stop()
-  await until('draining', async () => (await readiness(service)).status === 'draining')
+  await waitFor('draining', async () => (await readiness(service)).status === 'draining')
   expect((await readiness(service)).reasons[0]).toEqual({
     part: 'process',
     reason: expect.stringContaining('asked to stop'),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { CLI_ACTOR } from '../../src/account/audit.ts'
 import { grantCredits, readCredits } from '../../src/account/credit.ts'
 import { setOrganizationState, updateOrganization } from '../../src/account/organization.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { IS_FULL } from '../support/cases.ts'
 import { emptyDatabase } from '../support/database.ts'
@@ -55,7 +55,7 @@ describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
       CHAINS_FILE: '../chains.json',
       ...(url === undefined ? {} : { DATABASE_URL: url }),
     })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
     if (url === undefined) await giveDatabase(program)
     else await runJson(program, ['migrate'])
     service = await startService(program)

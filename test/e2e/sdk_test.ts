@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { openAccount } from './accounts.ts'
@@ -100,7 +100,7 @@ async function run(command: readonly string[]): Promise<{ readonly status: numbe
 beforeAll(async () => {
   database = await testDatabase()
   program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
-  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  writeFileSync(join(program.directory, '../chains.json'), createChainsFile(devnet.rpcUrl))
   service = await startService(program)
   const { key } = await openAccount(program, { name: 'clients', credits: 100, rateLimit: 1_000 })
   const base = `http://127.0.0.1:${service.port}`

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'bun:test'
 import { RUNTIMES } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
-import { signedInBy } from '../support/signed_in.ts'
-import { until } from '../support/until.ts'
+import { parseSignedIn } from '../support/signed_in.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
@@ -65,7 +65,7 @@ test.each(RUNTIMES)(
     )
     expect(used.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401])
     const opened = used.find(({ status }) => status === 200)
-    const session = signedInBy({ setCookie: opened?.headers['set-cookie'], text: opened?.body ?? '' })
+    const session = parseSignedIn({ setCookie: opened?.headers['set-cookie'], text: opened?.body ?? '' })
     expect(session.cookie).toStartWith('walletscope_session=ws_session_')
 
     const made = await send(other.port, '/dashboard/v1/keys', {
@@ -122,13 +122,13 @@ test('the first start prints links of the operator and of its organization, each
   await giveDatabase(program)
   const service = await spawnService(program)
   const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
-  await until('the links are printed', () => service.stdout().includes('listens on'))
+  await waitFor('the links are printed', () => service.stdout().includes('listens on'))
   const links = [...service.stdout().matchAll(/http:\/\/127\.0\.0\.1:(\d+)\/login\?(\w+)/g)]
   expect(links.map(([, port]) => Number(port))).toEqual([operatorPort, service.port])
   const pages = await Promise.all(
     links.map(([, port, secret]) => send(Number(port), '/login', { method: 'POST', form: `link=${secret}` })),
   )
-  const led = pages.map(({ status, body }) => [status, signedInBy({ setCookie: undefined, text: body }).page])
+  const led = pages.map(({ status, body }) => [status, parseSignedIn({ setCookie: undefined, text: body }).page])
   expect(led).toEqual([
     [200, 'operator'],
     [200, 'usage'],

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { chainsFileOf } from '../devnet/chain.ts'
+import { createChainsFile } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../support/replication.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -31,7 +31,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
       DATABASE_URL: pair.urlOf('primary'),
       DATABASE_READ_URL: pair.urlOf('standby'),
     })
-    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf((await sharedDevnet()).rpcUrl))
+    writeFileSync(join(program.directory, '../chains.json'), createChainsFile((await sharedDevnet()).rpcUrl))
     await runJson(program, ['migrate'])
     const { key } = await openAccount(program, { name: 'Replicated', credits: 1_000, rateLimit: 1_000 })
     headers = { Authorization: `Bearer ${key}` }
@@ -54,7 +54,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     return JSON.parse(body).pagination.total
   }
   const stands = (what: string, standby: object) =>
-    until(what, async () => Bun.deepMatch(standby, (await readiness()).standby), 30_000)
+    waitFor(what, async () => Bun.deepMatch(standby, (await readiness()).standby), 30_000)
 
   test('shows each call to the next one, and /readyz how the standby does', async () => {
     await stands('the standby to have replayed all', { answers: true, lag_bytes: 0, lag_seconds: 0 })
@@ -66,7 +66,7 @@ describe.skipIf(!hasReplication())('DATABASE_READ_URL (needs PostgreSQL 15 of De
     await pair.replay('pause')
     try {
       expect(await logged()).toBe(before + 1)
-      await until('the lag is told', async () => ((await readiness()).standby.lag_bytes ?? 0) > 0)
+      await waitFor('the lag is told', async () => ((await readiness()).standby.lag_bytes ?? 0) > 0)
       const { status, standby } = await readiness()
       expect([status, standby.answers]).toEqual([200, true])
       expect(await logged()).toBe(before + 2)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { cases, IS_FULL } from '../support/cases.ts'
+import { caseCount, IS_FULL } from '../support/cases.ts'
 import { testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { openAccount, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -20,9 +20,9 @@ import {
 } from './program.ts'
 
 const WORKERS = 4
-const KILLS = cases(40)
+const KILLS = caseCount(40)
 /** Between two kills. */
-const ANSWERS = cases(100, 30)
+const ANSWERS = caseCount(100, 30)
 const GRANTED = 10_000_000
 const CLIENTS = 8
 /** Between two requests of a client, which is load without taking all that the machine can do. */
@@ -102,11 +102,11 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
     try {
       for (let kill = 1; kill <= KILLS; kill++) {
         const from = counts.answered
-        await until('more answers', () => counts.answered >= from + ANSWERS, 30_000)
+        await waitFor('more answers', () => counts.answered >= from + ANSWERS, 30_000)
         seen.push(await figure(service, counted))
         const workers = workersOf(service)
         process.kill(workers[randomInt(workers.length)] ?? 0, 'SIGKILL')
-        await until('as many workers as before', () => workersOf(service).length === WORKERS, 30_000)
+        await waitFor('as many workers as before', () => workersOf(service).length === WORKERS, 30_000)
       }
     } finally {
       running = false
@@ -159,7 +159,7 @@ describe.skipIf(process.platform !== 'linux')('four workers', () => {
     await Promise.all(Array.from({ length: 200 }, () => get({}, '/healthz')))
     expect(await figure(service, HEALTHY)).toBe(before + 200)
     // The one that came last for a killed one may still be starting.
-    await until(
+    await waitFor(
       'as many workers as are asked for',
       async () => (await figure(service, 'walletscope_workers')) === WORKERS,
     )
@@ -186,7 +186,7 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     const service = await spawnService(program)
     const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     const operator = { ...service, port: operatorPort }
-    await until('all of them listen', async () => {
+    await waitFor('all of them listen', async () => {
       const listening = await figure(operator, 'walletscope_build_info{version="0.1.0"}')
       return listening === 1 && workersOf(service).length === 3
     })
@@ -195,13 +195,13 @@ describe.skipIf(process.platform !== 'linux').each(FORMS)('workers of the %s', (
     )
     expect(await figure(operator, HEALTHY)).toBe(60)
     // The embedded database is new, so somebody makes its first organization, once.
-    if (database === undefined) await until('the key is printed', () => /ws_sk_/.test(service.stdout()))
+    if (database === undefined) await waitFor('the key is printed', () => /ws_sk_/.test(service.stdout()))
     expect(service.stdout().match(/ws_sk_/g)?.length ?? 0).toBe(database === undefined ? 1 : 0)
 
     const [one] = workersOf(service)
     process.kill(one ?? 0, 'SIGKILL')
-    await until('it is started again', () => service.stderr().includes('Started a worker again'))
-    await until('three run', async () => workersOf(service).length === 3)
+    await waitFor('it is started again', () => service.stderr().includes('Started a worker again'))
+    await waitFor('three run', async () => workersOf(service).length === 3)
     expect((await service.stop()).status).toBe(0)
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
 

@@ -14,10 +14,10 @@ import { silentLog } from '../../src/lib/log.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { WALLETS } from '../devnet/addresses.ts'
-import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
+import { createDevnetChain, DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
-import { familyRoutes } from '../support/family.ts'
+import { createFamilyRoutes } from '../support/family.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
@@ -51,7 +51,7 @@ beforeAll(async () => {
   aave = await devnet.aave()
   await devnet.rpc.call('evm_mine')
   client = createChainClient({
-    chain: chainOf(devnet, { blockTimeMs: BLOCK_MS, reuseMs: BLOCK_MS }),
+    chain: createDevnetChain(devnet, { blockTimeMs: BLOCK_MS, reuseMs: BLOCK_MS }),
     clock,
     log: silentLog,
   })
@@ -66,10 +66,10 @@ beforeAll(async () => {
   })
   const evm = { clients: [client], clock }
   const made = [
-    ...familyRoutes(UNISWAP_V3, { ...evm, rows: [[1, { uniswapV3 }]] }),
-    ...familyRoutes(AAVE_V3, { ...evm, rows: [[1, { aaveV3 }]] }),
-    ...familyRoutes(MORPHO_BLUE, { ...evm, rows: [[1, { morphoBlue: MORPHO_DEPLOYMENT }]] }),
-    ...familyRoutes(KAMINO, { solana, clock, rows: [[SOLANA_CHAIN_ID, {}]] }),
+    ...createFamilyRoutes(UNISWAP_V3, { ...evm, rows: [[1, { uniswapV3 }]] }),
+    ...createFamilyRoutes(AAVE_V3, { ...evm, rows: [[1, { aaveV3 }]] }),
+    ...createFamilyRoutes(MORPHO_BLUE, { ...evm, rows: [[1, { morphoBlue: MORPHO_DEPLOYMENT }]] }),
+    ...createFamilyRoutes(KAMINO, { solana, clock, rows: [[SOLANA_CHAIN_ID, {}]] }),
   ]
   routes = new Map(made.map((route) => [route.path, route]))
 }, 180_000)

@@ -13,12 +13,12 @@ import { silentLog } from '../../src/lib/log.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { TOKENS, WALLETS } from '../devnet/addresses.ts'
-import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
+import { createDevnetChain, DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
-import { askRoute } from '../support/ask_route.ts'
+import { callRoute } from '../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { familyRoutes } from '../support/family.ts'
+import { createFamilyRoutes } from '../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 
@@ -91,7 +91,7 @@ async function moveOn(step: number): Promise<void> {
 }
 
 function clientOver(rpcUrls: readonly string[]): EvmClient<FinanceChain> {
-  const made = createChainClient({ chain: chainOf(devnet, { rpcUrls }), clock: systemClock, log: silentLog })
+  const made = createChainClient({ chain: createDevnetChain(devnet, { rpcUrls }), clock: systemClock, log: silentLog })
   clients.push(made)
   return made
 }
@@ -101,17 +101,17 @@ function routesOver(one: EvmClient<FinanceChain>): ReadonlyMap<string, Route> {
   const { db } = database
   const history = historyOver(one)
   const routes = [
-    ...familyRoutes(UNISWAP_V3, {
+    ...createFamilyRoutes(UNISWAP_V3, {
       clients: [one],
       db,
       history,
       rows: [[1, { uniswapV3: uniswapV3.map((each) => ({ ...each, startBlock: 0, code: 'uniswap_v3' })) }]],
     }),
-    ...familyRoutes(AAVE_V3, {
+    ...createFamilyRoutes(AAVE_V3, {
       clients: [one],
       rows: [[1, { aaveV3: aaveV3.map((each) => ({ ...each, startBlock: 0 })) }]],
     }),
-    ...familyRoutes(MORPHO_BLUE, { clients: [one], rows: [[1, { morphoBlue: MORPHO_DEPLOYMENT }]] }),
+    ...createFamilyRoutes(MORPHO_BLUE, { clients: [one], rows: [[1, { morphoBlue: MORPHO_DEPLOYMENT }]] }),
   ]
   return new Map(routes.map((route) => [route.path, route]))
 }
@@ -162,7 +162,7 @@ async function ask(routes: ReadonlyMap<string, Route>, { path, params, query, bo
   if (route === undefined) throw new Error(`There is no route ${path}`)
   for (let tries = 0; ; tries++) {
     try {
-      const answer = await askRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
+      const answer = await callRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
       if (!isPending(answer.reply) || tries === TRIES_MAX) return answer
     } catch (error) {
       if (!(error instanceof UnavailableError) || params?.['id'] === undefined || tries === TRIES_MAX) throw error

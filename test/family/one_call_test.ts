@@ -14,7 +14,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
 import { TOKENS } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
 import { DEPLOYMENTS as MARKETS } from './aave_v3/support.ts'
@@ -42,7 +42,11 @@ afterAll(() => proxy?.stop())
 /** A client that knows nothing yet but that its endpoint serves the chain. */
 beforeEach(async () => {
   proxy.rule(() => undefined)
-  client = createChainClient({ chain: chainOf(devnet, { rpcUrls: [proxy.url] }), clock: systemClock, log: silentLog })
+  client = createChainClient({
+    chain: createDevnetChain(devnet, { rpcUrls: [proxy.url] }),
+    clock: systemClock,
+    log: silentLog,
+  })
   await client.ready(never)
   proxy.reset()
 })

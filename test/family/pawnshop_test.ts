@@ -13,7 +13,7 @@ import { type Config, readConfig } from '../../src/service/config/config.ts'
 import { type Account, createAccount, readBooks } from '../account/scene.ts'
 import { backupOf, bytesOf } from '../db/backup/scene.ts'
 import { deployAll } from '../devnet/aave_v3/deploy.ts'
-import { type DevnetToken, TOKENS, walletOf } from '../devnet/addresses.ts'
+import { type DevnetToken, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { ownCreationCode } from '../devnet/artifacts.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
@@ -21,13 +21,13 @@ import { type TestDatabase, temporaryDirectory, testDatabase } from '../support/
 import { callTool, connectMcp } from '../support/mcp.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import type { RpcLog } from '../support/rpc_log.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { PAWNSHOP } from './pawnshop/mod.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const LIMIT_MS = 120_000
 const DEPTH = 10
-const [ALICE, BOB] = [walletOf('alice'), walletOf('bob')]
+const [ALICE, BOB] = [toWalletAddress('alice'), toWalletAddress('bob')]
 const COUNTERS = [1, 2].map((number) => numberToHex(number, { size: 32 })) as [Hex, Hex]
 const { usdc, weth } = TOKENS
 const ABI = parseAbi([
@@ -81,7 +81,7 @@ beforeAll(async () => {
     [...FAMILIES, PAWNSHOP],
   )
   served = serveCommand.run({ positionals: [], options: {}, flags: new Set(), json: false }, io)
-  await until('a service', () => printed.some((line) => line.startsWith('walletscope listens on ')), LIMIT_MS)
+  await waitFor('a service', () => printed.some((line) => line.startsWith('walletscope listens on ')), LIMIT_MS)
   url =
     printed
       .find((line) => line.startsWith('walletscope listens on '))

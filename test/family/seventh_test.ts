@@ -6,7 +6,7 @@ import { address } from '../../src/family/setting.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { defineRoute } from '../../src/http/route/route.ts'
 import { readConfig } from '../../src/service/config/config.ts'
-import { askRoute } from '../support/ask_route.ts'
+import { callRoute } from '../support/call_route.ts'
 
 const VAULT = '0x5D39E06b825C1F2B80bf2756a73e28eFAA128ba0'
 
@@ -50,7 +50,7 @@ test('a further protocol is a folder and a line: configuration, aliases, OpenAPI
   expect(openapiDocument({ routes })).toContain('"/v1/vaults/vaults"')
   const [only] = routes
   if (only === undefined) throw new Error('Expected a route')
-  expect((await askRoute(only, {})).reply.data).toEqual([VAULT])
+  expect((await callRoute(only, {})).reply.data).toEqual([VAULT])
 })
 
 test('a mistake in its rows is a mistake of the configuration, named by its path', () => {

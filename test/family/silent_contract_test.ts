@@ -13,18 +13,18 @@ import { silentLog } from '../../src/lib/log.ts'
 import { PROVIDER_ABI } from '../devnet/aave_v3/abi.ts'
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
-import { BANK, UNISWAP_V3 as CONTRACTS, walletOf } from '../devnet/addresses.ts'
-import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
+import { BANK, UNISWAP_V3 as CONTRACTS, toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain, DEVNET_ROW } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
-import { askRoute, failureOfRoute } from '../support/ask_route.ts'
-import { familyRoutes } from '../support/family.ts'
+import { callRoute, toRouteFailure } from '../support/call_route.ts'
+import { createFamilyRoutes } from '../support/family.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** So many failures in a row and an endpoint would be left alone. */
 const TIMES = 8
 /** One address without code, one whose code reverts. */
-const EMPTY = walletOf('no contract')
-const REVERTING = walletOf('reverting contract')
+const EMPTY = toWalletAddress('no contract')
+const REVERTING = toWalletAddress('reverting contract')
 
 let devnet: Devnet
 let client: EvmClient<FinanceChain>
@@ -35,7 +35,7 @@ beforeAll(async () => {
   devnet = shared.devnet
   wallet = shared.aave.wallets.borrower
   await devnet.rpc.call('anvil_setCode', REVERTING, '0x60006000fd')
-  client = createChainClient({ chain: chainOf(devnet), clock: systemClock, log: silentLog })
+  client = createChainClient({ chain: createDevnetChain(devnet), clock: systemClock, log: silentLog })
 }, BUILD_LIMIT_MS)
 afterAll(() => client?.close())
 
@@ -48,18 +48,18 @@ const history: History = {
 }
 
 function routeOf(family: Family, row: object, path: string): Route {
-  const routes = familyRoutes(family, { rows: [[1, row]], clients: [client], history })
+  const routes = createFamilyRoutes(family, { rows: [[1, row]], clients: [client], history })
   const route = routes.find((each) => each.path === path)
   if (route === undefined) throw new Error(`There is no ${path}`)
   return route
 }
 
 /** What a question that one contract keeps from being answered is told, time and again; no endpoint is blamed. */
-async function refusal(route: Route, question: Parameters<typeof askRoute>[1]): Promise<string> {
+async function refusal(route: Route, question: Parameters<typeof callRoute>[1]): Promise<string> {
   const told = new Set<string>()
   for (let times = 0; times < TIMES; times++) {
-    const error = await askRoute(route, question).catch((thrown: unknown) => thrown)
-    const { status, message } = failureOfRoute(error, route)
+    const error = await callRoute(route, question).catch((thrown: unknown) => thrown)
+    const { status, message } = toRouteFailure(error, route)
     expect(status).toBe(503)
     told.add(message)
   }
@@ -81,7 +81,7 @@ test.each([
       `${because}: leave it out with the "market_id" parameter`,
     )
     expect(await refusal(list, { query: `wallet=${wallet}&market_id=ghost` })).toBe(because)
-    expect((await askRoute(list, { query: `wallet=${wallet}&market_id=main` })).reply.data).toHaveLength(1)
+    expect((await callRoute(list, { query: `wallet=${wallet}&market_id=main` })).reply.data).toHaveLength(1)
 
     const events = routeOf(AAVE_V3, row, '/v1/lending/aave-v3/position/:chain_id/events')
     const question = { params: { chain_id: '1' }, query: `wallet=${wallet}&market_id=ghost` }
@@ -93,7 +93,7 @@ test.each([
 
 test('a market that is not counted in dollars is not valued as if it were', async () => {
   const { provider, oracle } = MARKETS.lido
-  const notInDollars = walletOf('oracle in another currency')
+  const notInDollars = toWalletAddress('oracle in another currency')
   // Says 1 for BASE_CURRENCY(), and for everything else what the market's own oracle says.
   const ask = `3660006000376000600036600073${oracle.slice(2)}5afa503d600060003e3d6000f3`
   const start = `60003560e01c63${toFunctionSelector('BASE_CURRENCY()').slice(2)}1460`
@@ -112,7 +112,7 @@ test('a market that is not counted in dollars is not valued as if it were', asyn
   } finally {
     await setOracle(oracle)
   }
-  expect((await askRoute(list, { query: `wallet=${wallet}&market_id=lido` })).reply.data).toBeDefined()
+  expect((await callRoute(list, { query: `wallet=${wallet}&market_id=lido` })).reply.data).toBeDefined()
 })
 
 test('a position manager that does not answer is named, and so is the parameter that leaves it out', async () => {
@@ -125,11 +125,14 @@ test('a position manager that does not answer is named, and so is the parameter 
     `${because}: leave it out with the "manager_address" parameter`,
   )
   const query = `manager_address=${CONTRACTS.manager}`
-  expect((await askRoute(position, { params: { id: '1' }, query })).reply.data).toBeDefined()
+  expect((await callRoute(position, { params: { id: '1' }, query })).reply.data).toBeDefined()
 })
 
 test('a Morpho that does not answer is named', async () => {
-  const route = familyRoutes(MORPHO_BLUE, { rows: [[1, { morphoBlue: { morpho: EMPTY } }]], clients: [client] })[0]
+  const route = createFamilyRoutes(MORPHO_BLUE, {
+    rows: [[1, { morphoBlue: { morpho: EMPTY } }]],
+    clients: [client],
+  })[0]
   if (route === undefined) throw new Error('There is no route')
   const query = `wallet=${wallet}&market_id=0x${'ab'.repeat(32)}`
   const question = { params: { chain_id: '1' }, query }

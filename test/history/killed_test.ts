@@ -5,7 +5,7 @@ import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { actInBlocks, deployEmitter, EMITTED, placeOf, readTruth, walletOf, wordsOf } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
@@ -76,7 +76,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
     const { isSpent } = answerOnly(count)
     const child = startFollowing()
     try {
-      await until('a request that is not answered', isSpent, 30_000)
+      await waitFor('a request that is not answered', isSpent, 30_000)
     } finally {
       child.kill('SIGKILL')
     }

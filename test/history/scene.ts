@@ -8,7 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import type { RpcLog } from '../support/rpc_log.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 /** A contract that logs what it is told: for each 96 bytes of its input one log of two topics and a word of data. */
 export const EMITTER = `0x${'e0'.repeat(20)}` as Hex
@@ -53,7 +53,7 @@ export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
     gas: '0xf42400',
     gasPrice: '0x0',
   })
-  await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
+  await waitFor('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
 /** So many blocks in which up to three of four wallets do something. */

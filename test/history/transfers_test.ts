@@ -11,7 +11,7 @@ import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { createTestClient, topicOf, walletOf } from './scene.ts'
 
 const never = new AbortController().signal
@@ -108,7 +108,7 @@ async function transfer(of: { readonly token: Hex; readonly from: Hex; readonly 
     gas: '0xf4240',
     gasPrice: '0x0',
   })
-  await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
+  await waitFor('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
 async function withHistory<T>(run: (history: HistoryService) => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import {
   actInBlocks,
   createTestClient,
@@ -103,7 +103,7 @@ test('a caller is told after its wait how far the work is and when to come back,
     hurry(request)
     const range = rangeOf(request)
     const isHeld = range !== undefined && range.fromBlock <= heldTo
-    const released = () => until('a release', () => (range?.fromBlock ?? 0) > heldTo, 60_000)
+    const released = () => waitFor('a release', () => (range?.fromBlock ?? 0) > heldTo, 60_000)
     return limited(request) ?? (isHeld ? { kind: 'meanwhile', done: released } : undefined)
   })
   const said = 'The history of chain 31337 (Devnet 31337) is being read:'
@@ -114,7 +114,7 @@ test('a caller is told after its wait how far the work is and when to come back,
 
   // Parts are twelve blocks long: two of six can be stored, and the last one is begun when nobody waits any more.
   heldTo = 46
-  await until('the newer blocks', async () => (await storedBlocks()) === 24)
+  await waitFor('the newer blocks', async () => (await storedBlocks()) === 24)
   skippedMs += 16_200
   const second = await failureOf(ensure(history))
   expect(second.message).toBe(`${said} 34 % done, 46 blocks left`)
@@ -122,7 +122,7 @@ test('a caller is told after its wait how far the work is and when to come back,
   expect(second.retryAfterSec).toBe(15)
 
   heldTo = 0
-  await until('the older blocks, with nobody there', async () => (await storedBlocks()) === FINAL)
+  await waitFor('the older blocks, with nobody there', async () => (await storedBlocks()) === FINAL)
   stage.proxy.reset()
   const { storedTo, tail } = await ensure(history)
   expect(storedTo).toBe(FINAL)
@@ -152,11 +152,11 @@ test('an endpoint that never answers for logs holds up no caller, and nothing is
     expect(message).toEndWith(`is being read: 0 % done, ${FINAL} blocks left`)
     expect(retryAfterSec).toBe(5)
   }
-  await until('a request for logs', () => logRequests() > 0)
+  await waitFor('a request for logs', () => logRequests() > 0)
   // All of them wait for the same work.
   expect(logRequests()).toBe(1)
   await history.close()
-  await until('no request to be left', () => stage.proxy.waiting() === 0)
+  await waitFor('no request to be left', () => stage.proxy.waiting() === 0)
   expect(await stage.database.db.run('select from lease where until > now()', [])).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createLog, logThrottled, resetThrottled } from '../../src/lib/log.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 function open() {
   const lines: Record<string, unknown>[] = []
@@ -24,18 +24,18 @@ test('the first line of a kind is written at once, those that follow are counted
     { level: 'warn', msg: 'a', n: 1 },
     { level: 'warn', msg: 'b', n: 1 },
   ])
-  await until('those that were counted are written', () => lines.length === 3)
+  await waitFor('those that were counted are written', () => lines.length === 3)
   expect(lines[2]).toEqual({ level: 'warn', msg: 'a', n: 4, times: 3 })
   write('a', 5, 50)
   expect(lines).toHaveLength(3)
-  await until('the next one is written', () => lines.length === 4)
+  await waitFor('the next one is written', () => lines.length === 4)
   expect(lines[3]).toEqual({ level: 'warn', msg: 'a', n: 5, times: 1 })
 })
 
 test('after a pause the next line is written at once again', async () => {
   const { lines, write } = open()
   write('a', 1, 10)
-  await until('it is forgotten', () => {
+  await waitFor('it is forgotten', () => {
     write('a', 2, 10)
     return lines.some(({ n, times }) => n === 2 && times === undefined) || Bun.sleep(30).then(() => false)
   })
@@ -46,6 +46,6 @@ test('what is over is not counted any more', async () => {
   for (const n of [1, 2, 3]) write('a', n, 50)
   resetThrottled(log, 'a')
   write('a', 4, 50)
-  await until('the last one is written', () => lines.length === 2)
+  await waitFor('the last one is written', () => lines.length === 2)
   expect(lines[1]).toMatchObject({ n: 4, times: 1 })
 })

@@ -6,7 +6,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createChainReports } from '../../src/operator/report/chains.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc } from '../devnet/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 const BLOCKS = 130
 const SECRET = 'rpc-secret'
@@ -54,6 +54,6 @@ test('each endpoint shows its head, its lag, its errors and how far back it keep
   })
   expect(first?.endpoints[1]?.errors).toBeGreaterThan(0)
   // Asked in the background: the page shows it when it looks again.
-  await until('its depth is known', async () => (await read())[0]?.endpoints[0]?.state_depth === 'all')
+  await waitFor('its depth is known', async () => (await read())[0]?.endpoints[0]?.state_depth === 'all')
   expect(JSON.stringify(await read())).not.toContain(SECRET)
 }, 60_000)

@@ -6,7 +6,7 @@ import type { ListeningServer } from '../../src/http/server/listening.ts'
 import { createAccount } from '../account/scene.ts'
 import { sendRaw } from '../support/client.ts'
 import { testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { ORIGIN, openProcess, type Process, signedIn, TOKEN } from './scene.ts'
 
 const CONNECTIONS = 200
@@ -57,7 +57,7 @@ test('200 connections that hang on the login lock out neither the token, nor ses
   await hang(
     `POST /admin/v1/organizations HTTP/1.1\r\nContent-Type: application/json\r\nAuthorization: Bearer ${'x'.repeat(20)}`,
   )
-  await until('as many logins hang as may', async () => service.app.inFlight() >= 64)
+  await waitFor('as many logins hang as may', async () => service.app.inFlight() >= 64)
 
   expect(await statusOf('/admin/v1/settings', { authorization: `Bearer ${TOKEN}` })).toBe(200)
   expect(await statusOf('/admin/v1/settings', operator.headers)).toBe(200)

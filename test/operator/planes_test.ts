@@ -9,12 +9,12 @@ import type { Database } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createAccount, readBooks } from '../account/scene.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import type { ClientRequest } from '../support/client.ts'
 import { testDatabase } from '../support/database.ts'
-import { mismatches } from '../support/json_schema.ts'
-import { signedInBy } from '../support/signed_in.ts'
-import { until } from '../support/until.ts'
+import { findMismatches } from '../support/json_schema.ts'
+import { parseSignedIn } from '../support/signed_in.ts'
+import { waitFor } from '../support/wait_for.ts'
 import {
   type Browser,
   DEAD_CHAIN,
@@ -224,7 +224,7 @@ describe('sessions', () => {
 
     const opened = await useLink(one.ask, secret)
     const setCookie = opened.headers.get('set-cookie') ?? ''
-    const session = signedInBy({ setCookie, text: opened.text })
+    const session = parseSignedIn({ setCookie, text: opened.text })
     expect([opened.status, session.page, session.secret]).toEqual([200, 'usage', expect.stringMatching(/^ws_page_/)])
     expect(setCookie).toMatch(
       /^walletscope_session=ws_session_[0-9A-Za-z]{32}; Path=\/dashboard\/v1; Max-Age=604(?:800|7\d\d); HttpOnly; SameSite=Strict$/,
@@ -249,7 +249,7 @@ describe('sessions', () => {
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI_ACTOR })
     const planted = `ws_session_${'A'.repeat(32)}`
     const answer = await useLink(one.ask, secret, { cookie: `walletscope_operator=${planted}` })
-    const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
+    const session = parseSignedIn({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
     expect(session.cookie).not.toContain(planted)
     const asPlanted = await one.ask('/admin/v1/session', {
       headers: { ...session.headers, cookie: `walletscope_operator=${planted}` },
@@ -308,7 +308,7 @@ describe('the operator', () => {
     const responses = document.paths[template ?? '']?.[method.toLowerCase()]?.responses
     const { content } = responses?.[answer.status] ?? {}
     if (answer.status < 300) {
-      expect(mismatches(content['application/json'].schema, answer.body, document)).toEqual([])
+      expect(findMismatches(content['application/json'].schema, answer.body, document)).toEqual([])
       seen.add(`${method} ${template}`)
     } else
       expect([path, answer.status, Object.keys(responses)]).toEqual([
@@ -498,7 +498,7 @@ describe('an organization', () => {
     expect((await gateway.ask('/v1/nowhere', { key: mine.key })).status).toBe(404)
     await gateway.close()
     // Nothing is folded while another process folds what was pending before.
-    await until('everything to be folded', async () => {
+    await waitFor('everything to be folded', async () => {
       await db.run('select request_rollup_fold()', [])
       return (await db.run('select from request_rollup_pending', [])).length === 0
     })
@@ -508,7 +508,7 @@ describe('an organization', () => {
       const { body: document } = await one.ask('/dashboard/v1/openapi.json')
       const { schema } =
         document.paths[`/dashboard/v1${path.split('?')[0]}`].get.responses[200].content['application/json']
-      expect([path, mismatches(schema, answer.body, document)]).toEqual([path, []])
+      expect([path, findMismatches(schema, answer.body, document)]).toEqual([path, []])
       return answer.body.data
     }
     const today = new Date().toISOString().slice(0, 10)
@@ -630,7 +630,7 @@ test('nothing that somebody with the right credential sends makes the service fa
       if (answer.status >= 400)
         expect(answer.body.error).toMatchObject({ code: expect.any(String), message: expect.any(String) })
     }),
-    { numRuns: cases(400) },
+    { numRuns: caseCount(400) },
   )
 }, 30_000)
 
@@ -672,7 +672,7 @@ test('a change and its record are one: whatever dies in between, there is one en
   const killing = (async () => {
     try {
       for (const [index, kill] of Array(3).fill([KILL_BETWEEN, KILL_ANYWHERE]).flat().entries()) {
-        await until('changes to be answered', () => answered >= (index + 1) * ANSWERED_EACH)
+        await waitFor('changes to be answered', () => answered >= (index + 1) * ANSWERED_EACH)
         await killer.run(kill, [], { deadlineMs: 10_000 })
       }
     } finally {

@@ -17,7 +17,7 @@ import { createServiceRoutes } from '../../src/service/routes.ts'
 import { startDeliveries } from '../../src/service/trigger/deliveries.ts'
 import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
 import { temporaryDirectory } from '../support/database.ts'
-import { type SignedIn, signedInBy } from '../support/signed_in.ts'
+import { parseSignedIn, type SignedIn } from '../support/signed_in.ts'
 
 export const TOKEN = 'the-operators-own-token'
 export const ORIGIN = 'http://test.local'
@@ -118,7 +118,7 @@ export function useLink(ask: Process['ask'], secret: string, headers: Readonly<R
 export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
   const { secret } = await createLoginLink(db, { organizationId, by: CLI_ACTOR })
   const answer = await useLink(ask, secret)
-  const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
+  const session = parseSignedIn({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
   if (answer.status !== 200 || session.cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
   return {
     ...session,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, marketOf } from '../devnet/morpho_blue/calls.ts'
+import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, toMorphoMarket } from '../devnet/morpho_blue/calls.ts'
 import { morphoContracts } from '../devnet/morpho_blue/compile.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../devnet/morpho_blue/tools.ts'
@@ -47,7 +47,7 @@ afterAll(async () => {
 }, 60_000)
 
 function attacker(name: string): Address {
-  const wallet = walletOf(`self-lending ${name}`)
+  const wallet = toWalletAddress(`self-lending ${name}`)
   attackers.push(wallet)
   return wallet
 }
@@ -57,7 +57,7 @@ async function ownMarket(borrower: Address): Promise<MorphoMarket> {
   const codes = await morphoContracts()
   const oracle = await deployOracle({ rpc: devnet.rpc, send: devnet.send, codes }, ANY_SUM)
   const tokens = { loanToken: usdc.address, collateralToken: worthless }
-  const market = marketOf({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
+  const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
   await devnet.send([CALLS.createMarket(market)])
   await morpho.supplyCollateral({ market, wallet: borrower, assets: rawOf(1_000_000, 18) })
   return market

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeAbiParameters, encodeFunctionData, erc20Abi, getAddress, parseAbi } from 'viem'
 import type { ChainPrices } from '../../src/finance/chain.ts'
-import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import { ownCreationCode } from '../devnet/artifacts.ts'
 import { fundBank } from '../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
@@ -34,7 +34,7 @@ async function attack(options: {
 }) {
   const { held, token = await newToken(devnet, 18) } = options
   const pool = await newPool(devnet, { address: token, decimals: 18, usd: 2 }, options)
-  const wallet = walletOf(`inflated ${wallets++}`)
+  const wallet = toWalletAddress(`inflated ${wallets++}`)
   await devnet.send([transferCall(token, { from: BANK, to: wallet, value: rawOf(held, 18) })])
   return { token, pool, wallet }
 }
@@ -150,14 +150,14 @@ test('a token that calls itself USDC has no price', async () => {
   const [receipt] = await devnet.send([{ from: BANK, data }])
   const token = getAddress(receipt?.contractAddress ?? '0x')
   await devnet.send(fundBank(token))
-  const wallet = walletOf('inflated by a name')
+  const wallet = toWalletAddress('inflated by a name')
   await devnet.send([transferCall(token, { from: BANK, to: wallet, value: 10n ** 12n })])
   expect(await look({ wallet, token })).toMatchObject({ net: 0n, row: { ...refusedAs('unpriced'), price_usd: null } })
 })
 
 test('a vault counts by the table alone, whatever it says: without it no price, and no call of its own', async () => {
   const [vault = BANK] = await deploy(devnet, [codeOf('Vault', usdc.address, 18)])
-  const wallet = walletOf('inflated by a vault')
+  const wallet = toWalletAddress('inflated by a vault')
   await devnet.send([mintCall(vault, wallet, 10n ** 18n), mintCall(usdc.address, vault, 3_000_000n)])
   const query = `wallet=${wallet}&chain_id=10&tokens=${vault}&include_unlisted=true`
   const worthWith = async (wrappers: NonNullable<ChainPrices['wrappers']>) => {
@@ -182,7 +182,7 @@ test('a contract that answers as a feed prices nothing, neither itself nor the t
   const feedData = ownCreationCode('Feed', encodeAbiParameters(parameters, [8, 'PUMP / USD', million]))
   const [feed = BANK] = await deploy(devnet, [feedData])
   const token = await newToken(devnet, 18)
-  const wallet = walletOf('inflated by a feed')
+  const wallet = toWalletAddress('inflated by a feed')
   await devnet.send([transferCall(token, { from: BANK, to: wallet, value: 10n ** 24n })])
   const asked = (prices: Partial<ChainPrices>) => {
     const portfolio = createPortfolio([countedClient(pooledChain(devnet, prices)).client])

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { allRows, countedClient, createPortfolio, figuresOf, listing } from './support.ts'
 
-const WALLET = walletOf('odd portfolio')
+const WALLET = toWalletAddress('odd portfolio')
 /** What `OddBalance` does: burns all gas, reverts, answers a mebibyte, 31 bytes, nothing, writes. */
 const SILENT = [0, 1, 2, 3, 4, 5]
 const BURNERS = 20
@@ -49,7 +49,7 @@ async function lookWith(tokens: readonly Address[], { overrides = true } = {}) {
   const endpoint = await startFaultyRpc(devnet.rpcUrl)
   try {
     if (!overrides) endpoint.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
-    const chain = { ...listing(chainOf(devnet), tokens), rpcUrls: [endpoint.url] }
+    const chain = { ...listing(createDevnetChain(devnet), tokens), rpcUrls: [endpoint.url] }
     const { client, requests } = countedClient(chain)
     const portfolio = createPortfolio([client])
     const query = `wallet=${WALLET}&chain_id=10`

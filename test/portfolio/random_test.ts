@@ -7,20 +7,20 @@ import { computeFigures as positionFigures } from '../../src/family/uniswap_v3/m
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { createRandom } from '../devnet/random.ts'
-import { amounts, rawOfUsd } from '../devnet/scenario.ts'
+import { amounts, usdToRaw } from '../devnet/scenario.ts'
 import { rangeAround } from '../devnet/ticks.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { readerOf, wholeOf } from '../family/uniswap_v3/support.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { allRows, countedClient, createPortfolio, e6, figuresOf, listing } from './support.ts'
 
 const SEED = 20_261_123
-const WALLETS = cases(300)
+const WALLETS = caseCount(300)
 const BLOCKS = 5
 /** What stands for supplies and debts of a market, on the lists as if somebody had put it there. */
 const STANDINS = parseAbi([
@@ -45,7 +45,7 @@ beforeAll(async () => {
   const { devnet, aave } = await sharedAave()
   second = await startDevnet({ chainId: 10 })
   const lenders = await aave.randomWallets(SEED, Math.ceil(WALLETS * 0.6))
-  const strangers = Array.from({ length: WALLETS }, (_, index) => walletOf(`portfolio ${index}`))
+  const strangers = Array.from({ length: WALLETS }, (_, index) => toWalletAddress(`portfolio ${index}`))
   wallets = [...lenders.wallets, ...strangers].slice(0, WALLETS)
   standIns = await standInsOf(devnet)
   worlds.push({ devnet, ...(await live(devnet, standIns)) }, { devnet: second, ...(await live(second, [])) })
@@ -56,7 +56,7 @@ afterAll(() => second?.stop())
 /** Lets wallets get and give tokens, ether and positions, and notes five blocks on the way. */
 async function live(devnet: Devnet, listed: readonly Address[]) {
   const random = createRandom(SEED + devnet.chainId)
-  const { client } = countedClient(listing(chainOf(devnet), listed))
+  const { client } = countedClient(listing(createDevnetChain(devnet), listed))
   const blocks: PinnedBlock[] = []
   for (let round = 0; round < BLOCKS; round++) {
     const some = () => random.pick(wallets)
@@ -66,7 +66,7 @@ async function live(devnet: Devnet, listed: readonly Address[]) {
     await devnet.send(
       Array.from({ length: WALLETS }, () => {
         const token = random.pick(Object.values(TOKENS))
-        return transferCall(token.address, { from: BANK, to: some(), value: rawOfUsd(token, random.below(9_000)) })
+        return transferCall(token.address, { from: BANK, to: some(), value: usdToRaw(token, random.below(9_000)) })
       }),
     )
     await devnet.v3.mintMany(

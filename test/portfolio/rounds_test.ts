@@ -4,8 +4,8 @@ import { createChainClient } from '../../src/chain/evm/evm_client.ts'
 import { createHistory } from '../../src/history/mod.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { CALLS } from '../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
@@ -53,7 +53,7 @@ async function mine(blocks: number): Promise<void> {
 /** Asks over an endpoint far away; `reuseMs` is how long answers about a block are kept. */
 function start(reuseMs: number) {
   const inMarkets = Object.values(morpho.markets).flatMap(({ params }) => [params.loanToken, params.collateralToken])
-  const row = chainOf(devnet, { rpcUrls: [far.url], finality: { depth: DEPTH }, reuseMs })
+  const row = createDevnetChain(devnet, { rpcUrls: [far.url], finality: { depth: DEPTH }, reuseMs })
   const chain = listing(row, inMarkets)
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   const { db } = database
@@ -107,7 +107,7 @@ test('where answers are kept for a block, a known wallet takes one request', asy
 
 test('a market that is entered in blocks that are not final is there at once', async () => {
   const { ask } = start(0)
-  const wallet = walletOf('enters late')
+  const wallet = toWalletAddress('enters late')
   const market = morpho.markets.linear
   expect(await ask(wallet)).toEqual([])
   await mine(1)

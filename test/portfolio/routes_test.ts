@@ -3,19 +3,19 @@ import type { Address } from 'viem'
 import type { FinanceChain } from '../../src/finance/chain.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
-import { mailMany } from '../devnet/mail_many.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
+import { mintSpamPositions } from '../devnet/mint_spam.ts'
 import type { Devnet } from '../devnet/mod.ts'
-import { rawOfUsd } from '../devnet/scenario.ts'
+import { usdToRaw } from '../devnet/scenario.ts'
 import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
-import { failureOfRoute } from '../support/ask_route.ts'
+import { toRouteFailure } from '../support/call_route.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { allRows, countedClient, createPortfolio, figuresOf, listing, type WireRow } from './support.ts'
 
-const HOLDER = walletOf('portfolio holder')
-const CROWDED = walletOf('portfolio crowded')
-const STRANGER = walletOf('portfolio stranger')
+const HOLDER = toWalletAddress('portfolio holder')
+const CROWDED = toWalletAddress('portfolio crowded')
+const STRANGER = toWalletAddress('portfolio stranger')
 const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 
 let devnet: Devnet
@@ -34,18 +34,18 @@ beforeAll(async () => {
   await aave.supply({ market: 'main', wallet: HOLDER, asset: 'weth', amount: 2n * 10n ** 18n })
   await devnet.send(
     Object.values(TOKENS).map((token) =>
-      transferCall(token.address, { from: BANK, to: HOLDER, value: rawOfUsd(token, 500) }),
+      transferCall(token.address, { from: BANK, to: HOLDER, value: usdToRaw(token, 500) }),
     ),
   )
   ;[unlisted = BANK] = await deploy(devnet, [codeOf('FeeToken')])
   await devnet.send([mintCall(unlisted, HOLDER, 10n ** 20n)])
-  await mailMany(devnet, { wallet: CROWDED, pool: devnet.pools.daiWeth10000, count: 2_050 })
+  await mintSpamPositions(devnet, { wallet: CROWDED, pool: devnet.pools.daiWeth10000, count: 2_050 })
 }, 300_000)
 
 afterAll(() => rpc?.stop())
 
 function chain(overrides: Partial<FinanceChain> = {}, tokens: readonly Address[] = []): FinanceChain {
-  return listing(chainOf(devnet, overrides), tokens)
+  return listing(createDevnetChain(devnet, overrides), tokens)
 }
 
 /** Portfolios over one chain, and what it was asked. */
@@ -61,7 +61,7 @@ async function failure(portfolio: ReturnType<typeof createPortfolio>, path: 'bal
     (thrown: unknown) => thrown,
   )
   if (error === undefined) throw new Error(`Expected a failure of ${query}`)
-  const { status, code, message } = failureOfRoute(error, portfolio.routeAt(path))
+  const { status, code, message } = toRouteFailure(error, portfolio.routeAt(path))
   return { status, code, message }
 }
 
@@ -127,7 +127,7 @@ describe('tokens', () => {
   test('may be a hundred, repeated, listed already, or no contracts at all', async () => {
     const { portfolio } = setUp()
     const known = figuresOf(await portfolio.balance(`wallet=${HOLDER}`))
-    const many = Array.from({ length: 99 }, (_, index) => walletOf(`no contract ${index}`))
+    const many = Array.from({ length: 99 }, (_, index) => toWalletAddress(`no contract ${index}`))
     const tokens = [...many, TOKENS.usdc.address, TOKENS.usdc.address.toLowerCase()].join()
     const { kinds, rows } = figuresOf(await portfolio.balance(`wallet=${HOLDER}&chain_id=1&tokens=${tokens}`))
     expect(kinds).toEqual(known.kinds)
@@ -137,7 +137,7 @@ describe('tokens', () => {
   test.each([
     [
       '101 of them',
-      `chain_id=1&tokens=${Array.from({ length: 101 }, (_, i) => walletOf(`t${i}`)).join()}`,
+      `chain_id=1&tokens=${Array.from({ length: 101 }, (_, i) => toWalletAddress(`t${i}`)).join()}`,
       'expected 1 to 100',
     ],
     ['no address', 'chain_id=1&tokens=0x12', 'EVM address'],

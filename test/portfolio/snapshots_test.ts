@@ -6,13 +6,13 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { type AssetReader, createAssetReader } from '../../src/portfolio/read/read_chain.ts'
 import { createSnapshotReader } from '../../src/portfolio/snapshot/snapshots.ts'
-import { BANK, TOKENS, walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { BANK, TOKENS, toWalletAddress } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
-import { rawOfUsd } from '../devnet/scenario.ts'
+import { usdToRaw } from '../devnet/scenario.ts'
 import { codeOf, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { servicesOf } from '../support/family.ts'
+import { createTestServices } from '../support/family.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { countedClient, createPortfolio, listing } from './support.ts'
 
@@ -24,7 +24,7 @@ const EMPTY = 30
 /** Midnights on which it has a snapshot: none follows the last day. */
 const TOLD = DAYS - 1 - BEGINS
 const CHAIN_ID = 10
-const WALLET = walletOf('snapshots')
+const WALLET = toWalletAddress('snapshots')
 const never = new AbortController().signal
 
 let devnet: Devnet
@@ -54,7 +54,7 @@ async function pass(day: number): Promise<void> {
   await devnet.rpc.call('evm_setNextBlockTimestamp', nowSec)
   const tokens = Object.values(TOKENS)
   const token = tokens[day % tokens.length] ?? TOKENS.usdc
-  const value = rawOfUsd(token, 100 + day)
+  const value = usdToRaw(token, 100 + day)
   if (day === EMPTY) {
     const balances = await Promise.all(
       tokens.map(({ address }) =>
@@ -91,7 +91,7 @@ function portfolioOver(
   options: { db?: TestDatabase; tokens?: readonly Address[] } = {},
 ) {
   const { db = database, tokens = [] } = options
-  const { client, requests } = countedClient(listing(chainOf(devnet, overrides), tokens))
+  const { client, requests } = countedClient(listing(createDevnetChain(devnet, overrides), tokens))
   return { portfolio: createPortfolio([client], { db: db.db, clock }), requests, client }
 }
 
@@ -208,7 +208,7 @@ test('what one endpoint says against another is not kept', async () => {
   const liar = await startFaultyRpc(devnet.rpcUrl)
   try {
     // What the wallet has for five days from its first ether on, wherever that stands in an answer.
-    const balance = rawOfUsd(TOKENS.weth, 105).toString(16).padStart(64, '0')
+    const balance = usdToRaw(TOKENS.weth, 105).toString(16).padStart(64, '0')
     const lie = (result: unknown) =>
       typeof result === 'string' ? result.replace(balance, '1'.padStart(64, '0')) : result
     liar.rule(({ method }) => (method === 'eth_call' ? { kind: 'change', change: lie } : undefined))
@@ -306,7 +306,7 @@ test('the route is the feature of snapshots, needs a chain, and takes 1 to 366 m
 
 test('a wallet that never had anything has an empty list', async () => {
   const { reply, credits } = await portfolioOver().portfolio.snapshots(
-    `wallet=${walletOf('nobody')}&chain_id=${CHAIN_ID}`,
+    `wallet=${toWalletAddress('nobody')}&chain_id=${CHAIN_ID}`,
   )
   expect(reply.data).toEqual([])
   expect(credits).toBe(5)
@@ -315,9 +315,9 @@ test('a wallet that never had anything has an empty list', async () => {
 test('a wallet with more than can be summed fails alone, and no midnight is asked for it twice', async () => {
   const fresh = await testDatabase()
   try {
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const assets = createAssetReader({ families: [], clock })
-    const huge = walletOf('huge')
+    const huge = toWalletAddress('huge')
     let tries = 0
     const reader: AssetReader = {
       ...assets,
@@ -327,7 +327,7 @@ test('a wallet with more than can be summed fails alone, and no midnight is aske
         throw new CodedError('INVALID_PARAMETER', 'Cannot sum 2001 positions')
       },
     }
-    const services = servicesOf({ clients: [client], db: fresh.db, clock })
+    const services = createTestServices({ clients: [client], db: fresh.db, clock })
     const snapshots = createPortfolioSnapshots(services)
     const series = createSnapshotReader({ clients: services.clients, reader, familiesOn: () => [], snapshots })
     const askFor = (wallet: Address) =>

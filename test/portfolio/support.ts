@@ -15,8 +15,8 @@ import { portfolioRoutes, portfolioWork } from '../../src/portfolio/mod.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from '../family/morpho_blue/support.ts'
 import { DEPLOYMENT } from '../family/uniswap_v3/support.ts'
-import { askRoute, type RouteAnswer } from '../support/ask_route.ts'
-import { servicesOf } from '../support/family.ts'
+import { callRoute, type RouteTestAnswer } from '../support/call_route.ts'
+import { createTestServices } from '../support/family.ts'
 
 /** Families that portfolios are tested with, as the devnet has them. */
 const ROWS = { uniswapV3: [DEPLOYMENT], aaveV3: DEPLOYMENTS, morphoBlue: MORPHO }
@@ -42,7 +42,7 @@ export function createPortfolio(
   clients: readonly FinanceClient[],
   options: { readonly db?: Database; readonly clock?: Clock; readonly history?: History } = {},
 ) {
-  const services = servicesOf({ clients, ...options })
+  const services = createTestServices({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
   const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE])]
   const rows = new Map(chainIds.map((id) => [id, id === 1 ? ROWS : { ...ROWS, aaveV3: [] }]))
@@ -62,15 +62,15 @@ export function createPortfolio(
   return {
     routes,
     routeAt,
-    balance: (query: string) => askRoute(routeAt('balance'), { query }),
-    assets: (query: string) => askRoute(routeAt('assets'), { query }),
-    snapshots: (query: string) => askRoute(routeAt('snapshots'), { query }),
+    balance: (query: string) => callRoute(routeAt('balance'), { query }),
+    assets: (query: string) => callRoute(routeAt('assets'), { query }),
+    snapshots: (query: string) => callRoute(routeAt('snapshots'), { query }),
     work: portfolioWork(described),
   }
 }
 
 /** The figures of an answer of the balance, in millionths of a dollar. */
-export function figuresOf({ reply }: RouteAnswer) {
+export function figuresOf({ reply }: RouteTestAnswer) {
   const { by_kind, by_chain, by_confidence, ...data } = reply.data as Wire
   const all = (figures: Figures) =>
     Object.fromEntries(

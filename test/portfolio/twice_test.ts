@@ -4,8 +4,8 @@ import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { borrowCall, repayCall, supplyCall, transferCall, withdrawCall } from '../devnet/aave_v3/calls.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
 import { deployStata, STATA_ABI, unwrapCall, wrapCall } from '../devnet/aave_v3/stata.ts'
-import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../devnet/addresses.ts'
-import { chainOf } from '../devnet/chain.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../devnet/addresses.ts'
+import { createDevnetChain } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { rangeAround } from '../devnet/ticks.ts'
 import { mintCall, type Pool } from '../devnet/uniswap_v3_calls.ts'
@@ -19,8 +19,8 @@ const BOUND_E6 = 1_000n
 const WRAPPED = 2_000_000_000n
 /** A wrapper says what one token is worth in whole units of USDC: a millionth of what is wrapped may be missing. */
 const WRAPPED_BOUND_E6 = BOUND_E6 + WRAPPED / 1_000_000n
-const OWNER = walletOf('nothing twice')
-const FRIEND = walletOf('nothing twice, a friend')
+const OWNER = toWalletAddress('nothing twice')
+const FRIEND = toWalletAddress('nothing twice, a friend')
 const DATA = parseAbi([
   'function getPool() view returns (address)',
   'function getPoolDataProvider() view returns (address)',
@@ -65,8 +65,8 @@ beforeAll(async () => {
     approve(aUsdc, stata),
     ...[stata, weth.address].map((token) => approve(token, UNISWAP_V3.manager)),
   ])
-  const { prices } = chainOf(devnet)
-  const chain = chainOf(devnet, {
+  const { prices } = createDevnetChain(devnet)
+  const chain = createDevnetChain(devnet, {
     prices: { ...prices, wrappers: { [stata]: { kind: 'erc4626', of: usdc.address } } },
   })
   // What stands for supplies and debts is on the list, as if somebody had put it there.
@@ -155,7 +155,7 @@ test('wrapped aTokens are worth what the wrapper itself says', async () => {
 })
 
 test('a wallet with collateral of 280 and a debt of 190 is worth 90', async () => {
-  const wallet = walletOf('ninety')
+  const wallet = toWalletAddress('ninety')
   const dollarsOf = (usd: bigint) => (usd * 10n ** 14n) / 99_987_654n
   const market = 'main' as const
   await devnet.send([supplyCall({ market, wallet, asset: 'usdc', amount: dollarsOf(280n) })])

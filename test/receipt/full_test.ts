@@ -8,7 +8,7 @@ import { rangeAround } from '../devnet/ticks.ts'
 import { liquidityWorth } from '../devnet/uniswap_v4/pools.ts'
 import { feedsOf, type PnlScene, startPnlScene } from '../family/uniswap_v3/pnl/scene.ts'
 import { waitingOf } from '../family/uniswap_v3/pnl/truth.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { checked, payloadOf, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
 
 /** What is looked at of a position in full. */
@@ -91,7 +91,7 @@ const listed = () => `/v1/positions/uniswap-v3?wallet=${wallet}&full=true&limit=
 /** Asks until profit and loss are told, which histories are read for. */
 async function ready(path: string): Promise<Awaited<ReturnType<Stage['get']>>> {
   let answer = await stage.get(path)
-  await until(
+  await waitFor(
     path,
     async () => {
       answer = await stage.get(path)

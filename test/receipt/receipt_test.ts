@@ -5,7 +5,7 @@ import { sharedAave } from '../devnet/aave_v3/shared.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from './stage.ts'
 
@@ -304,7 +304,7 @@ test('random answers are the same with a receipt and without, at the same block'
     () => `/v1/lending/aave-v3?wallet=${pick([...wallets, ...Object.values(aave.wallets)])}${page()}${moments()}`,
     () => yieldOf(pick(Object.values(morpho.wallets)), pick(Object.values(morpho.markets))),
   ]
-  const count = cases(1_000, 100)
+  const count = caseCount(1_000, 100)
   const statuses = new Map<number, number>()
   for (let index = 0; index < count; index++) {
     const path = pick<() => string>(kinds)()

@@ -25,7 +25,7 @@ import { TOKENS } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { createMemoryGate, type MemoryGate } from '../http/exchange/memory_gate.ts'
 import { type Answer, createClient } from '../support/client.ts'
-import { servicesOf } from '../support/family.ts'
+import { createTestServices } from '../support/family.ts'
 
 /** A service without a database over some endpoints of one devnet. */
 export interface Stage {
@@ -87,7 +87,7 @@ export function stageOver(
     db,
     history: createHistory({ clients: byId, db, clock: systemClock, log: silentLog, holder: 'test' }),
   }
-  const services = servicesOf({ clients, solana, ...past })
+  const services = createTestServices({ clients, solana, ...past })
   const routes = createServiceRoutes(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }

@@ -5,11 +5,11 @@ import { listDifferences } from '../../src/service/receipt/differences.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../src/service/receipt/payload.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
-import { TOKENS, walletOf } from '../devnet/addresses.ts'
+import { TOKENS, toWalletAddress } from '../devnet/addresses.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../devnet/random.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { checked, newSigner, payloadOf, published, rowOver, runner, type Stage, stageOver, textOf } from './stage.ts'
 
 let devnet: Devnet
@@ -163,7 +163,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
       const call = callIn(payload)
       call.data = call.data.replace(
         devnet.wallets.provider.slice(2).toLowerCase(),
-        walletOf('somebody else').slice(2).toLowerCase(),
+        toWalletAddress('somebody else').slice(2).toLowerCase(),
       ) as Hex
     },
   ],
@@ -202,7 +202,7 @@ const LIES: readonly (readonly [what: string, of: keyof typeof receipts, change:
     'position',
     ({ settings }) => {
       const [row] = chainOf(settings)['uniswapV3'] as { manager: string }[]
-      if (row !== undefined) row.manager = walletOf('manager')
+      if (row !== undefined) row.manager = toWalletAddress('manager')
     },
   ],
   [
@@ -445,7 +445,7 @@ describe('a receipt with', () => {
 })
 
 test('of random changes none is accepted but those that change nothing that the receipt states', async () => {
-  const count = cases(10_000, 1_500)
+  const count = caseCount(10_000, 1_500)
   const { below, pick } = createRandom(1_101)
   const all = Object.values(receipts)
   let accepted = 0

@@ -5,7 +5,7 @@ import { toRouteEndpoint } from '../../src/http/route/route_table.ts'
 import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
 import { createServiceRoutes, describeServices, refuseToConnect } from '../../src/service/routes.ts'
-import { mismatches } from '../support/json_schema.ts'
+import { findMismatches } from '../support/json_schema.ts'
 
 interface Operation {
   readonly operationId: string
@@ -31,7 +31,7 @@ test('every parameter is described and has an example, which its schema takes', 
       for (const { name, description = '', example, examples: others, schema } of parameters) {
         const where = `${path} ${name}`
         expect({ where, isSaid: description.length > 15 }).toEqual({ where, isSaid: true })
-        expect({ where, mismatches: mismatches(schema, example ?? others?.default.value, document) }).toEqual({
+        expect({ where, mismatches: findMismatches(schema, example ?? others?.default.value, document) }).toEqual({
           where,
           mismatches: [],
         })
@@ -95,6 +95,6 @@ test('every operation that needs a key shows a real answer, which fits its schem
       'application/json'
     ] as { schema: object; example: object }
     expect({ name, example }).toEqual({ name, example: (examples as Record<string, Example>)[name]?.answer as object })
-    expect({ name, mismatches: mismatches(schema, example, document) }).toEqual({ name, mismatches: [] })
+    expect({ name, mismatches: findMismatches(schema, example, document) }).toEqual({ name, mismatches: [] })
   }
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { alone } from './alone.ts'
-import { until } from './until.ts'
+import { withProcessLock } from './process_lock.ts'
+import { waitFor } from './wait_for.ts'
 
 /** Says when it comes in and when it leaves. */
 const child = (stayMs: number) => `
@@ -19,12 +19,12 @@ test('alone() lets one in after another, from any process, also behind one that 
   const killed = start(60_000, (running) => {
     victim = running
   })
-  await until('the first to be in', () => seen.length === 1)
-  const others = [start(50), start(50), alone('alone_test', () => seen.push('here'))]
+  await waitFor('the first to be in', () => seen.length === 1)
+  const others = [start(50), start(50), withProcessLock('alone_test', () => seen.push('here'))]
   victim?.kill('SIGKILL')
   await Promise.all([killed, ...others])
   const after = seen.slice(1).join(' ')
   expect(after.replace('here', '').trim().split(/ +/).join(' ')).toBe('in out in out')
   expect(after).not.toContain('in here')
-  expect(await alone('alone_test', async () => 7)).toBe(7)
+  expect(await withProcessLock('alone_test', async () => 7)).toBe(7)
 }, 30_000)

@@ -8,6 +8,6 @@ export const IS_FULL = SEEDS === 'full'
 export const RUNTIMES = IS_FULL ? (['Bun', 'Node'] as const) : (['Bun'] as const)
 
 /** How many random cases a test takes: `full` of them with `SEEDS=full`, else an eighth or `few`. */
-export function cases(full: number, few: number = Math.ceil(full / 8)): number {
+export function caseCount(full: number, few: number = Math.ceil(full / 8)): number {
   return IS_FULL ? full : few
 }

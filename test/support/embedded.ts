@@ -42,7 +42,7 @@ export function embeddedFixture(): EmbeddedFixture {
 }
 
 /** Runs one statement over a connection of its own. */
-export async function ask(url: string, text: string): Promise<readonly object[]> {
+export async function runStatement(url: string, text: string): Promise<readonly object[]> {
   const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
   return db.run(text, []).finally(() => db.close())
 }

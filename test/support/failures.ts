@@ -2,7 +2,7 @@
  * What to look at after a run that failed: of each test its file and line, its name, what was wrong, and the command
  * that runs it alone. Takes the report that `bun test` writes in JUnit's form.
  */
-export function failuresOf(report: string): string {
+export function formatFailures(report: string): string {
   return casesOf(report)
     .map(([, test = '', failure = '', trace = '']) => {
       const { file = '', line = '', name = '' } = attributesOf(test)
@@ -28,9 +28,9 @@ export interface TestRun {
  * Files to run again, each once: those in which a test failed, and those that errors outside of tests name. None if
  * another file has no result, as one that fails while it is loaded.
  */
-export function failedFilesOf({ root, report, said }: TestRun): string[] {
+export function listFailedFiles({ root, report, said }: TestRun): string[] {
   const failed = casesOf(report).flatMap(([, test = '']) => attributesOf(test)['file'] ?? [])
-  const strays = strayErrorsOf(said.replaceAll(`${root}/`, '')).flatMap((text) => text.match(TEST_FILE) ?? [])
+  const strays = listStrayErrors(said.replaceAll(`${root}/`, '')).flatMap((text) => text.match(TEST_FILE) ?? [])
   const suites = [...report.matchAll(/<testsuite ([^>]*)>/g)].map(([, suite = '']) => attributesOf(suite)['file'])
   const known = new Set([...suites, ...failed, ...strays]).size
   const count = Number(/^Ran \d+ tests? across (\d+) files?\./m.exec(said)?.[1])
@@ -38,7 +38,7 @@ export function failedFilesOf({ root, report, said }: TestRun): string[] {
 }
 
 /** Errors outside of tests. The report leaves them out. */
-export function strayErrorsOf(said: string): string[] {
+export function listStrayErrors(said: string): string[] {
   return [...said.matchAll(STRAY)].map(([, text = '']) => text.trim())
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './database.ts'
-import { failedFilesOf, failuresOf, strayErrorsOf } from './failures.ts'
+import { formatFailures, listFailedFiles, listStrayErrors } from './failures.ts'
 
 const FILE = `import { describe, expect, test } from 'bun:test'
 test('passes', () => {})
@@ -22,7 +22,7 @@ test('failuresOf() names place, test and reason of every failure, and the comman
   const run = (...words: string[]) => Bun.spawnSync([process.execPath, 'test', ...words], { cwd: directory })
   expect(run('--reporter=junit', `--reporter-outfile=${report}`).exitCode).toBe(1)
 
-  const [no = '', late = '', ...rest] = failuresOf(await Bun.file(report).text()).split('\n\n')
+  const [no = '', late = '', ...rest] = formatFailures(await Bun.file(report).text()).split('\n\n')
   expect(rest).toEqual([])
   expect(no.split('\n')).toEqual([
     'test/odd_test.ts:5  says "no" to <this>',
@@ -69,7 +69,7 @@ test('failedFilesOf() leaves out no file that failed or was not run, and names n
     const paths = files.map((file) => `./test/${file}`)
     const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...words, ...paths], { cwd: root })
     const run = { root, said: stderr.toString(), report: readFileSync(path, 'utf8') }
-    expect([exitCode, failedFilesOf(run), strayErrorsOf(run.said).length]).toEqual([
+    expect([exitCode, listFailedFiles(run), listStrayErrors(run.said).length]).toEqual([
       1,
       failed.map((file) => `test/${file}`),
       strays,

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 
 /** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
-export function familyRoutes(
+export function createFamilyRoutes(
   family: Family,
   options: {
     readonly rows?: readonly (readonly [chainId: number, row: object])[]
@@ -24,12 +24,12 @@ export function familyRoutes(
   return family.configure(new Map(rows)).routes({
     chainIds: clients.map(({ chain }) => chain.id),
     servesSolana: solana !== undefined,
-    connect: () => servicesOf(options),
+    connect: () => createTestServices(options),
   })
 }
 
 /** What families read with, over these clients; throws when it is asked for a database or a history that is not given. */
-export function servicesOf(options: {
+export function createTestServices(options: {
   readonly clients?: readonly FinanceClient[]
   readonly solana?: SolanaClient | undefined
   readonly db?: Database

@@ -6,8 +6,8 @@ type Node = any
 const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples', 'x-chain-ids'])
 
 /** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */
-export function mismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {
-  if (schema.$ref !== undefined) return mismatches(resolve(document, schema.$ref), value, document, place)
+export function findMismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {
+  if (schema.$ref !== undefined) return findMismatches(resolve(document, schema.$ref), value, document, place)
   return Object.entries<Node>(schema).flatMap(([keyword, rule]) => {
     const check = KEYWORDS[keyword]
     if (check === undefined && !ANNOTATIONS.has(keyword)) throw new Error(`Cannot check keyword "${keyword}"`)
@@ -54,28 +54,30 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   minItems: (rule, { value, place }) => said(!Array.isArray(value) || value.length >= rule, place, `${rule} items`),
   maxItems: (rule, { value, place }) => said(!Array.isArray(value) || value.length <= rule, place, `≤ ${rule} items`),
   items: (rule, { value, document, place }) =>
-    Array.isArray(value) ? value.flatMap((item, index) => mismatches(rule, item, document, `${place}[${index}]`)) : [],
+    Array.isArray(value)
+      ? value.flatMap((item, index) => findMismatches(rule, item, document, `${place}[${index}]`))
+      : [],
   required: (rule, { value, place }) =>
     isObject(value) ? rule.flatMap((name: string) => said(Object.hasOwn(value, name), place, `field ${name}`)) : [],
   properties: (rule, { value, document, place }) =>
     isObject(value)
       ? Object.entries(rule).flatMap(([name, schema]) =>
-          Object.hasOwn(value, name) ? mismatches(schema, value[name], document, `${place}.${name}`) : [],
+          Object.hasOwn(value, name) ? findMismatches(schema, value[name], document, `${place}.${name}`) : [],
         )
       : [],
   additionalProperties: (rule, { value, schema, document, place }) => {
     if (!isObject(value)) return []
     const others = Object.keys(value).filter((name) => schema.properties?.[name] === undefined)
     if (rule === false) return others.map((name) => `${place || 'body'}: unknown field ${name}`)
-    return others.flatMap((name) => mismatches(rule, value[name], document, `${place}.${name}`))
+    return others.flatMap((name) => findMismatches(rule, value[name], document, `${place}.${name}`))
   },
   allOf: (rule, { value, document, place }) =>
-    rule.flatMap((schema: Node) => mismatches(schema, value, document, place)),
+    rule.flatMap((schema: Node) => findMismatches(schema, value, document, place)),
   // The document's are of texts that no other fits.
   oneOf: (rule, seen) => KEYWORDS['anyOf']?.(rule, seen) ?? [],
   anyOf: (rule, { value, document, place }) =>
     said(
-      rule.some((schema: Node) => mismatches(schema, value, document, place).length === 0),
+      rule.some((schema: Node) => findMismatches(schema, value, document, place).length === 0),
       place,
       'one of several schemas',
     ),

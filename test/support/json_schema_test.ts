@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mismatches } from './json_schema.ts'
+import { findMismatches } from './json_schema.ts'
 
 const DOCUMENT = { components: { Id: { type: 'string', pattern: '^[0-9]+$' } } }
 const SCHEMA = {
@@ -15,7 +15,7 @@ const SCHEMA = {
 }
 
 test('mismatches() finds nothing in what the schema allows', () => {
-  expect(mismatches(SCHEMA, { id: '7', counts: [0, 1], next: null, code: 'MAX' }, DOCUMENT)).toEqual([])
+  expect(findMismatches(SCHEMA, { id: '7', counts: [0, 1], next: null, code: 'MAX' }, DOCUMENT)).toEqual([])
 })
 
 test.each<[unknown, string]>([
@@ -29,9 +29,9 @@ test.each<[unknown, string]>([
   [{ id: '7', code: 'MIN' }, '.code: expected one of several schemas'],
   [{ id: '7', more: 1 }, 'body: unknown field more'],
 ])('mismatches() names what is wrong with %j', (value, expected) => {
-  expect(mismatches(SCHEMA, value, DOCUMENT)).toEqual([expected])
+  expect(findMismatches(SCHEMA, value, DOCUMENT)).toEqual([expected])
 })
 
 test('mismatches() refuses a keyword that it would have to ignore', () => {
-  expect(() => mismatches({ uniqueItems: true }, [], DOCUMENT)).toThrow('uniqueItems')
+  expect(() => findMismatches({ uniqueItems: true }, [], DOCUMENT)).toThrow('uniqueItems')
 })

@@ -16,7 +16,7 @@ export function sf(decimal: string): bigint {
 }
 
 /** A made-up address, the same for the same name. */
-export function addressOf(name: string): string {
+export function toFakeAddress(name: string): string {
   return base58.encode(createHash('sha256').update(name).digest())
 }
 
@@ -230,7 +230,7 @@ export function tableAccount(keys: readonly string[]): ServedAccount {
 }
 
 /** The account that these bytes are in, owned by Kamino's program by default. */
-export function served(data: Uint8Array, owner = KLEND): ServedAccount {
+export function toServedAccount(data: Uint8Array, owner = KLEND): ServedAccount {
   return { owner, data }
 }
 

@@ -1,5 +1,4 @@
 import {
-  addressOf,
   type BorrowFixture,
   type DepositFixture,
   type MarketFixture,
@@ -12,17 +11,18 @@ import {
   type ServedAccounts,
   SF,
   scopeBytes,
-  served,
   sf,
+  toFakeAddress,
+  toServedAccount,
 } from './kamino.ts'
 
 /** Addresses of the scene. */
-export const WALLET = addressOf('wallet')
-export const MARKET = addressOf('market')
-export const OBLIGATION = addressOf('obligation')
-export const SOL = addressOf('SOL reserve')
-export const USDC = addressOf('USDC reserve')
-export const FEED = addressOf('Scope feed')
+export const WALLET = toFakeAddress('wallet')
+export const MARKET = toFakeAddress('market')
+export const OBLIGATION = toFakeAddress('obligation')
+export const SOL = toFakeAddress('SOL reserve')
+export const USDC = toFakeAddress('USDC reserve')
+export const FEED = toFakeAddress('Scope feed')
 /** Mints of SOL and USDC, as on mainnet. */
 export const SOL_MINT = 'So11111111111111111111111111111111111111112'
 export const USDC_MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
@@ -78,8 +78,8 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
     maxPriceAgeSec: MAX_PRICE_AGE_SEC,
   }
   return {
-    [MARKET]: served(marketBytes({ name: 'Main', ...changes.market })),
-    [SOL]: served(
+    [MARKET]: toServedAccount(marketBytes({ name: 'Main', ...changes.market })),
+    [SOL]: toServedAccount(
       reserveBytes({
         market: MARKET,
         ...refreshed,
@@ -99,7 +99,7 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
         ...changes.sol,
       }),
     ),
-    [USDC]: served(
+    [USDC]: toServedAccount(
       reserveBytes({
         market: MARKET,
         ...refreshed,
@@ -119,7 +119,7 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
         ...changes.usdc,
       }),
     ),
-    [FEED]: served(
+    [FEED]: toServedAccount(
       scopeBytes([
         { index: 7, value: 150_00000000n, exponent: 8n, timestampSec: pricedAtSec },
         { index: 13, value: 1_000_000n, exponent: 6n, timestampSec: pricedAtSec },
@@ -127,7 +127,7 @@ export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedA
       ]),
       SCOPE,
     ),
-    [OBLIGATION]: served(
+    [OBLIGATION]: toServedAccount(
       obligationBytes({
         market: MARKET,
         owner: WALLET,

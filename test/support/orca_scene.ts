@@ -1,13 +1,13 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
 import { derivePositionAddress, deriveTickArrayAddress } from '../../src/family/orca_whirlpool/read/address.ts'
-import { addressOf, reserveBytes, type ServedAccounts, served } from './kamino.ts'
+import { reserveBytes, type ServedAccounts, toFakeAddress, toServedAccount } from './kamino.ts'
 import { FEED, MAX_PRICE_AGE_SEC, WALLET } from './kamino_scene.ts'
 import { dynamicArrayBytes, poolBytes, positionBytes, WHIRLPOOL } from './orca.ts'
 import { METADATA, metadataBytes, mintBytes, TOKEN, tokenAccountBytes } from './solana_token.ts'
 
 const SOL = 'So11111111111111111111111111111111111111112'
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-const REWARD = addressOf('ORCA mint')
+const REWARD = toFakeAddress('ORCA mint')
 /** Kamino's main market, whose reserves price SOL and USDC by the feed of Kamino's scene. */
 const MAIN = '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF'
 const RESERVES = {
@@ -16,28 +16,28 @@ const RESERVES = {
 } as const
 
 /** The token of the scene's position. */
-export const ORCA_MINT = addressOf('token of the Orca position')
-const POOL = addressOf('SOL/USDC pool')
+export const ORCA_MINT = toFakeAddress('token of the Orca position')
+const POOL = toFakeAddress('SOL/USDC pool')
 const [LOWER, UPPER, SPACING] = [-20_480, -17_408, 64]
 
 /** One position in range, of Kamino's wallet: SOL and USDC at 150 dollars, with fees and a reward that grow. */
 export function orcaScene(nowSec: number = Math.floor(Date.now() / 1_000)): ServedAccounts {
   const position = derivePositionAddress(WHIRLPOOL, ORCA_MINT)
-  const vault = addressOf('reward vault')
+  const vault = toFakeAddress('reward vault')
   const growthB = 1_000_000n << 20n
   const tick = (index: number) => ({ index, outsideA: 0n, outsideB: 0n, rewards: [0n, 0n, 0n] })
   const arrays = [LOWER, UPPER].map((index) => {
     const start = Math.floor(index / (88 * SPACING)) * 88 * SPACING
     const bytes = dynamicArrayBytes({ start, pool: POOL, tickSpacing: SPACING, ticks: [tick(index)] })
     const address = deriveTickArrayAddress(WHIRLPOOL, { pool: POOL, tickSpacing: SPACING, tick: index })
-    return [address, served(bytes, WHIRLPOOL)] as const
+    return [address, toServedAccount(bytes, WHIRLPOOL)] as const
   })
   const token = (mint: string, decimals: number, symbol: string, name: string): ServedAccounts => ({
-    [mint]: served(mintBytes({ decimals, supply: 10n ** 15n }), TOKEN),
-    [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
+    [mint]: toServedAccount(mintBytes({ decimals, supply: 10n ** 15n }), TOKEN),
+    [deriveMetadataAddress(mint)]: toServedAccount(metadataBytes({ mint, symbol, name }), METADATA),
   })
   const reserve = (mint: keyof typeof RESERVES, decimals: number, entry: number): ServedAccounts => ({
-    [RESERVES[mint]]: served(
+    [RESERVES[mint]]: toServedAccount(
       reserveBytes({
         market: MAIN,
         mint,
@@ -55,10 +55,13 @@ export function orcaScene(nowSec: number = Math.floor(Date.now() / 1_000)): Serv
     ...token(REWARD, 6, 'ORCA', 'Orca'),
     ...reserve(SOL, 9, 7),
     ...reserve(USDC, 6, 13),
-    [vault]: served(tokenAccountBytes({ mint: REWARD, owner: POOL, amount: 5_000_000_000n }), TOKEN),
-    [addressOf('account of the Orca position')]: served(tokenAccountBytes({ mint: ORCA_MINT, owner: WALLET }), TOKEN),
-    [ORCA_MINT]: served(mintBytes({ decimals: 0 }), TOKEN),
-    [POOL]: served(
+    [vault]: toServedAccount(tokenAccountBytes({ mint: REWARD, owner: POOL, amount: 5_000_000_000n }), TOKEN),
+    [toFakeAddress('account of the Orca position')]: toServedAccount(
+      tokenAccountBytes({ mint: ORCA_MINT, owner: WALLET }),
+      TOKEN,
+    ),
+    [ORCA_MINT]: toServedAccount(mintBytes({ decimals: 0 }), TOKEN),
+    [POOL]: toServedAccount(
       poolBytes({
         tickSpacing: SPACING,
         feeRate: 400,
@@ -67,17 +70,17 @@ export function orcaScene(nowSec: number = Math.floor(Date.now() / 1_000)): Serv
         sqrtPrice: 7_144_393_258_922_745_604n,
         tick: -18_973,
         mintA: SOL,
-        vaultA: addressOf('SOL vault'),
+        vaultA: toFakeAddress('SOL vault'),
         growthA: 2_000_000n << 20n,
         mintB: USDC,
-        vaultB: addressOf('USDC vault'),
+        vaultB: toFakeAddress('USDC vault'),
         growthB,
         rewardsUpdatedAt: BigInt(nowSec - 3_600),
         rewards: [{ mint: REWARD, vault, emissionsX64: 100n << 64n, growthX64: 5n << 50n }],
       }),
       WHIRLPOOL,
     ),
-    [position]: served(
+    [position]: toServedAccount(
       positionBytes({
         pool: POOL,
         mint: ORCA_MINT,

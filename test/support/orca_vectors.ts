@@ -1,6 +1,6 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
 import vectors from '../family/orca_whirlpool/vectors.json'
-import { type ServedAccounts, served } from './kamino.ts'
+import { type ServedAccounts, toServedAccount } from './kamino.ts'
 import {
   bundleBytes,
   dynamicArrayBytes,
@@ -134,9 +134,9 @@ export function orcaAccounts(
   const { addresses, arrays, pool, wallet, rewardVaults } = state
   const tokens = [state.tokenA, state.tokenB, ...state.rewardTokens]
   const accounts: ServedAccounts = {
-    [addresses.pool]: served(orcaPoolBytes(state), program),
-    [addresses.position]: served(orcaPositionBytes(state), program),
-    [addresses.nftAccount]: served(
+    [addresses.pool]: toServedAccount(orcaPoolBytes(state), program),
+    [addresses.position]: toServedAccount(orcaPositionBytes(state), program),
+    [addresses.nftAccount]: toServedAccount(
       tokenAccountBytes({
         mint: addresses.positionMint,
         owner: wallet,
@@ -145,10 +145,10 @@ export function orcaAccounts(
       }),
       addresses.nftProgram,
     ),
-    [addresses.positionMint]: served(mintBytes({ decimals: 0 }), addresses.nftProgram),
+    [addresses.positionMint]: toServedAccount(mintBytes({ decimals: 0 }), addresses.nftProgram),
   }
   if (addresses.bundle !== null) {
-    accounts[addresses.bundle] = served(
+    accounts[addresses.bundle] = toServedAccount(
       bundleBytes({ mint: addresses.positionMint, places: [state.bundleIndex ?? 0] }),
       program,
     )
@@ -161,13 +161,16 @@ export function orcaAccounts(
     const both = [state.lower, state.upper].filter((each): each is OrcaTick => each !== null)
     const ticks = both.filter(({ index }) => Math.floor(index / span) * span === start).map(orcaTick)
     const bytes = arrays[end] === 'fixed' ? fixedArrayBytes : dynamicArrayBytes
-    accounts[address] = served(bytes({ start, pool: addresses.pool, tickSpacing: pool.tickSpacing, ticks }), program)
+    accounts[address] = toServedAccount(
+      bytes({ start, pool: addresses.pool, tickSpacing: pool.tickSpacing, ticks }),
+      program,
+    )
   }
   for (const token of tokens) Object.assign(accounts, tokenAccounts(token))
   for (const [index, { vault, mint }] of pool.rewards.entries()) {
     const token = state.rewardTokens[index]
     const bytes = tokenAccountBytes({ mint, owner: addresses.pool, amount: BigInt(rewardVaults[index] ?? 0) })
-    accounts[vault] = served(bytes, token?.program === 'token2022' ? TOKEN_2022 : TOKEN)
+    accounts[vault] = toServedAccount(bytes, token?.program === 'token2022' ? TOKEN_2022 : TOKEN)
   }
   return accounts
 }
@@ -219,15 +222,15 @@ function orcaTick({ index, net, gross, outsideA, outsideB, rewards }: OrcaTick):
 function tokenAccounts({ mint, program, decimals, symbol, name, fee }: OrcaToken): ServedAccounts {
   if (program === 'token') {
     return {
-      [mint]: served(mintBytes({ decimals }), TOKEN),
-      [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, symbol, name }), METADATA),
+      [mint]: toServedAccount(mintBytes({ decimals }), TOKEN),
+      [deriveMetadataAddress(mint)]: toServedAccount(metadataBytes({ mint, symbol, name }), METADATA),
     }
   }
   const named = { symbol, name }
   const bytes = mintBytes(
     fee ? { decimals, named, fees: { older: feeOf(fee.older), newer: feeOf(fee.newer) } } : { decimals, named },
   )
-  return { [mint]: served(bytes, TOKEN_2022) }
+  return { [mint]: toServedAccount(bytes, TOKEN_2022) }
 }
 
 function feeOf({ epoch, max, bps }: WrittenFee): FeeFixture {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './database.ts'
 import { AS_NOBODY, type FailoverPair, freePort, hasReplication, killAll, PROGRAMS } from './replication.ts'
-import { until } from './until.ts'
+import { waitFor } from './wait_for.ts'
 
 const PATRONI = '/usr/bin/patroni'
 const ETCD = '/usr/bin/etcd'
@@ -50,9 +50,9 @@ export async function startPatroniPair(): Promise<FailoverPair> {
   const [one, two] = members
   if (one === undefined || two === undefined) throw new Error('No members')
   let [primary, standby]: readonly [Member, Member] = [one, two]
-  const synchronous = () => until('the standby to be synchronous', () => says(standby, 'sync'), 60_000)
+  const synchronous = () => waitFor('the standby to be synchronous', () => says(standby, 'sync'), 60_000)
   start(one)
-  await until('a primary', () => says(one, 'primary'), 60_000)
+  await waitFor('a primary', () => says(one, 'primary'), 60_000)
   start(two)
   await synchronous()
 
@@ -68,7 +68,7 @@ export async function startPatroniPair(): Promise<FailoverPair> {
         const answer = await fetch(`${primary.restUrl}/switchover`, { method: 'POST', body })
         if (!answer.ok) throw new Error(`Patroni refused: ${await answer.text()}`)
       }
-      await until('the standby to be promoted', () => says(standby, 'primary'), 60_000)
+      await waitFor('the standby to be promoted', () => says(standby, 'primary'), 60_000)
       const promotedMs = performance.now()
       ;[primary, standby] = [standby, primary]
       if (how === 'killed') standby.patroni = undefined

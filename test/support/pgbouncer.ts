@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Listener, parseDatabaseUrl } from '../../src/db/address.ts'
 import { temporaryDirectory } from './database.ts'
-import { until } from './until.ts'
+import { waitFor } from './wait_for.ts'
 
 /** A real PgBouncer in transaction mode, as installed, before a database. */
 export interface PgBouncer {
@@ -44,7 +44,7 @@ export async function startPgBouncer(
   writeFileSync(file, `${lines.join('\n')}\n`)
   chmodSync(directory, 0o755)
   const child = Bun.spawn([...AS_NOBODY, PROGRAM ?? '', '-q', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-  await until('PgBouncer to listen', () => listensAt(port))
+  await waitFor('PgBouncer to listen', () => listensAt(port))
   return {
     url: `postgres://${user}@127.0.0.1:${port}/${database}`,
     async close() {

@@ -6,7 +6,7 @@ import { PLATFORM, packageEntries } from '../../src/db/embedded/program.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from './database.ts'
-import { until } from './until.ts'
+import { waitFor } from './wait_for.ts'
 
 /** PostgreSQL refuses to run as root: root starts it as `nobody`. */
 const OWNER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
@@ -33,7 +33,7 @@ export async function startPostgres17(): Promise<{ readonly url: string; close()
   )
   const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(sockets)}`
   const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
-  await until(
+  await waitFor(
     'PostgreSQL 17 to be ready',
     async () => !((await db.run('select 1', []).catch((e) => e)) instanceof Error),
     30_000,

@@ -9,7 +9,7 @@ const CERTIFICATES = join(import.meta.dir, '../trigger/certificate')
 export const RECEIVER_CA = readFileSync(join(CERTIFICATES, 'ca.pem'), 'utf8')
 
 /** A post as a receiver got it. */
-export interface Received {
+export interface ReceivedPost {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -54,7 +54,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
 /** A receiver of webhooks on 127.0.0.1, over TLS unless `plain`. `behave` is asked first; undefined: as the path says. */
 export async function startReceiver(options: { readonly plain?: boolean; readonly behave?: Behaviour } = {}) {
-  const received: Received[] = []
+  const received: ReceivedPost[] = []
   let connections = 0
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     let body = ''

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/db/connection/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from './database.ts'
-import { until } from './until.ts'
+import { waitFor } from './wait_for.ts'
 
 /** Of Debian's PostgreSQL 15; the embedded one has no `pg_basebackup`. */
 export const PROGRAMS = '/usr/lib/postgresql/15/bin'
@@ -97,7 +97,7 @@ export async function startReplicatedPair(): Promise<ReplicatedPair> {
     await start(standby)
     await ask(primary, "alter system set synchronous_standby_names = '*'")
     await ask(primary, 'select pg_reload_conf()')
-    await until('the standby to be synchronous', async () => {
+    await waitFor('the standby to be synchronous', async () => {
       const [row] = await ask<{ n: number }>(
         primary,
         "select count(*)::int4 as n from pg_stat_replication where sync_state = 'sync' and state = 'streaming'",

@@ -12,7 +12,10 @@ export interface SignedIn {
 }
 
 /** Reads them from the answer. */
-export function signedInBy(answer: { readonly setCookie: string | null | undefined; readonly text: string }): SignedIn {
+export function parseSignedIn(answer: {
+  readonly setCookie: string | null | undefined
+  readonly text: string
+}): SignedIn {
   const cookie = answer.setCookie?.split(';')[0] ?? ''
   const [, page = '', secret = ''] = /data-page="(\w+)" data-secret="(\w+)"/.exec(answer.text) ?? []
   return { cookie, value: cookie.split('=')[1] ?? '', page, secret, headers: { cookie, 'x-session-page': secret } }

@@ -32,7 +32,7 @@ interface Reply {
 }
 
 /** One request that the double has seen. */
-export interface Seen {
+export interface SeenCall {
   readonly method: string
   /** Accounts to read; the wallet or the program of a search. */
   readonly addresses: readonly string[]
@@ -49,7 +49,7 @@ export interface Seen {
 /** A Solana RPC endpoint on loopback that serves accounts from memory and fails on demand. */
 export interface SolanaDouble {
   readonly url: string
-  readonly seen: Seen[]
+  readonly seen: SeenCall[]
   /** Faults of the next requests, first in, first out; when used up, the double answers honestly. */
   readonly faults: Fault[]
   /** Fault of every request, after those of `faults`. */
@@ -111,7 +111,7 @@ export function startSolanaDouble(
     const addresses = (Array.isArray(first) ? first : [first]) as readonly string[]
     const filter = method === 'getTokenAccountsByOwner' ? rest[0] : config.filters
     const { minContextSlot } = config
-    const seen: Seen = { method, addresses, minContextSlot, atMs: performance.now(), filter }
+    const seen: SeenCall = { method, addresses, minContextSlot, atMs: performance.now(), filter }
     double.seen.push(seen)
     request.signal.addEventListener('abort', () => Object.assign(seen, { isLeft: true }))
     if (isOverLimit()) return new Response('upstream text', { status: 429 })
@@ -291,7 +291,7 @@ async function faulty(
 }
 
 /** How many requests waited for each other: the longest row of them in which each began after the one before ended. */
-export function rowOf({ seen }: Pick<SolanaDouble, 'seen'>): number {
+export function countSequentialRequests({ seen }: Pick<SolanaDouble, 'seen'>): number {
   const depths: number[] = []
   for (const { atMs } of seen) {
     const before = depths.filter((_, index) => (seen[index]?.endMs ?? Number.POSITIVE_INFINITY) <= atMs)

@@ -18,7 +18,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KEPT_MEMORY } from './allocators.ts'
 import { openTestServer, sweep } from './database.ts'
-import { failedFilesOf, failuresOf, strayErrorsOf } from './failures.ts'
+import { formatFailures, listFailedFiles, listStrayErrors } from './failures.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** How long each file took on this machine: the longest begin first. */
@@ -54,19 +54,19 @@ async function runTests(words: readonly string[], environment: Readonly<Record<s
   const beside = [`--parallel=${WORKERS}`, '--no-isolate', `--timings=${TIMINGS}`, '--update-timings', ...words]
   const first = await runOnce(beside, environment)
   if (first.status === 0) return 0
-  const files = failedFilesOf(first)
+  const files = listFailedFiles(first)
   if (files.length === 0 || files.length > AGAIN_MAX) {
-    console.error([failuresOf(first.report), ...strayErrorsOf(first.said)].join('\n\n'))
+    console.error([formatFailures(first.report), ...listStrayErrors(first.said)].join('\n\n'))
     return first.status
   }
-  console.error(`${failuresOf(first.report)}\n\nThe same files, each alone:\n`)
+  console.error(`${formatFailures(first.report)}\n\nThe same files, each alone:\n`)
   let fail = 0
   let status = 0
   for (const file of files) {
     const again = await runOnce([`./${file}`], environment)
     if (isStopped) return again.status
     if (again.status === 0) console.error(`Failed beside others, and holds alone: ${file}\n`)
-    else console.error([failuresOf(again.report), ...strayErrorsOf(again.said)].join('\n\n'))
+    else console.error([formatFailures(again.report), ...listStrayErrors(again.said)].join('\n\n'))
     fail += again.counts.fail
     status ||= again.status
   }

@@ -56,7 +56,7 @@ const keyOf = ({ chainId, address, symbol }: Listed): string =>
 const keys = new Map(Object.entries(LISTS).map(([name, tokens]) => [name, new Set(tokens.map(keyOf))]))
 
 /** Names of the lists that have the token under the symbol. */
-export function listsWith(chainId: number, token: Address, symbol: string): string[] {
+export function findListsWith(chainId: number, token: Address, symbol: string): string[] {
   const key = keyOf({ chainId, address: token, symbol })
   return [...keys].filter(([, each]) => each.has(key)).map(([name]) => name)
 }

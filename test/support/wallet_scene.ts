@@ -1,14 +1,14 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
-import { addressOf, type ServedAccounts, served } from './kamino.ts'
+import { type ServedAccounts, toFakeAddress, toServedAccount } from './kamino.ts'
 import { WALLET } from './kamino_scene.ts'
 import { METADATA, metadataBytes, mintBytes, TOKEN, tokenAccountBytes } from './solana_token.ts'
 
 const SYSTEM = '11111111111111111111111111111111'
 const SOL = 'So11111111111111111111111111111111111111112'
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-const BONK = addressOf('BONK mint')
-const LURE = addressOf('lure mint')
-const PICTURE = addressOf('picture mint')
+const BONK = toFakeAddress('BONK mint')
+const LURE = toFakeAddress('lure mint')
+const PICTURE = toFakeAddress('picture mint')
 
 /**
  * What Kamino's wallet has itself, beside what the Orca scene says of SOL and USDC: 12.5 SOL, 2 of them wrapped, 800
@@ -16,11 +16,11 @@ const PICTURE = addressOf('picture mint')
  */
 export function walletScene(): ServedAccounts {
   const held = (mint: string, amount: bigint): ServedAccounts => ({
-    [addressOf(`account of ${mint}`)]: served(tokenAccountBytes({ mint, owner: WALLET, amount }), TOKEN),
+    [toFakeAddress(`account of ${mint}`)]: toServedAccount(tokenAccountBytes({ mint, owner: WALLET, amount }), TOKEN),
   })
   const token = (mint: string, decimals: number, named: { readonly symbol: string; readonly name: string }) => ({
-    [mint]: served(mintBytes({ decimals, supply: 10n ** 17n }), TOKEN),
-    [deriveMetadataAddress(mint)]: served(metadataBytes({ mint, ...named }), METADATA),
+    [mint]: toServedAccount(mintBytes({ decimals, supply: 10n ** 17n }), TOKEN),
+    [deriveMetadataAddress(mint)]: toServedAccount(metadataBytes({ mint, ...named }), METADATA),
   })
   return {
     [WALLET]: { owner: SYSTEM, data: new Uint8Array(), lamports: 10_500_000_000n },

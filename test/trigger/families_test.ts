@@ -9,13 +9,13 @@ import { startTriggers } from '../../src/trigger/mod.ts'
 import { createAccount } from '../account/scene.ts'
 import { setPriceCall } from '../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
-import { ownAave } from '../devnet/aave_v3/shared.ts'
+import { exclusiveAave } from '../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { chainOf, clientOf, DEPLOYMENTS, patient } from '../family/aave_v3/support.ts'
-import { askRoute } from '../support/ask_route.ts'
+import { callRoute } from '../support/call_route.ts'
 import { testDatabase } from '../support/database.ts'
-import { familyRoutes, servicesOf } from '../support/family.ts'
-import { until } from '../support/until.ts'
+import { createFamilyRoutes, createTestServices } from '../support/family.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { createTrigger } from './scene.ts'
 
 let db: Database
@@ -25,7 +25,7 @@ let stop = () => {}
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  const shared = await ownAave()
+  const shared = await exclusiveAave()
   devnet = shared.devnet
   aave = shared.aave
 }, 180_000)
@@ -37,13 +37,13 @@ test('a price moves wallets of Aave below their levels, and each message has the
   const client = clientOf(chainOf(devnet))
   const clients = [client]
   const rows = [[devnet.chainId, { aaveV3: DEPLOYMENTS }]] as const
-  const routes = familyRoutes(AAVE_V3, { rows, clients })
+  const routes = createFamilyRoutes(AAVE_V3, { rows, clients })
   const route = routes.find(({ path }) => path === '/v1/lending/aave-v3')
   if (route === undefined) throw new Error('Expected the route')
   const watched = AAVE_V3.configure(new Map(rows)).watch({
     chainIds: [devnet.chainId],
     servesSolana: false,
-    connect: () => servicesOf({ clients }),
+    connect: () => createTestServices({ clients }),
   })
   if (watched === undefined) throw new Error('Cannot watch Aave')
   const { wallets } = await aave.randomWallets(77, 30)
@@ -77,7 +77,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
 
   async function evaluated(): Promise<void> {
     const newest = await devnet.client.getBlockNumber()
-    await until(
+    await waitFor(
       `block ${newest} evaluated`,
       async () => {
         const [row] = await db.run<{ block: string | null }>('select block from watch_cursor', [])
@@ -98,7 +98,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
   for (const { body } of messages) {
     const { data } = JSON.parse(body)
     const target = new URL(data.answer_url, 'http://scope.test')
-    const { reply } = await askRoute(route, { query: target.search.slice(1) }, patient)
+    const { reply } = await callRoute(route, { query: target.search.slice(1) }, patient)
     expect(JSON.stringify(reply.data)).toContain(`"healthFactor":"${data.value}"`)
     expect(data.citation[0]).toMatchObject({ chain_id: devnet.chainId, block_number: data.block.number })
   }

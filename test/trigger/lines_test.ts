@@ -11,7 +11,7 @@ import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 import { createWebhook, deliverAll, deliverer } from './deliver/scene.ts'
 import { METER_CHAIN_ID, type Meter, meterFamily, startMeter } from './meter.ts'
 import { createTrigger } from './scene.ts'
@@ -83,7 +83,7 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   await meter.units('left', 200)
   const { organizationId, id } = await watchLevel('left')
   const serving = start('first', { serves: true })
-  await until('the first block', async () => (await line())?.block != null)
+  await waitFor('the first block', async () => (await line())?.block != null)
   expect(await line()).toMatchObject({
     chain_id: METER_CHAIN_ID,
     finality: 'latest',
@@ -94,12 +94,12 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   serving.stop()
 
   const others = [start('second', { serves: false }), start('third', { serves: false })]
-  await until('nobody has the lease', async () => (await line())?.holder === null)
-  await until('both said so', () => others.every(({ warnings }) => warnings.length === 1))
+  await waitFor('nobody has the lease', async () => (await line())?.holder === null)
+  await waitFor('both said so', () => others.every(({ warnings }) => warnings.length === 1))
   expect(others[0]?.warnings).toEqual(['Triggers are not evaluated: their chain is not served'])
   await database.db.run("update watch set active_at = now() - interval '2 minutes'", [])
   await database.db.run("update watch_sight set at = now() - interval '2 minutes'", [])
-  await until('somebody told', async () => (await typesOf(organizationId)).length > 0, 20_000)
+  await waitFor('somebody told', async () => (await typesOf(organizationId)).length > 0, 20_000)
   const since = (await line())?.blind_since
   const probes = { database: async () => true, chains: new Map(), triggers: () => readTriggerProgress(database.db) }
   expect(await createReadiness(probes, systemClock)()).toMatchObject({
@@ -112,7 +112,7 @@ test('a chain that is taken away is told once, whoever runs on, and is seen agai
   // Those who do not serve the chain are in nobody's way.
   start('fourth', { serves: true })
   await meter.mine()
-  await until('the chain is seen again', async () => (await typesOf(organizationId)).length > 1, 20_000)
+  await waitFor('the chain is seen again', async () => (await typesOf(organizationId)).length > 1, 20_000)
   expect(await line()).toMatchObject({ holder: 'fourth', blind_since: null })
   expect((await findTrigger(database.db, { organizationId, id })).state).toBe('armed')
   expect(await typesOf(organizationId)).toEqual(['trigger.blind', 'trigger.sighted'])
@@ -140,7 +140,7 @@ test('each metric says what happened', async () => {
 
   const served = start('metered', { serves: true, metrics })
   const evaluated = async (block: bigint) =>
-    await until(`block ${block}`, async () => value(`trigger_block{${labels}}`) === Number(block), 20_000)
+    await waitFor(`block ${block}`, async () => value(`trigger_block{${labels}}`) === Number(block), 20_000)
   await evaluated(await meter.mine())
   expect(value(`trigger_subjects_total{${labels},how="confirmed"}`)).toBeGreaterThanOrEqual(2)
   expect(value(`trigger_changes_total{${labels}}`)).toBe(0)
@@ -154,7 +154,7 @@ test('each metric says what happened', async () => {
     method === 'eth_call' ? { kind: 'error', error: { code: -32_000, message: 'away' } } : undefined,
   )
   await meter.mine()
-  await until('a failure', () => (value(`trigger_failures_total{${labels},family="meter"}`) ?? 0) > 0, 20_000)
+  await waitFor('a failure', () => (value(`trigger_failures_total{${labels},family="meter"}`) ?? 0) > 0, 20_000)
   rpc.rule(() => undefined)
   served.stop()
 

@@ -12,7 +12,7 @@ import {
   type TriggerTransition,
 } from '../../src/trigger/step.ts'
 import type { Clause } from '../../src/trigger/trigger.ts'
-import { cases } from '../support/cases.ts'
+import { caseCount } from '../support/cases.ts'
 import { mulberry } from '../support/random.ts'
 import { ARMED } from './scene.ts'
 
@@ -149,7 +149,7 @@ function live(seed: number): { readonly reorgs: number; readonly changes: number
 
 test('step and rewind tell what a naive reader of every block finds, in every life', () => {
   const met = { reorgs: 0, changes: 0, reverted: 0 }
-  for (let seed = 1; seed <= cases(10_000, 500); seed++) {
+  for (let seed = 1; seed <= caseCount(10_000, 500); seed++) {
     try {
       const { reorgs, changes, reverted } = live(seed)
       met.reorgs += reorgs

@@ -5,7 +5,7 @@ import { createTrigger, listTriggers } from '../../src/trigger/stored.ts'
 import { createWebhook, deleteWebhook } from '../../src/trigger/webhook.ts'
 import { createAccount } from '../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { waitFor } from '../support/wait_for.ts'
 
 let database: TestDatabase
 // One whose transaction is open, and one that waits for it.
@@ -47,7 +47,7 @@ async function meet(one: () => Promise<unknown>, other: () => Promise<unknown>):
   await first.run('begin', [])
   await one()
   const ended = other().catch((error: unknown) => error)
-  await until('the other to wait', async () => {
+  await waitFor('the other to wait', async () => {
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     return (await database.db.run(waiting, [])).length === 1
   })

@@ -11,9 +11,9 @@ import type { Settlement, SettlementResult } from '../../../src/http/exchange/ga
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { settlesBefore, until } from '../../support/until.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 import { startKeeper } from './keeper.ts'
 
@@ -99,13 +99,13 @@ test('a settlement that reaches the database only after its void finds its place
   try {
     const failure = await gate.settle(late).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(UnavailableError)
-    await until('the void is done', () => gate.voidsWaiting === 0)
+    await waitFor('the void is done', () => gate.voidsWaiting === 0)
     expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   } finally {
     for (const pid of before) process.kill(pid, 'SIGCONT')
   }
   // The frozen backends now run what they were sent, and end.
-  await until('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
+  await waitFor('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
   expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   expect(journalText(journalDir)).toBe('')
@@ -115,7 +115,7 @@ test('a settlement that reaches the database only after its void finds its place
 /** Waits until so many statements have what they hold while they sleep. */
 async function untilHeld(count: number): Promise<void> {
   const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
-  await until('the holders to sleep', async () => (await admin.run(sleeping, [])).length === count)
+  await waitFor('the holders to sleep', async () => (await admin.run(sleeping, [])).length === count)
 }
 
 test('a settlement that commits after its deadline is given back by its void', async () => {
@@ -132,7 +132,7 @@ test('a settlement that commits after its deadline is given back by its void', a
   const failure = await gate.settle(late).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(UnavailableError)
   await held
-  await until('the void is done', () => gate.voidsWaiting === 0)
+  await waitFor('the void is done', () => gate.voidsWaiting === 0)
   expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
   await holder.close()
@@ -177,7 +177,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   expect(await settlesBefore(deadlineMs + 400, settling)).toBe(true)
   expect(await settling).toBeInstanceOf(UnavailableError)
   await Promise.all(held)
-  await until('the void is done', () => gate.voidsWaiting === 0)
+  await waitFor('the void is done', () => gate.voidsWaiting === 0)
   expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 5, granted: 6, statuses: { 200: 1, 503: 1 } })
   await Promise.all(holders.map((holder) => holder.close()))
@@ -200,9 +200,9 @@ test('a settlement that outlasts the closing of its gate leaves its void on the 
     for (const pid of before) kill(pid, 'SIGCONT')
   }
   await db.close()
-  await until('the late charge is there', async () => (await rowOf(late.settlementId)) !== undefined)
+  await waitFor('the late charge is there', async () => (await rowOf(late.settlementId)) !== undefined)
   const next = await instance(journalDir)
-  await until('the void is done', async () => (await rowOf(late.settlementId))?.status === 503)
+  await waitFor('the void is done', async () => (await rowOf(late.settlementId))?.status === 503)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   await next.close()
 }, 15_000)
@@ -222,11 +222,11 @@ test('while the database is away, answers are 503, and every one is logged as 50
   expect(gate.voidsWaiting).toBe(30)
   expect(journalText(journalDir).trim().split('\n')).toHaveLength(30)
   await server.start()
-  await until('an admission passes', async () => {
+  await waitFor('an admission passes', async () => {
     const admission = await admitKey(gate, { key, endpoint: null }).catch(() => undefined)
     return admission?.kind === 'admitted'
   })
-  await until('the voids are done', () => gate.voidsWaiting === 0)
+  await waitFor('the voids are done', () => gate.voidsWaiting === 0)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 30 } })
   await close()
   expect(readdirSync(journalDir)).toEqual([])
@@ -250,7 +250,7 @@ test('the journal of a killed process is adopted by the next, and reading it twi
   writeFileSync(join(journalDir, name), `${whole}{"settlementId":"cut sho`)
 
   const next = await instance(journalDir)
-  await until('the voids are done', async () => (await rowOf(never.settlementId)) !== undefined)
+  await waitFor('the voids are done', async () => (await rowOf(never.settlementId)) !== undefined)
   expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 2 } })
@@ -286,7 +286,7 @@ test('a void for one database never reaches another, and waits until its own is 
   await elsewhere.close()
 
   const back = await instance(journalDir)
-  await until('the void is done', async () => (await rowOf(charged.settlementId))?.status === 503)
+  await waitFor('the void is done', async () => (await rowOf(charged.settlementId))?.status === 503)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
   await back.close()
   expect(readdirSync(journalDir)).toEqual([])
@@ -307,7 +307,7 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
     }
     const [victim = 0] = await backends()
     process.kill(victim, 'SIGKILL')
-    await until('the crash is over and the window is gone', async () => {
+    await waitFor('the crash is over and the window is gone', async () => {
       const [row] = await admin.run<{ count: string }>('select count(*) from rate_window', []).catch(() => [])
       return row?.count === '0'
     })
@@ -319,7 +319,7 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
       }
       await Bun.sleep(10)
     }
-    await until('the gate admits again', async () => {
+    await waitFor('the gate admits again', async () => {
       const other = await createAccount(admin).catch(() => undefined)
       return (
         other !== undefined &&
@@ -363,7 +363,7 @@ test('settlements and voids in any order, and repeated, leave the balance of a p
       for (const status of ledger.values()) counts[status] = (counts[status] ?? 0) + 1
       expect(await readBooks(admin, organizationId)).toMatchObject({ balance: left(), statuses: counts })
     }),
-    { numRuns: cases(60) },
+    { numRuns: caseCount(60) },
   )
   await close()
 }, 20_000)
@@ -406,8 +406,8 @@ test('under load, crashes, frozen and lost backends cost no caller a credit, and
   await Bun.sleep(200)
   stop = true
   await Promise.all(work)
-  await until('the voids are done', () => instances.every(({ gate }) => gate.voidsWaiting === 0), 10_000)
-  await until('the server is quiet', () =>
+  await waitFor('the voids are done', () => instances.every(({ gate }) => gate.voidsWaiting === 0), 10_000)
+  await waitFor('the server is quiet', () =>
     readBooks(admin, accounts[0]?.organizationId ?? '').then(
       () => true,
       () => false,

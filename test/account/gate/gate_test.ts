@@ -12,7 +12,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
@@ -477,7 +477,7 @@ test('every change acts with the next request at every gate, despite what each r
         }
       }
     }),
-    { numRuns: cases(25) },
+    { numRuns: caseCount(25) },
   )
 }, 30_000)
 

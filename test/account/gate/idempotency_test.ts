@@ -9,9 +9,9 @@ import type { IdempotencyClaim } from '../../../src/http/exchange/idempotency.ts
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { eachLine } from '../../devnet/watched.ts'
+import { eachLine } from '../../devnet/supervised.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { type Account, createAccount, readBooks, settlement } from '../scene.ts'
 
 let database: TestDatabase
@@ -125,7 +125,7 @@ test('what is voided frees its key: written before or arriving later, its answer
   await gate.claim(claim(account, 'late', late.settlementId))
   await voidBatch(db, [written, late])
   await expect(gate.settle(late, KEPT)).rejects.toBeInstanceOf(UnavailableError)
-  await until('all is settled', () => gate.voidsWaiting === 0)
+  await waitFor('all is settled', () => gate.voidsWaiting === 0)
   for (const key of ['written', 'late']) {
     expect(await gate.claim(claim(account, key, `again ${key}`))).toEqual({ kind: 'claimed' })
   }
@@ -209,7 +209,7 @@ test('of two processes that ask the same at once, each key is answered and charg
   await holder.run('begin', [])
   await holder.run('lock table idempotency_record in exclusive mode', [])
   const asked = Promise.all(processes.map((each) => each.ask(order)))
-  await until('both to claim the first keys', async () => (await waitingOf(names)) === names.length)
+  await waitFor('both to claim the first keys', async () => (await waitingOf(names)) === names.length)
   await holder.run('commit', [])
   const rounds = await asked
   for (const [index, key] of keys.entries()) {

@@ -6,7 +6,7 @@ import type { Settlement } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { settlement } from '../scene.ts'
 import { type Keeper, startKeeper } from './keeper.ts'
 
@@ -178,7 +178,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
       for (let attempts = 0; attempts < 3; attempts += 1) expect((await keeper.tend(RETRY_MS)).durable).toBe(false)
       free(keeper.pid)
       expect((await keeper.tend(RETRY_MS)).durable).toBe(true)
-      await until('the log says so', async () => keeper.log.length > 2)
+      await waitFor('the log says so', async () => keeper.log.length > 2)
       expect(keeper.log.slice(2)).toEqual(['Writes the journal to the disk again'])
       await keeper.append(after)
       expect(onDisk(directory)).toEqual([idsOf([...before, ...lost, ...after])])

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Settlement } from '../../../src/http/exchange/gate.ts'
-import { eachLine } from '../../devnet/watched.ts'
+import { eachLine } from '../../devnet/supervised.ts'
 
 /** What a keeper reports. */
 export interface KeeperState {

@@ -10,7 +10,7 @@ import type { Caller } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { openProcess } from '../../operator/scene.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
@@ -160,7 +160,7 @@ test('in any order and mixture each request meets exactly the limits that a plai
         }
       },
     ),
-    { numRuns: cases(40) },
+    { numRuns: caseCount(40) },
   )
 }, 60_000)
 

@@ -10,7 +10,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { createAccount, readBooks, settlement } from '../scene.ts'
 
 let database: TestDatabase
@@ -111,10 +111,10 @@ test('a gate counts what it logged by itself, and what an earlier process left',
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller)])
   const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-  await until('what was left to be counted', async () => (await count('request_rollup_pending')) === 0)
+  await waitFor('what was left to be counted', async () => (await count('request_rollup_pending')) === 0)
   await gate.settle(settlement(caller))
   expect(await count('request_rollup_pending')).toBe(1)
-  await until('what was settled to be counted', async () => (await count('request_rollup_pending')) === 0)
+  await waitFor('what was settled to be counted', async () => (await count('request_rollup_pending')) === 0)
   expect(await total(organizationId)).toBe(2)
   await gate.close(1_000)
 })
@@ -138,7 +138,7 @@ test('an old snapshot does not make batches of the gate read more and more pages
     deadlineMs: 70_000,
   })
   snapshot.catch(() => {})
-  await until('the snapshot', async () => {
+  await waitFor('the snapshot', async () => {
     const [row] = await db.run<{ n: number }>(
       "select count(*)::int4 as n from pg_stat_activity where query like 'select pg_sleep(60)%' and state = 'active'",
       [],

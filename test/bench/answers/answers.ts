@@ -1,6 +1,6 @@
 import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/limiter/limiter.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
@@ -202,7 +202,7 @@ async function questionsOf(devnet: Devnet, quick: boolean): Promise<readonly Que
   const sizes = [1, 50, 300]
   const holders = await Promise.all(
     sizes.map(async (size) => {
-      const wallet = walletOf(`bench of ${size}`)
+      const wallet = toWalletAddress(`bench of ${size}`)
       await devnet.mintMany(wallet, size)
       return { size, wallet }
     }),
@@ -210,7 +210,7 @@ async function questionsOf(devnet: Devnet, quick: boolean): Promise<readonly Que
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
   const { wallets: random } = await aave.randomWallets(7, quick ? 20 : 100)
-  const empty = Array.from({ length: BATCH_WALLETS - random.length }, (_, index) => walletOf(`empty ${index}`))
+  const empty = Array.from({ length: BATCH_WALLETS - random.length }, (_, index) => toWalletAddress(`empty ${index}`))
   const target = `wallet=${WALLET}&market_address=${MARKET}`
   return [
     ...holders.map(({ size, wallet }) => ({

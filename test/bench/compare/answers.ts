@@ -1,5 +1,5 @@
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import { startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
 import { environment, startMetered } from '../answers/service.ts'
@@ -29,7 +29,7 @@ export async function compareAnswers(): Promise<void> {
     }
     const paths: [name: string, path: string][] = []
     for (const size of SIZES) {
-      const wallet = walletOf(`bench of ${size}`)
+      const wallet = toWalletAddress(`bench of ${size}`)
       await devnet.mintMany(wallet, size)
       paths.push([`${size} positions`, `/v1/positions/uniswap-v3?wallet=${wallet}`])
     }

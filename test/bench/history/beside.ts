@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import { startDevnet } from '../../devnet/mod.ts'
 import { createRpc } from '../../devnet/rpc.ts'
@@ -37,7 +37,7 @@ export async function printBeside({
   readonly databaseUrl: string
 }): Promise<void> {
   const devnet = await startDevnet()
-  const wallet = walletOf('bench beside a scan')
+  const wallet = toWalletAddress('bench beside a scan')
   await devnet.mintMany(wallet, POSITIONS)
   const rpc = createRpc(devnet.rpcUrl)
   await deployEmitter(rpc)

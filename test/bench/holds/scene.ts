@@ -1,9 +1,9 @@
 import { type Address, encodeFunctionData, type Hex, numberToHex } from 'viem'
 import { supplyCall } from '../../devnet/aave_v3/calls.ts'
 import { rawUsd, SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { BANK, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { BANK, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { DEVNET_ROW } from '../../devnet/chain.ts'
-import { mailMany } from '../../devnet/mail_many.ts'
+import { mintSpamPositions } from '../../devnet/mint_spam.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { increaseLiquidityCall, MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
 
@@ -41,16 +41,16 @@ export async function startLargeScene(sizes: Sizes): Promise<LargeScene> {
   const devnet = await startDevnet({ ageSec: SCENARIO_SEC + (sizes.days + 2) * DAY_SEC })
   try {
     await devnet.aave()
-    const lenders = Array.from({ length: sizes.wallets }, (_, index) => walletOf(`lender ${index}`))
+    const lenders = Array.from({ length: sizes.wallets }, (_, index) => toWalletAddress(`lender ${index}`))
     for (const asset of ['weth', 'usdc'] as const) {
       const amount = rawUsd(asset, 1_000)
       await devnet.send(lenders.map((wallet) => supplyCall({ market: 'main', wallet, asset, amount })))
     }
     await devnet.rpc.call('evm_increaseTime', sizes.days * DAY_SEC)
-    const [holder, mailed] = [walletOf('holder of many'), walletOf('mailed many')]
+    const [holder, mailed] = [toWalletAddress('holder of many'), toWalletAddress('mailed many')]
     await devnet.mintMany(holder, sizes.positions)
-    await mailMany(devnet, { wallet: mailed, pool: devnet.pools.daiWeth10000, count: sizes.spams })
-    const lives = await devnet.mintMany(walletOf('long lived'), sizes.lives)
+    await mintSpamPositions(devnet, { wallet: mailed, pool: devnet.pools.daiWeth10000, count: sizes.spams })
+    const lives = await devnet.mintMany(toWalletAddress('long lived'), sizes.lives)
     await increaseAll(devnet, { lives, times: sizes.flows / FLOWS_A_BLOCK })
     await devnet.rpc.call('anvil_mine', numberToHex(BATCH))
     const chain = { ...DEVNET_ROW, blockTimeMs: 0, rpcUrls: [devnet.rpcUrl] }

@@ -6,7 +6,7 @@ import { getPriceSources } from '../../../src/finance/price/price_sources.ts'
 import { encodeBalances } from '../../../src/finance/token/balance/abi.ts'
 import { LENS_RUNTIME as BALANCE_LENS } from '../../../src/finance/token/balance/lens_artifact.ts'
 import { packedTokens } from '../../../src/finance/token/list/list.ts'
-import { UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
 import type { Service } from '../../devnet/service.ts'
 import { gasOf, QUOTES } from '../../finance/price/pool/world.ts'
@@ -230,7 +230,7 @@ async function series(bench: Bench): Promise<Rows> {
     `/v1/portfolio/snapshots?wallet=${wallet}&chain_id=${CHAIN_ID}&max_snapshots=${DAYS}${round}`
   // With another token in the question nothing is stored yet.
   const others = Array.from({ length: rounds }, (_, index) =>
-    pathOf(full, `&tokens=${walletOf(`no contract ${index}`)}`),
+    pathOf(full, `&tokens=${toWalletAddress(`no contract ${index}`)}`),
   )
   // What the archive says is remembered first: the node itself is not measured.
   const unlimited = { HISTORY_REQUESTS_PER_SECOND: '0' }

@@ -4,10 +4,10 @@ import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createTokenList } from '../../../src/finance/token/list/list.ts'
 import { readConfig } from '../../../src/service/config/config.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { fundBank, tokenCreationCode } from '../../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { place } from '../../devnet/place.ts'
+import { placeContractsAt } from '../../devnet/place.ts'
 import { newPool, QUOTES } from '../../finance/price/pool/world.ts'
 import { mintCall } from '../../finance/token/balance/world.ts'
 import { environment } from '../answers/service.ts'
@@ -58,7 +58,7 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
       creationCode: tokenCreationCode({ name: `Token ${index}`, symbol: `T${index}`, decimals: 18 }),
     }))
     for (let from = 0; from < placements.length; from += 100)
-      await place({ rpc, send }, { placements: placements.slice(from, from + 100), owner: BANK })
+      await placeContractsAt({ rpc, send }, { placements: placements.slice(from, from + 100), owner: BANK })
 
     const held = absent.slice(0, HELD)
     const env = (url: string, row: object) =>
@@ -71,7 +71,11 @@ export async function portfolioScene(days: number): Promise<PortfolioScene> {
     for (const quote of QUOTES)
       await newPool(devnet, { address: pooledToken, decimals: 18, usd: 2 }, { quote, dollars: 1_000_000 })
 
-    const [tokens, full, pooled] = [walletOf('bench tokens'), walletOf('bench full'), walletOf('bench pooled')]
+    const [tokens, full, pooled] = [
+      toWalletAddress('bench tokens'),
+      toWalletAddress('bench full'),
+      toWalletAddress('bench pooled'),
+    ]
     const wallets = [tokens, full, pooled]
     await send(wallets.flatMap((wallet) => held.map((token) => mintCall(token, wallet, 10n ** 20n))))
     await send([mintCall(pooledToken, pooled, 10n ** 20n)])

@@ -4,10 +4,17 @@
  */
 import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
-import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import {
+  KLEND,
+  obligationBytes,
+  type ServedAccounts,
+  SF,
+  toFakeAddress,
+  toServedAccount,
+} from '../../support/kamino.ts'
 import { MARKET, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 import { orcaScene } from '../../support/orca_scene.ts'
-import { rowOf, startSolanaDouble } from '../../support/solana.ts'
+import { countSequentialRequests, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, tokenAccountBytes } from '../../support/solana_token.ts'
 import { COLLECTOR, type SolanaCommand, type SolanaCounts, walletOf } from './words.ts'
 
@@ -24,11 +31,11 @@ function accounts(): ServedAccounts {
     const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
     const borrows = [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]
     const address = deriveProgramAddress(KLEND, [Uint8Array.of(0), Uint8Array.of(0), ...keys])
-    own[address] = served(obligationBytes({ market: MARKET, owner, deposits, borrows }))
+    own[address] = toServedAccount(obligationBytes({ market: MARKET, owner, deposits, borrows }))
   }
   for (let index = 0; index < TOKENS; index++) {
-    const token = tokenAccountBytes({ mint: addressOf(`token ${index}`), owner: COLLECTOR, amount: 1n })
-    own[addressOf(`account of token ${index}`)] = served(token, TOKEN)
+    const token = tokenAccountBytes({ mint: toFakeAddress(`token ${index}`), owner: COLLECTOR, amount: 1n })
+    own[toFakeAddress(`account of token ${index}`)] = toServedAccount(token, TOKEN)
   }
   return { ...scene(), ...orcaScene(), ...own }
 }
@@ -39,7 +46,12 @@ console.log(JSON.stringify({ url: double.url }))
 for await (const line of console) {
   if (line === '') continue
   const requests = double.seen.length
-  console.log(JSON.stringify({ requests, row: requests > COUNTED_MAX ? 0 : rowOf(double) } satisfies SolanaCounts))
+  console.log(
+    JSON.stringify({
+      requests,
+      row: requests > COUNTED_MAX ? 0 : countSequentialRequests(double),
+    } satisfies SolanaCounts),
+  )
   const { latencyMs, refuses } = JSON.parse(line) as SolanaCommand
   double.latencyMs = latencyMs
   double.seen.length = 0

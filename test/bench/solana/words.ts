@@ -1,4 +1,4 @@
-import { addressOf } from '../../support/kamino.ts'
+import { toFakeAddress } from '../../support/kamino.ts'
 
 /** What the stand-in is told: how long its answers take from now on, and whether it refuses to search programs. */
 export interface SolanaCommand {
@@ -13,7 +13,7 @@ export interface SolanaCounts {
 }
 
 /** The wallet of 500 tokens that stand for no position. */
-export const COLLECTOR = addressOf('collector')
+export const COLLECTOR = toFakeAddress('collector')
 
 /** A wallet with one obligation. */
-export const walletOf = (index: number): string => addressOf(`wallet ${index}`)
+export const walletOf = (index: number): string => toFakeAddress(`wallet ${index}`)

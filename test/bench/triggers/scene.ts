@@ -2,7 +2,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { setPriceCall } from '../../devnet/aave_v3/calls.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import type { FarCommand, FarCounts } from '../answers/far.ts'
 import type { Child } from '../child.ts'
 import type { ReceiverCounts } from './receiver.ts'
@@ -40,7 +40,7 @@ export async function oneBlock(
     const [row] = await bench.db.run<{ block: string }>('select block from watch_cursor', [])
     return BigInt(row?.block ?? -1) >= number
   }
-  await until(`block ${number} evaluated`, isDurable, 60_000)
+  await waitFor(`block ${number} evaluated`, isDurable, 60_000)
   return { ms: performance.now() - startedMs, counts }
 }
 
@@ -73,7 +73,7 @@ export async function untilPosted({ db }: Bench): Promise<void> {
     )
     return row?.left === false
   }
-  await until('all messages posted', isDone, 60_000)
+  await waitFor('all messages posted', isDone, 60_000)
 }
 
 export async function ask(receiver: Child): Promise<ReceiverCounts> {

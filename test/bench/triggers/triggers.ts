@@ -7,7 +7,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { startDevnet } from '../../devnet/mod.ts'
 import type { Service } from '../../devnet/service.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { environment, startMetered } from '../answers/service.ts'
 import { type Child, startChild } from '../child.ts'
 import { cpuUs, threadCpuUs } from '../cpu.ts'
@@ -69,7 +69,7 @@ export async function benchTriggers({ quick }: { readonly quick: boolean }): Pro
     await insertTriggers(db, far, { organizationId, prefix: 'far', webhooks })
     const loadingMs = performance.now()
     await mine(bench)
-    await until('all triggers confirmed', () => isEvaluated(bench), LOADED_MS)
+    await waitFor('all triggers confirmed', () => isEvaluated(bench), LOADED_MS)
     const loadedSec = (performance.now() - loadingMs) / 1_000
     const blocks = quick ? 5 : 40
     const rows: Rows = [['first evaluation of all, s', loadedSec.toFixed(1), '']]

@@ -5,7 +5,7 @@ import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { borrowCall, supplyCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { inWideBlocks } from '../../devnet/wide_blocks.ts'
 
@@ -45,7 +45,7 @@ export interface Borrowers {
 }
 
 export async function makeBorrowers({ rpc, send }: Devnet, aave: AaveDevnet, count: number): Promise<Borrowers> {
-  const wallets = Array.from({ length: count }, (_, index) => walletOf(`bench trigger ${index}`))
+  const wallets = Array.from({ length: count }, (_, index) => toWalletAddress(`bench trigger ${index}`))
   const market = 'main'
   const supplies = wallets.map((wallet, index) =>
     supplyCall({ market, wallet, asset: 'weth', amount: rawUsd('weth', COLLATERAL_USD + index / 10) }),
@@ -56,7 +56,7 @@ export async function makeBorrowers({ rpc, send }: Devnet, aave: AaveDevnet, cou
   // More than all of them borrow.
   const lent = supplyCall({
     market,
-    wallet: walletOf('bench trigger lender'),
+    wallet: toWalletAddress('bench trigger lender'),
     asset: 'usdc',
     amount: rawUsd('usdc', 2 * DEBT_USD * count),
   })
@@ -92,7 +92,7 @@ export function farTriggers(
     }),
   )
   const none = Array.from({ length: empty }, (_, index) =>
-    lending(walletOf(`bench trigger of nobody ${index}`), '1.05'),
+    lending(toWalletAddress(`bench trigger of nobody ${index}`), '1.05'),
   )
   return [...lent, ...held, ...none]
 }

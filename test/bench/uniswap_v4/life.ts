@@ -1,8 +1,8 @@
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { collectCall, decreaseCall, increaseCall, swapCall } from '../../devnet/uniswap_v4/calls.ts'
-import { liquidityWorth, rawOfUsd } from '../../devnet/uniswap_v4/pools.ts'
+import { liquidityWorth, usdToRaw } from '../../devnet/uniswap_v4/pools.ts'
 import { askAbout, createLifeProcesses } from '../../family/uniswap_v4/pnl/scene.ts'
 import type { FaultyRpc } from '../../support/rpc.ts'
 import { printTable } from '../table.ts'
@@ -18,13 +18,13 @@ export async function benchLife(
   { faulty, awayMs }: { readonly faulty: FaultyRpc; readonly awayMs: number },
 ): Promise<void> {
   const v4 = await devnet.uniswapV4()
-  const owner = walletOf('v4 bench life')
+  const owner = toWalletAddress('v4 bench life')
   await v4.fund([owner])
   const pool = v4.pools.plain
   const range = rangeAround(pool, -1_200, 1_200)
   const liquidity = liquidityWorth(pool, { ...range, usd: USD })
   const swap = (zeroForOne: boolean) =>
-    swapCall({ pool, zeroForOne, amountIn: rawOfUsd(pool.currencies[zeroForOne ? 0 : 1], 4 * USD) })
+    swapCall({ pool, zeroForOne, amountIn: usdToRaw(pool.currencies[zeroForOne ? 0 : 1], 4 * USD) })
   const pass = (blocks: number) => devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
   const rows: string[][] = []
   for (const gap of GAPS) {

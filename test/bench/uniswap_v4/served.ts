@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os'
 import type { Address } from 'viem'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import type { FarCommand, FarCounts } from '../answers/far.ts'
@@ -34,7 +34,7 @@ export async function benchServed(
   },
 ): Promise<void> {
   const { quick, awayMs, mint } = options
-  const wallets = SIZES.map((size) => ({ size, wallet: walletOf(`bench served ${size}`) }))
+  const wallets = SIZES.map((size) => ({ size, wallet: toWalletAddress(`bench served ${size}`) }))
   for (const { size, wallet } of wallets) {
     await devnet.mintMany(wallet, size)
     await mint(wallet, size)

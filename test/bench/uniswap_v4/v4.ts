@@ -5,8 +5,8 @@ import { createOwnedFinder } from '../../../src/family/uniswap_v4/read/owned/mod
 import { createHistory } from '../../../src/history/mod.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
@@ -88,7 +88,7 @@ const BASE =
 /** A process of its own: nothing is stored and nothing is known. */
 async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBlock = 0 } = {}) {
   const database: TestDatabase = await testDatabase()
-  const chain = chainOf(devnet, { rpcUrls: [rpcUrl], finality: { depth: DEPTH }, reuseMs })
+  const chain = createDevnetChain(devnet, { rpcUrls: [rpcUrl], finality: { depth: DEPTH }, reuseMs })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   const { db } = database
   const clients = new Map([[chain.id, client]])
@@ -127,11 +127,11 @@ async function known(bench: Bench): Promise<Rows> {
   const rounds = quick ? 10 : 60
   const rows: Rows = []
   const wallets = [
-    [1, walletOf('v4 bench single')],
-    [MANY, walletOf('v4 bench many')],
+    [1, toWalletAddress('v4 bench single')],
+    [MANY, toWalletAddress('v4 bench many')],
   ] as const
   for (const [count, wallet] of wallets) await mintMany(bench, wallet, count)
-  const v3Wallet = walletOf('v3 bench many')
+  const v3Wallet = toWalletAddress('v3 bench many')
   await devnet.mintMany(v3Wallet, MANY)
 
   const process = await fresh(bench, faulty.url)
@@ -185,7 +185,7 @@ async function known(bench: Bench): Promise<Rows> {
 
     await shared.close()
     await set(0)
-    const chain = chainOf(devnet, { rpcUrls: [url] })
+    const chain = createDevnetChain(devnet, { rpcUrls: [url] })
     const v3Client = createChainClient({ chain, clock: systemClock, log: silentLog })
     const v3 = v3ReaderOf(v3Client, {})
     const readV3 = () => v3.reader.readWallet(v3Wallet, { places: v3.places, signal: patient })
@@ -210,7 +210,7 @@ const HEAD = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', para
 
 async function withdrawals(bench: Bench): Promise<Rows> {
   const { devnet, v4, faulty } = bench
-  const owner = walletOf('v4 bench hooked')
+  const owner = toWalletAddress('v4 bench hooked')
   const pool = v4.pools.feeTaking
   const range = rangeAround(pool, -600, 600)
   const liquidity = liquidityWorth(pool, { ...range, usd: 1_000 })
@@ -239,7 +239,7 @@ async function firstContact(bench: Bench): Promise<string[][]> {
   const { devnet, faulty } = bench
   const { positionManager } = DEPLOYMENT
   const rows: string[][] = []
-  const wallet = walletOf('v4 bench single')
+  const wallet = toWalletAddress('v4 bench single')
   const blocks = BLOCKS
   await devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
   const word = IDS.toString(16).padStart(64, '0')

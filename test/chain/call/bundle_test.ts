@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
 import type { SeenRequest } from '../../support/rpc.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const never = new AbortController().signal
 
@@ -208,7 +208,7 @@ test('callTogether() goes on for the others if some leave, and ends a request th
   const left = crowd(4).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
   const last = new AbortController()
   const staying = ask(question(99), { signal: last.signal }).catch((error: unknown) => error)
-  await until('the bundle is sent', () => bundles() === 1)
+  await waitFor('the bundle is sent', () => bundles() === 1)
   leaving.abort()
   for (const each of left) expect(await each).toBeInstanceOf(AbortedError)
   await Promise.all(before)
@@ -216,7 +216,7 @@ test('callTogether() goes on for the others if some leave, and ends a request th
   expect(chain.rpc.waiting()).toBe(1)
   last.abort()
   expect(await staying).toBeInstanceOf(AbortedError)
-  await until('the request has ended', () => chain.rpc.waiting() === 0)
+  await waitFor('the request has ended', () => chain.rpc.waiting() === 0)
 })
 
 test('callTogether() sends nothing for those who leave before their turn', async () => {

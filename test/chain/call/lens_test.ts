@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 /** EIP-3860. */
 const INIT_CODE_BYTES_MAX = 49_152
@@ -220,7 +220,7 @@ test('call() asks no more for a block that is not there once the caller has left
   chain.rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
   const leaving = new AbortController()
   const calling = failure(chain.endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
-  await until('a request', () => chain.rpc.seen.length === 1)
+  await waitFor('a request', () => chain.rpc.seen.length === 1)
   leaving.abort()
   expect(await calling).toBeInstanceOf(AbortedError)
   await Bun.sleep(100)

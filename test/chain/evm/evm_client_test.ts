@@ -12,7 +12,7 @@ import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { settlesBefore, until } from '../../support/until.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 const never = new AbortController().signal
 
@@ -300,20 +300,20 @@ test('read() returns to an endpoint that was behind another only if no other ans
   newest(0, 100)
   newest(1, 95, 60)
   expect(await readHead(client)).toBe(100n)
-  await until('the comparison', () => seenHeads(1) === 1)
+  await waitFor('the comparison', () => seenHeads(1) === 1)
   for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
   rule(0, { kind: 'http', status: 500, body: '' })
   expect(await readHead(client)).toBe(95n)
   newest(0, 101)
   // The first one is asked again as soon as a probe succeeds.
-  await until('the return', async () => (await readHead(client)) === 101n)
+  await waitFor('the return', async () => (await readHead(client)) === 101n)
 })
 
 test('read() leaves an endpoint that stands still once another is seen ahead, though its block is young enough', async () => {
   const client = createClient(2)
   newest(0, 100, 120)
   newest(1, 110)
-  await until('the other endpoint', async () => (await readHead(client)) === 110n)
+  await waitFor('the other endpoint', async () => (await readHead(client)) === 110n)
   const asked = seenHeads(0)
   for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(110n)
   expect(seenHeads(0)).toBe(asked)
@@ -326,12 +326,12 @@ test('read() probes the other endpoints in turn, every ten seconds at most, and 
   for (const index of [0, 1, 2]) newest(index, 100)
   const asked = () => [seenHeads(1), seenHeads(2)]
   for (let read = 0; read < 5; read++) await readHead(client)
-  await until('the first comparison', () => asked().join() === '1,0')
+  await waitFor('the first comparison', () => asked().join() === '1,0')
   monotonicMs += 9_999
   await readHead(client)
   monotonicMs += 1
   await readHead(client)
-  await until('the second comparison', () => asked().join() === '1,1')
+  await waitFor('the second comparison', () => asked().join() === '1,1')
   client.close()
   monotonicMs += 10_000
   await readHead(client)
@@ -344,7 +344,7 @@ test('read() believes the other endpoint if one of two shows an absurd head', as
   newest(0, 100)
   newest(1, 100)
   await readHead(client)
-  await until('the comparison', () => seenHeads(1) === 1)
+  await waitFor('the comparison', () => seenHeads(1) === 1)
   newest(0, 1_000_100)
   newest(1, 101)
   for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(101n)

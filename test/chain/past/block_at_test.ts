@@ -6,7 +6,7 @@ import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 
 const GENESIS_SEC = 1_600_000_000
@@ -73,7 +73,7 @@ test('moments that are looked for together have the blocks that each of them has
     seed = (seed * 48_271) % 2_147_483_647
     return seed / 2_147_483_647
   }
-  for (let turn = 0; turn < cases(100); turn++) {
+  for (let turn = 0; turn < caseCount(100); turn++) {
     const gaps = Array.from({ length: 1 + Math.floor(random() * 400) }, () => Math.floor(random() ** 4 * 1_000))
     let now = 0
     const times = gaps.map((gap) => (now += gap))

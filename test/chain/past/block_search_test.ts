@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findBracket, nextProbe } from '../../../src/chain/past/block_search.ts'
 import type { PastBlock } from '../../../src/chain/rpc/client.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 /** Height of the last block at or before the time, and how many headers that took besides the newest. */
 function search(times: readonly number[], timeSec: number, blockTimeMs: number | undefined) {
@@ -38,7 +38,7 @@ test('the search finds the last block at or before any time, however uneven the 
         expect(search(times, timeSec, blockTimeMs).found).toBe(index < 0 ? undefined : BigInt(index))
       },
     ),
-    { numRuns: cases(3_000) },
+    { numRuns: caseCount(3_000) },
   )
 })
 

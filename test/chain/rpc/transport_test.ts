@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
 import { type Fault, startTrap } from '../../support/rpc.ts'
-import { settlesBefore } from '../../support/until.ts'
+import { settlesBefore } from '../../support/wait_for.ts'
 
 const TIMEOUT_MS = 250
 const SECRET = 'hunter2secret'

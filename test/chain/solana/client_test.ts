@@ -3,12 +3,12 @@ import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { addressOf, KLEND, served } from '../../support/kamino.ts'
+import { KLEND, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { settlesBefore, until } from '../../support/until.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
-const HELD = addressOf('held')
-const ABSENT = addressOf('absent')
+const HELD = toFakeAddress('held')
+const ABSENT = toFakeAddress('absent')
 const DATA = Uint8Array.from({ length: 40 }, (_, index) => index)
 const NEVER = new AbortController().signal
 
@@ -19,7 +19,7 @@ let lines: string[] = []
 beforeEach(() => {
   lines = []
   for (const double of [first, second]) {
-    double.accounts = { [HELD]: served(DATA) }
+    double.accounts = { [HELD]: toServedAccount(DATA) }
     double.slot = 1000
     double.always = undefined
     double.seen.length = 0
@@ -361,7 +361,7 @@ test('close() ends the probes of endpoints that do not serve, and starts no othe
   expect(second.seen.length).toBe(0)
   monotonicMs += 10_000
   await readHeld(solana)
-  await until('a probe', () => second.seen.length === 1)
+  await waitFor('a probe', () => second.seen.length === 1)
   solana.close()
   // The first read may come while the last probe is still under way.
   for (let read = 0; read < 2; read++) {

@@ -3,11 +3,11 @@ import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { addressOf, served } from '../../support/kamino.ts'
+import { toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { CLOCK, clockBytes, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
-import { settlesBefore, until } from '../../support/until.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
-const HELD = addressOf('held')
+const HELD = toFakeAddress('held')
 const NEVER = new AbortController().signal
 const SYSVAR = 'Sysvar1111111111111111111111111111111111111'
 const HOUR = 3_600
@@ -23,7 +23,7 @@ beforeEach(() => {
   lines = []
   passedMs = 0
   for (const double of [first, second]) {
-    double.accounts = { [HELD]: served(Uint8Array.of(double === first ? 1 : 2)) }
+    double.accounts = { [HELD]: toServedAccount(Uint8Array.of(double === first ? 1 : 2)) }
     double.slot = 1_000_000
     double.clockSec = undefined
     double.clockSlot = undefined
@@ -116,18 +116,18 @@ describe('the clock', () => {
 
   const data = clockBytes({ slot: 1_000_000, unixSec: nowSec() })
   test.each([
-    ['of another program', served(data, addressOf('another program'))],
-    ['cut short', served(data.subarray(1), SYSVAR)],
-    ['before 1970', served(clockBytes({ slot: 1_000_000, unixSec: -1 }), SYSVAR)],
+    ['of another program', toServedAccount(data, toFakeAddress('another program'))],
+    ['cut short', toServedAccount(data.subarray(1), SYSVAR)],
+    ['before 1970', toServedAccount(clockBytes({ slot: 1_000_000, unixSec: -1 }), SYSVAR)],
   ])('%s is refused', async (_, account) => {
-    first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: account }
+    first.accounts = { [HELD]: toServedAccount(Uint8Array.of(1)), [CLOCK]: account }
     expect(await outcome(client([first]))).toBe('none')
     expect(await outcome(client([first, second]))).toBe(2)
   })
 
   test('of a later runtime, which adds to it, is accepted', async () => {
-    const longer = served(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
-    first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: longer }
+    const longer = toServedAccount(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
+    first.accounts = { [HELD]: toServedAccount(Uint8Array.of(1)), [CLOCK]: longer }
     expect(await outcome(client([first]))).toBe(1)
   })
 
@@ -163,7 +163,7 @@ describe('with two endpoints', () => {
     passedMs += 11_000
     const before = double.seen.length
     await answeredBy(solana)
-    await until('a look', () => double.seen.length > before)
+    await waitFor('a look', () => double.seen.length > before)
     // The answer arrives after the request was seen.
     await Bun.sleep(50)
   }

@@ -5,14 +5,14 @@ import { MethodRefusedError } from '../../../src/chain/solana/error.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { addressOf, KLEND, type ServedAccounts, served } from '../../support/kamino.ts'
+import { KLEND, type ServedAccounts, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
 
 const NEVER = new AbortController().signal
-const WALLET = addressOf('wallet')
-const OTHER = addressOf('another wallet')
-const [MINT_A, MINT_B] = [addressOf('mint A'), addressOf('mint B')]
+const WALLET = toFakeAddress('wallet')
+const OTHER = toFakeAddress('another wallet')
+const [MINT_A, MINT_B] = [toFakeAddress('mint A'), toFakeAddress('mint B')]
 const LIST = 'getTokenAccountsByOwner'
 const SEARCH = 'getProgramAccounts'
 
@@ -23,14 +23,14 @@ let lines: string[] = []
 let passedMs = 0
 
 const holdings: ServedAccounts = {
-  [MINT_A]: served(new Uint8Array(82), TOKEN),
-  [addressOf('one')]: served(tokenAccountBytes({ mint: MINT_A, owner: WALLET, amount: 7n }), TOKEN),
-  [addressOf('none left')]: served(tokenAccountBytes({ mint: MINT_B, owner: WALLET, amount: 0n }), TOKEN),
-  [addressOf('new')]: served(
+  [MINT_A]: toServedAccount(new Uint8Array(82), TOKEN),
+  [toFakeAddress('one')]: toServedAccount(tokenAccountBytes({ mint: MINT_A, owner: WALLET, amount: 7n }), TOKEN),
+  [toFakeAddress('none left')]: toServedAccount(tokenAccountBytes({ mint: MINT_B, owner: WALLET, amount: 0n }), TOKEN),
+  [toFakeAddress('new')]: toServedAccount(
     tokenAccountBytes({ mint: MINT_B, owner: WALLET, amount: 1n, state: 2, isExtended: true }),
     TOKEN_2022,
   ),
-  [addressOf('not mine')]: served(tokenAccountBytes({ mint: MINT_A, owner: OTHER }), TOKEN),
+  [toFakeAddress('not mine')]: toServedAccount(tokenAccountBytes({ mint: MINT_A, owner: OTHER }), TOKEN),
 }
 
 beforeEach(() => {
@@ -93,8 +93,8 @@ describe('tokenAccounts()', () => {
     const { slot, accounts } = await list(client(first))
     expect(slot).toBe(1000n)
     expect(accounts).toEqual([
-      { address: addressOf('one'), program: TOKEN, mint: MINT_A, owner: WALLET, amount: 7n, isFrozen: false },
-      { address: addressOf('none left'), program: TOKEN, mint: MINT_B, owner: WALLET, amount: 0n, isFrozen: false },
+      { address: toFakeAddress('one'), program: TOKEN, mint: MINT_A, owner: WALLET, amount: 7n, isFrozen: false },
+      { address: toFakeAddress('none left'), program: TOKEN, mint: MINT_B, owner: WALLET, amount: 0n, isFrozen: false },
     ])
     expect(first.seen).toMatchObject([{ method: LIST, addresses: [WALLET], filter: { programId: TOKEN } }])
   })
@@ -123,7 +123,7 @@ describe('tokenAccounts()', () => {
 describe('programAccounts()', () => {
   test('finds accounts by their size and bytes', async () => {
     const { accounts } = await search(client(first))
-    expect(accounts.map(({ address }) => address)).toEqual([addressOf('one'), addressOf('none left')])
+    expect(accounts.map(({ address }) => address)).toEqual([toFakeAddress('one'), toFakeAddress('none left')])
     expect(accounts[0]?.data.length).toBe(165)
     const filter = [{ dataSize: 165 }, { memcmp: { offset: 32, bytes: WALLET } }]
     expect(first.seen).toMatchObject([{ method: SEARCH, addresses: [TOKEN], filter }])
@@ -142,7 +142,7 @@ function withSlot(slot: unknown): Fault {
   return { kind: 'reply', change: (reply) => ({ ...reply, result: { ...reply.result, context: { slot } } }) }
 }
 
-function row(data: Uint8Array, { owner = TOKEN, pubkey = addressOf('row') } = {}) {
+function row(data: Uint8Array, { owner = TOKEN, pubkey = toFakeAddress('row') } = {}) {
   const account = { owner, lamports: 1, data: [Buffer.from(data).toString('base64'), 'base64'] }
   return { pubkey, account }
 }
@@ -290,10 +290,10 @@ test('a rate limit of a list is waited for, and is no refusal', async () => {
 })
 
 describe('grouped()', () => {
-  const addresses = Array.from({ length: 250 }, (_, index) => addressOf(`account ${index}`))
+  const addresses = Array.from({ length: 250 }, (_, index) => toFakeAddress(`account ${index}`))
   /** Every account says in which slot it was read. */
   const dated = (slot: number): ServedAccounts =>
-    Object.fromEntries(addresses.map((address) => [address, served(Uint8Array.of(slot % 256))]))
+    Object.fromEntries(addresses.map((address) => [address, toServedAccount(Uint8Array.of(slot % 256))]))
 
   function grouped(items: readonly (readonly string[])[], minSlot?: bigint) {
     const options = minSlot === undefined ? {} : { minSlot }
@@ -316,7 +316,7 @@ describe('grouped()', () => {
   })
 
   test('asks for an address of several items once in a request', async () => {
-    await grouped(items.map((item) => [addressOf('shared'), ...item]))
+    await grouped(items.map((item) => [toFakeAddress('shared'), ...item]))
     expect(first.seen.map((each) => each.addresses.length)).toEqual([97, 97, 62])
   })
 

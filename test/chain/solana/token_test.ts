@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { decodeMetadata, deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import { decodeMint, getTransferFee } from '../../../src/chain/solana/token/mint.ts'
 import { decodeTokenAccount } from '../../../src/chain/solana/token_account.ts'
-import { addressOf, served } from '../../support/kamino.ts'
+import { toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import {
   type FeeFixture,
   METADATA,
@@ -12,8 +12,8 @@ import {
   tokenAccountBytes,
 } from '../../support/solana_token.ts'
 
-const MINT = addressOf('mint')
-const OWNER = addressOf('owner')
+const MINT = toFakeAddress('mint')
+const OWNER = toFakeAddress('owner')
 
 describe('a mint', () => {
   test('of the first program has decimals and a supply', () => {
@@ -101,7 +101,7 @@ describe('a token account', () => {
       owner: OWNER,
       amount: 2n ** 64n - 1n,
       state,
-      delegate: addressOf('d'),
+      delegate: toFakeAddress('d'),
     })
     expect(decodeTokenAccount(data)).toEqual({ mint: MINT, owner: OWNER, amount: 2n ** 64n - 1n, isFrozen })
     expect(decodeTokenAccount(data.subarray(0, 109))).toEqual(decodeTokenAccount(data))
@@ -118,7 +118,7 @@ describe("Metaplex's name of a mint", () => {
   const data = metadataBytes({ mint: MINT, symbol: 'SOL', name: 'Wrapped SOL' })
 
   test('is without the zeros that fill it up', () => {
-    expect(decodeMetadata({ ...served(data, METADATA), lamports: 1n }, MINT)).toEqual({
+    expect(decodeMetadata({ ...toServedAccount(data, METADATA), lamports: 1n }, MINT)).toEqual({
       symbol: 'SOL',
       name: 'Wrapped SOL',
     })

@@ -7,11 +7,11 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { okFinding, warningFinding } from '../../../src/lib/finding.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { UNISWAP_V3 as CONTRACTS, walletOf } from '../../devnet/addresses.ts'
-import { chainOf, DEVNET_ROW } from '../../devnet/chain.ts'
+import { UNISWAP_V3 as CONTRACTS, toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain, DEVNET_ROW } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 
-const EMPTY = walletOf('no contract')
+const EMPTY = toWalletAddress('no contract')
 const SILENT = {
   uniswapV3: [...DEVNET_ROW.uniswapV3, { manager: EMPTY, factory: CONTRACTS.factory }],
   aaveV3: [...DEVNET_ROW.aaveV3, { market: 'ghost', poolAddressesProvider: EMPTY }],
@@ -27,7 +27,7 @@ beforeAll(async () => {
 function examined(row: object, rpcUrl = devnet.rpcUrl) {
   const families = [UNISWAP_V3, AAVE_V3, MORPHO_BLUE].map((family) => family.configure(new Map([[1, row]])))
   const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
-  const chain = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
+  const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
   return examineContracts(chain, { index: 1, families }, examination)
 }
 
@@ -48,8 +48,10 @@ test('that all of them answer is said in a word, and an endpoint that does not i
   const families = [UNISWAP_V3, AAVE_V3].map((family) => family.configure(new Map([[1, answering]])))
   const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
   const asked = { index: 0, families }
-  expect(await examineContracts(chainOf(devnet), asked, examination)).toEqual([okFinding('contracts', 'all 4 answer')])
-  const dead = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret'] })
+  expect(await examineContracts(createDevnetChain(devnet), asked, examination)).toEqual([
+    okFinding('contracts', 'all 4 answer'),
+  ])
+  const dead = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret'] })
   const [finding] = await examineContracts(dead, asked, examination)
   expect(finding).toMatchObject({ verdict: 'lack', found: expect.stringContaining('Cannot read chain 1 (Devnet)') })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { presentWallet } from '../../../src/family/morpho_blue/present/list.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { clientOf, readerOf } from '../../family/morpho_blue/support.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => devnet?.stop())
 
 test("Morpho lets a position be liquidated below the page's price, and not above it", async () => {
-  const read = readerOf(clientOf(chainOf(devnet)))
+  const read = readerOf(clientOf(createDevnetChain(devnet)))
   let tried = 0
   for (const market of Object.values(morpho.markets)) {
     for (const wallet of Object.values(morpho.wallets)) {

@@ -4,7 +4,7 @@ import { presentWallet } from '../../../src/family/aave_v3/present/present.ts'
 import type { PresentedPosition } from '../../../src/family/aave_v3/present/schema.ts'
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { borrowCall, repayCall, setPriceCall } from '../../devnet/aave_v3/calls.ts'
-import { ownAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
+import { exclusiveAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { chainOf, clientOf, readWallets } from '../../family/aave_v3/support.ts'
 import { aaveLegs, type Legs, liquidationAt, roomOf, type Steps, whatIf } from './pages.ts'
 
@@ -24,7 +24,7 @@ interface Case {
 describe("equals the pools' own account after the steps were really taken", () => {
   let shared: SharedAave
   beforeAll(async () => {
-    shared = await ownAave()
+    shared = await exclusiveAave()
   }, 180_000)
 
   /** Positions in all markets with a debt that may grow and be repaid. */

@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { BackupError } from '../../../src/db/backup/format.ts'
 import { checkBackup, readBackup } from '../../../src/db/backup/read.ts'
 import { createAccount } from '../../account/scene.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
 
 /** Gzip's bytes for time and system, which do not matter. */
@@ -60,7 +60,7 @@ test('content that was altered and compressed again is refused', async () => {
       altered.writeUInt8((altered.readUInt8(at) + by) % 256, at)
       await expect(check(gzipSync(altered))).rejects.toBeInstanceOf(BackupError)
     }),
-    { numRuns: cases(300) },
+    { numRuns: caseCount(300) },
   )
 })
 
@@ -112,7 +112,7 @@ test('a reader that stops early closes its source', async () => {
   const reader = readBackup(source)
   await reader.next()
   await reader.return(undefined)
-  await until('what it reads from to be closed', () => closed)
+  await waitFor('what it reads from to be closed', () => closed)
 })
 
 test.each([

@@ -12,7 +12,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
 
 /** Texts that a format might trip over. */
@@ -55,7 +55,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
   )
   await gate.close(1_000)
   // What sums up requests may still be under way, and would take a row of ours.
-  await until('nothing to run', async () => {
+  await waitFor('nothing to run', async () => {
     const others = `select from pg_stat_activity
       where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`
     return (await db.run(others, [])).length === 0
@@ -159,7 +159,7 @@ test('a backup that is made while requests are charged holds credits that add up
       charged++
     }
   })
-  await until('some charges', () => charged > 200)
+  await waitFor('some charges', () => charged > 200)
 
   const session = await openSession({ url: source.url, applicationName: 'walletscope backup' })
   const writer = writeBackup(session, { program: 'test', stop: new AbortController().signal })
@@ -168,7 +168,7 @@ test('a backup that is made while requests are charged holds credits that add up
     texts.push(text)
     // Time passes between any two parts.
     const sofar = charged
-    await until('more charges', () => charged > sofar + 50)
+    await waitFor('more charges', () => charged > sofar + 50)
   }
   done = true
   await Promise.all(clients)
@@ -215,9 +215,9 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
       if (taken > 100_000) await released.promise
     },
   })
-  await until('the reader to be full', () => taken > 100_000)
+  await waitFor('the reader to be full', () => taken > 100_000)
   let last = -1
-  await until('reading to stop', async () => {
+  await waitFor('reading to stop', async () => {
     const same = last === read
     last = read
     await Bun.sleep(300)

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
 import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../../support/database.ts'
-import { settlesBefore, until } from '../../support/until.ts'
+import { settlesBefore, waitFor } from '../../support/wait_for.ts'
 
 let database: TestDatabase
 const opened: Database[] = []
@@ -45,7 +45,7 @@ async function running(statement: string, db: Database = database.db): Promise<n
 /** Resolves when a statement succeeds again. */
 function recovery(db: Database): Promise<void> {
   const succeeds = () => db.run('select 1', [], { deadlineMs: 500 }).then(Boolean, () => false)
-  return until('a statement to succeed again', succeeds)
+  return waitFor('a statement to succeed again', succeeds)
 }
 
 /** A server that does not speak PostgreSQL: it calls `behave` for every connection. */
@@ -149,7 +149,7 @@ test('run() ends by its deadline, frees the server of the statement, and the poo
   expect(await failureOf(db.run('select pg_sleep(30)', []))).toBeInstanceOf(UnavailableError)
   expect(performance.now() - startedMs).toBeGreaterThan(1_400)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
-  await until('the server to have given the statement up', async () => (await running('select pg_sleep(30)')) === 0)
+  await waitFor('the server to have given the statement up', async () => (await running('select pg_sleep(30)')) === 0)
 })
 
 test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
@@ -197,7 +197,7 @@ test('one connection is opened at a time, and to its end, whoever has given up m
   const given = await Promise.all(Array.from({ length: 20 }, () => failureOf(ask(200))))
   for (const each of given) expect(each).toMatchObject({ message: 'The database does not answer' })
   expect(sockets).toHaveLength(1)
-  await until('an answer', () => ask(1_500).then(Boolean, () => false))
+  await waitFor('an answer', () => ask(1_500).then(Boolean, () => false))
   expect(sockets).toHaveLength(1)
   server.close()
 })
@@ -238,7 +238,7 @@ test('run() sees what was committed before, despite the default isolation of the
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
   const victim = failureOf(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
-  await until('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
+  await waitFor('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
   await database.db.run(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
     [],
@@ -310,7 +310,7 @@ test.each([
   // Connecting alone may take 1,500 ms.
   expect(await settlesBefore(1_000, asked)).toBe(true)
   await expect(asked).rejects.toBeInstanceOf(UnavailableError)
-  await until('connections to be closed', () => sockets.filter((socket) => !socket.destroyed).length < 2)
+  await waitFor('connections to be closed', () => sockets.filter((socket) => !socket.destroyed).length < 2)
   for (const socket of sockets) socket.destroy()
   server.close()
 })
@@ -326,7 +326,7 @@ test('close() returns within two seconds while a statement hangs', async () => {
   const { url, server, sockets } = await fakeServer(() => {})
   const db = open(url)
   const hanging = db.run('select 1', [], { lane: 'background', deadlineMs: 60_000 }).catch((error) => error)
-  await until('a connection', () => sockets.length > 0)
+  await waitFor('a connection', () => sockets.length > 0)
   expect(await settlesBefore(2_000, db.close())).toBe(true)
   expect(await hanging).toBeInstanceOf(UnavailableError)
   await expect(db.run('select 1', [])).rejects.toBeInstanceOf(UnavailableError)
@@ -364,7 +364,7 @@ test('the pool serves again after the server was killed and came back', () =>
   withServer(async (server, db) => {
     await db.run('create table kept (id integer)', [])
     const interrupted = failureOf(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
-    await until('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
+    await waitFor('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
     server.signal('SIGKILL')
     expect(await interrupted).toBeInstanceOf(UnavailableError)
     await recovery(db)

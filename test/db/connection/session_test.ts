@@ -8,7 +8,7 @@ import { openSession } from '../../../src/db/connection/session.ts'
 import { SqlError } from '../../../src/db/database.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const TLS = join(import.meta.dir, '../tls')
 let database: TestDatabase
@@ -66,7 +66,7 @@ test.each([
     await session.run('begin', [])
     await session.run('insert into step values ($1)', ['before'])
     await database.db.run('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [await backends(name)])
-    await until('the backend to end', async () => (await backends(name)).length === 0)
+    await waitFor('the backend to end', async () => (await backends(name)).length === 0)
     // The session may know of it, or learn of it from its next statement.
     await Bun.sleep(200)
     for (const step of ['after', 'later']) {

@@ -7,7 +7,7 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { hasReplication, type ReplicatedPair, startReplicatedPair } from '../../support/replication.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 const options = { clock: systemClock, log: silentLog }
 
@@ -42,7 +42,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     await db?.close()
     await pair?.close()
   }, 60_000)
-  beforeEach(() => until('the standby to be asked', async () => (await answeredByStandby()) === true, 30_000), 60_000)
+  beforeEach(() => waitFor('the standby to be asked', async () => (await answeredByStandby()) === true, 30_000), 60_000)
 
   test('answers what it may, and nothing else', async () => {
     for (const lane of ['gate', 'read', 'background'] as const) {
@@ -77,7 +77,7 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     } finally {
       await pair.replay('resume')
     }
-    await until('it has caught up', async () => (await db.state()).lag_bytes === 0)
+    await waitFor('it has caught up', async () => (await db.state()).lag_bytes === 0)
     expect((await db.state()).lag_seconds).toBe(0)
   }, 60_000)
 
@@ -117,13 +117,13 @@ describe.skipIf(!hasReplication())('a standby by streaming replication (needs Po
     expect([await count(), await answeredByStandby()]).toEqual([from + 1, false])
     expect(await db.state()).toEqual({ answers: false, lag_bytes: null, lag_seconds: null })
     await pair.rebuild()
-    await until('it is asked again', async () => (await answeredByStandby()) === true, 30_000)
+    await waitFor('it is asked again', async () => (await answeredByStandby()) === true, 30_000)
   }, 120_000)
 
   test('that was promoted is no standby any more', async () => {
     const from = (await count()) ?? 0
     await pair.takeOver('killed')
-    await until('the primary answers', async () => (await write().catch(() => undefined)) !== undefined, 30_000)
+    await waitFor('the primary answers', async () => (await write().catch(() => undefined)) !== undefined, 30_000)
     expect(await count()).toBeGreaterThan(from)
     expect(await answeredByStandby()).toBe(false)
     expect((await db.state()).answers).toBe(false)

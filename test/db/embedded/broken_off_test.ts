@@ -7,10 +7,10 @@ import { unpackProgram } from '../../../src/db/embedded/program.ts'
 import { findServerProcesses } from '../../../src/db/embedded/server_processes.ts'
 import { serverUser } from '../../../src/db/embedded/user.ts'
 import { WATCHDOG_SH } from '../../../src/db/embedded/watchdog.ts'
-import { cases, IS_FULL } from '../../support/cases.ts'
+import { caseCount, IS_FULL } from '../../support/cases.ts'
 import { dataDirectory, temporaryDirectory } from '../../support/database.ts'
-import { ask, embeddedFixture } from '../../support/embedded.ts'
-import { until } from '../../support/until.ts'
+import { embeddedFixture, runStatement } from '../../support/embedded.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 setDefaultTimeout(60_000)
 
@@ -62,14 +62,14 @@ const STEPS = ALL_STEPS.filter(({ step }) => IS_FULL || LONG.includes(step))
 test.each(STEPS)('kill -9 in a first start when $step: the next one works and tidies up', async ({ reached }) => {
   const dataDir = temporaryDirectory()
   const owner = startOwner(dataDir)
-  await until('the step', () => reached(dataDir), 30_000)
+  await waitFor('the step', () => reached(dataDir), 30_000)
   owner.kill('SIGKILL')
   await owner.exited
   const server = await start(dataDir, { programs: 'own' })
-  await ask(server.url, 'create table kept as select 7 as value')
+  await runStatement(server.url, 'create table kept as select 7 as value')
   await server.close()
   const again = await start(dataDir, { programs: 'own' })
-  expect(await ask(again.url, 'select value from kept')).toEqual([{ value: 7 }])
+  expect(await runStatement(again.url, 'select value from kept')).toEqual([{ value: 7 }])
   await again.close()
   expect(names(join(dataDir, HOME)).filter((name) => /^creating-|\.tmp/.test(name))).toEqual([])
 })
@@ -84,18 +84,18 @@ test.each([
   const dataDir = await dataDirectory()
   const owner = startOwner(dataDir, programParent)
   const { value } = await owner.stdout.getReader().read()
-  await ask(
+  await runStatement(
     Buffer.from(value ?? [])
       .toString()
       .trim(),
     'create table kept as select 7 as value',
   )
   owner.kill('SIGTERM')
-  await until('the moment', () => reached(dataDir))
+  await waitFor('the moment', () => reached(dataDir))
   owner.kill('SIGKILL')
   await owner.exited
   const server = await start(dataDir)
-  expect(await ask(server.url, 'select value from kept')).toEqual([{ value: 7 }])
+  expect(await runStatement(server.url, 'select value from kept')).toEqual([{ value: 7 }])
   await server.close()
 })
 
@@ -130,7 +130,7 @@ test('a server whose service is gone before it has begun ends by itself', async 
 test('a service starts although a server of a killed one begins at the same moment', async () => {
   const dataDir = await dataDirectory()
   await (await start(dataDir)).close()
-  for (let attempt = 0; attempt < cases(10, 3); attempt += 1) {
+  for (let attempt = 0; attempt < caseCount(10, 3); attempt += 1) {
     const { ended } = await startAbandoned(dataDir)
     await Bun.sleep(attempt)
     await (await start(dataDir)).close()
@@ -159,7 +159,7 @@ test('of processes that start at once in a new data directory one serves, and th
     expect(await new Response(owner.stderr).text()).toMatch(/another walletscope \(pid (\d+|unknown)\) owns it/)
     expect(await owner.exited).toBe(1)
   }
-  expect(await ask(serving[0]?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
+  expect(await runStatement(serving[0]?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
 })
 
 const disk = temporaryDirectory()
@@ -191,6 +191,6 @@ test.if(IS_MOUNTED)('on a full disk a first start says so, and works once there 
   expect(refused).toBeGreaterThan(1)
   resize('500m')
   const server = await start(dataDir, { programs: 'own' })
-  expect(await ask(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  expect(await runStatement(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
   await server.close()
 })

@@ -21,7 +21,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { stillRunning } from '../../devnet/processes.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { dataDirectory, fillDataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 setDefaultTimeout(30_000)
 
@@ -166,7 +166,7 @@ test('kill -9 of the owner ends its server, even without another start', async (
   const pids = serverPids(dataDir)
   expect(pids.length).toBeGreaterThan(1)
   await owner.kill()
-  await until('every process of the server to end', () => !pids.some(isRunning))
+  await waitFor('every process of the server to end', () => !pids.some(isRunning))
 })
 
 test('a server that is killed is started again, and keeps what was committed', async () => {
@@ -176,7 +176,7 @@ test('a server that is killed is started again, and keeps what was committed', a
   for (let count = 0; count < 2; count++) {
     const [postmaster = 0] = serverPids(dataDir, 'postmaster')
     process.kill(postmaster, 'SIGKILL')
-    await until('the server to end', () => !isRunning(postmaster))
+    await waitFor('the server to end', () => !isRunning(postmaster))
     let rows: unknown
     await withDatabase(server.url, async (db) => {
       for (let tries = 0; rows === undefined && tries < 500; tries++) {
@@ -227,7 +227,7 @@ test('close() ends a server that is being started again and does not get ready',
   await withDatabase(server.url, (db) => db.run('alter system set pre_auth_delay = 60', []))
   const [first = 0] = serverPids(dataDir, 'postmaster')
   process.kill(first, 'SIGKILL')
-  await until('another server to be started', () => isAnother(dataDir, first))
+  await waitFor('another server to be started', () => isAnother(dataDir, first))
   const [second = 0] = serverPids(dataDir, 'postmaster')
   await server.close()
   expect(isRunning(second)).toBe(false)

@@ -18,9 +18,9 @@ import { join } from 'node:path'
 import { findRunningEmbedded } from '../../../src/db/embedded/find_running.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { dataDirectory, serverPids, temporaryDirectory } from '../../support/database.ts'
-import { ask, embeddedFixture } from '../../support/embedded.ts'
+import { embeddedFixture, runStatement } from '../../support/embedded.ts'
 import { IS_ROOT, runAs, startAs } from '../../support/other_user.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 setDefaultTimeout(60_000)
 
@@ -149,7 +149,7 @@ describe.if(IS_ROOT)('as root', () => {
       const outside = victim()
       const before = snapshot(outside)
       const first = await start(dataDir)
-      await ask(first.url, 'create table kept as select 7 as value')
+      await runStatement(first.url, 'create table kept as select 7 as value')
       const planted = runAs(uid, PLANT, [dataDir, outside, '0'])
       await first.close()
       const plantedLater = runAs(uid, PLANT, [dataDir, outside, '0'])
@@ -160,7 +160,7 @@ describe.if(IS_ROOT)('as root', () => {
       expect(snapshot(outside)).toEqual(before)
       expect([planted, plantedLater]).toEqual(['', ''])
       const last = await start(dataDir)
-      expect(await ask(last.url, 'select value from kept')).toEqual([{ value: 7 }])
+      expect(await runStatement(last.url, 'select value from kept')).toEqual([{ value: 7 }])
       await last.close()
     },
   )
@@ -192,7 +192,7 @@ describe.if(IS_ROOT)('as root', () => {
   test('while the database is created, another process of `nobody` reaches none of it', async () => {
     const dataDir = temporaryDirectory()
     const spy = startAs(NOBODY, SPY, [dataDir, String(process.pid)])
-    await until('the spy to look', () => spy.printed().includes('looking'))
+    await waitFor('the spy to look', () => spy.printed().includes('looking'))
     const server = await start(dataDir)
     await server.close()
     const seen = await spy.stop()
@@ -211,7 +211,7 @@ describe.if(IS_ROOT)('as root', () => {
     for (const path of [join(dataDir, 'postgres'), join(dataDir, 'postgres', 'socket'), socket]) chmodSync(path, 0o777)
     for (const uid of [NOBODY, STRANGER, SERVER]) expect(runAs(uid, CONNECT, [socket])).toBe('E28000')
     expect(runAs(0, CONNECT, [socket])).toBe('R')
-    expect(await ask(server.url, 'select system_user')).toEqual([{ system_user: 'peer:root' }])
+    expect(await runStatement(server.url, 'select system_user')).toEqual([{ system_user: 'peer:root' }])
     await server.close()
   })
 
@@ -257,7 +257,7 @@ describe.if(IS_ROOT)('as root', () => {
 
     const old = temporaryDirectory()
     const server = await start(old)
-    await ask(server.url, 'create table kept as select 7 as value')
+    await runStatement(server.url, 'create table kept as select 7 as value')
     await server.close()
     // As the first versions left it.
     Bun.spawnSync(['chown', '-hR', `${NOBODY}:${NOBODY}`, join(old, 'postgres')])
@@ -269,7 +269,7 @@ describe.if(IS_ROOT)('as root', () => {
     const [, remedy = 'false'] = /run: (.*)$/.exec(refusal.message) ?? []
     expect(Bun.spawnSync(['sh', '-c', remedy]).success).toBe(true)
     const adopted = await start(old)
-    expect(await ask(adopted.url, 'select value from kept')).toEqual([{ value: 7 }])
+    expect(await runStatement(adopted.url, 'select value from kept')).toEqual([{ value: 7 }])
     await adopted.close()
   })
 
@@ -313,10 +313,10 @@ describe.if(IS_ROOT)('as root', () => {
     await (await start(temporaryDirectory())).close()
     const service = startAs(NOBODY, await ownerScript(), [dataDir, programParent])
     closers.push(() => service.stop())
-    await until('the database of nobody', async () => service.printed().includes('postgres://'), 30_000)
+    await waitFor('the database of nobody', async () => service.printed().includes('postgres://'), 30_000)
 
     const running = await findRunningEmbedded(dataDir)
-    expect(await ask(running?.url ?? '', 'select system_user')).toEqual([{ system_user: 'peer:root' }])
+    expect(await runStatement(running?.url ?? '', 'select system_user')).toEqual([{ system_user: 'peer:root' }])
     await running?.close()
     const socket = join(dataDir, 'postgres', 'socket', '.s.PGSQL.5432')
     expect(runAs(NOBODY, CONNECT, [socket])).toBe('R')

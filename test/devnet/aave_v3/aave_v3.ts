@@ -18,7 +18,7 @@ import {
   transferCall,
   withdrawCall,
 } from './calls.ts'
-import { at } from './deploy.ts'
+import { elementAt } from './deploy.ts'
 import type { Market } from './market.ts'
 
 /** Code that reverts whatever it is asked. */
@@ -98,11 +98,11 @@ export function createAaveV3(
     blockNumber: async (): Promise<bigint> => BigInt(await rpc.call<Hex>('eth_blockNumber')),
     /** Throws if the Pool reverts, as it does for the holders of an asset without a price. */
     getUserAccountData: async (market: MarketName, wallet: Address, block?: AtBlock): Promise<AccountData> =>
-      at(await readAccounts(market, [wallet], block), 0),
+      elementAt(await readAccounts(market, [wallet], block), 0),
     getUserAccountDataMany: readAccounts,
     /** The wallet's reserves with anything in them. */
     getUserReserves: async (market: MarketName, wallet: Address, block?: AtBlock): Promise<UserReserve[]> =>
-      at(await readUserReserves(rpc, { market: markets[market], wallets: [wallet], block }), 0),
+      elementAt(await readUserReserves(rpc, { market: markets[market], wallets: [wallet], block }), 0),
     getUserReservesMany: (market: MarketName, wallets: readonly Address[], block?: AtBlock) =>
       readUserReserves(rpc, { market: markets[market], wallets, block }),
     /** USD with 8 decimals for every reserve; throws if one has no price. */
@@ -112,7 +112,7 @@ export function createAaveV3(
       const to = MARKETS[market].dataProvider
       const data = await ethCall(rpc, [{ to, data: encodeFunctionData(call) }], block)
       const [unbacked, accruedToTreasuryScaled, totalAToken, totalStableDebt, totalVariableDebt, ...rest] =
-        decodeFunctionResult({ ...call, data: at(data, 0) })
+        decodeFunctionResult({ ...call, data: elementAt(data, 0) })
       const [liquidityRate, variableBorrowRate, stableBorrowRate, averageStableBorrowRate, ...indexes] = rest
       const [liquidityIndex, variableBorrowIndex, lastUpdateTimestamp] = indexes
       return {
@@ -162,7 +162,7 @@ async function readUserReserves(
   return query.wallets.map((_, row) =>
     reserves
       .map(({ name }, column): UserReserve => {
-        const answer = decodeFunctionResult({ ...call, data: at(answers, row * reserves.length + column) })
+        const answer = decodeFunctionResult({ ...call, data: elementAt(answers, row * reserves.length + column) })
         const [supplied, stableDebt, variableDebt] = answer
         return { asset: name, supplied, stableDebt, variableDebt, isCollateral: answer[8] }
       })
@@ -181,7 +181,9 @@ async function readPrices(
     data: encodeFunctionData({ ...call, args: [asset] }),
   }))
   const answers = await ethCall(rpc, requests, block)
-  return new Map(reserves.map(({ name }, index) => [name, decodeFunctionResult({ ...call, data: at(answers, index) })]))
+  return new Map(
+    reserves.map(({ name }, index) => [name, decodeFunctionResult({ ...call, data: elementAt(answers, index) })]),
+  )
 }
 
 function ethCall(

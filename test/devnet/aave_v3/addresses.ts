@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type DevnetToken, TOKENS, walletOf } from '../addresses.ts'
+import { type DevnetToken, TOKENS, toWalletAddress } from '../addresses.ts'
 
 export interface MarketAddresses {
   readonly provider: Address
@@ -33,11 +33,11 @@ export const MARKETS = {
     dataProvider: '0x7c8509591f9693D21280d96e149a08A3bf69Cd0c',
   },
   v3_0: {
-    provider: walletOf('aave 3.0 provider'),
-    pool: walletOf('aave 3.0 pool'),
-    configurator: walletOf('aave 3.0 configurator'),
-    oracle: walletOf('aave 3.0 oracle'),
-    dataProvider: walletOf('aave 3.0 data provider'),
+    provider: toWalletAddress('aave 3.0 provider'),
+    pool: toWalletAddress('aave 3.0 pool'),
+    configurator: toWalletAddress('aave 3.0 configurator'),
+    oracle: toWalletAddress('aave 3.0 oracle'),
+    dataProvider: toWalletAddress('aave 3.0 data provider'),
   },
 } as const satisfies Record<string, MarketAddresses>
 
@@ -45,7 +45,12 @@ export type MarketName = keyof typeof MARKETS
 
 /** A token of the devnet's own, at an address and with a feed of its own. */
 function own(symbol: string, token: { readonly name: string; readonly decimals: number; readonly usd: number }) {
-  return { ...token, symbol, address: walletOf(`token ${symbol}`), feed: walletOf(`feed ${symbol} / USD`) }
+  return {
+    ...token,
+    symbol,
+    address: toWalletAddress(`token ${symbol}`),
+    feed: toWalletAddress(`feed ${symbol} / USD`),
+  }
 }
 
 /** Tokens that only Aave's markets know; the upper half stand in for real ones at their addresses. */
@@ -86,51 +91,51 @@ export type AssetName = keyof typeof ASSETS
 /** What each wallet holds is in scenario.ts. */
 export const AAVE_WALLETS = {
   /** Supplies what the others borrow, in every market; borrows nothing. */
-  lender: walletOf('aave lender'),
-  supplier: walletOf('aave supplier'),
+  lender: toWalletAddress('aave lender'),
+  supplier: toWalletAddress('aave supplier'),
   /** Several collaterals, several debts. */
-  borrower: walletOf('aave borrower'),
-  emode: walletOf('aave emode'),
+  borrower: toWalletAddress('aave borrower'),
+  emode: toWalletAddress('aave emode'),
   /** In an eMode, with collateral inside and outside of it. */
-  mixedEmode: walletOf('aave mixed emode'),
+  mixedEmode: toWalletAddress('aave mixed emode'),
   /** Its collateral is none outside its eMode. */
-  modal: walletOf('aave modal'),
+  modal: toWalletAddress('aave modal'),
   /** In an eMode where its collateral has LTV zero. */
-  emodeLtvZero: walletOf('aave emode ltv zero'),
-  isolated: walletOf('aave isolated'),
+  emodeLtvZero: toWalletAddress('aave emode ltv zero'),
+  isolated: toWalletAddress('aave isolated'),
   /** One supply is not collateral, because its owner said so. */
-  switchedOff: walletOf('aave switched off'),
-  ltvZero: walletOf('aave ltv zero'),
+  switchedOff: toWalletAddress('aave switched off'),
+  ltvZero: toWalletAddress('aave ltv zero'),
   /** Never supplied: was sent aTokens. */
-  receiver: walletOf('aave receiver'),
+  receiver: toWalletAddress('aave receiver'),
   /** Was sent aTokens and switched them on as collateral for a debt. */
-  receiverBorrower: walletOf('aave receiver borrower'),
-  paused: walletOf('aave paused'),
-  frozen: walletOf('aave frozen'),
+  receiverBorrower: toWalletAddress('aave receiver borrower'),
+  paused: toWalletAddress('aave paused'),
+  frozen: toWalletAddress('aave frozen'),
   /** Partly liquidated, healthy since. */
-  liquidated: walletOf('aave liquidated'),
+  liquidated: toWalletAddress('aave liquidated'),
   /** May be liquidated, but nobody did. */
-  underwater: walletOf('aave underwater'),
+  underwater: toWalletAddress('aave underwater'),
   /** Owes more than it has, and nobody liquidated it. */
-  insolvent: walletOf('aave insolvent'),
+  insolvent: toWalletAddress('aave insolvent'),
   /** All collateral liquidated, the rest of the debt written off. */
-  badDebt: walletOf('aave bad debt'),
+  badDebt: toWalletAddress('aave bad debt'),
   /** Single raw units. */
-  dust: walletOf('aave dust'),
+  dust: toWalletAddress('aave dust'),
   /** Repaid everything and withdrew everything. */
-  left: walletOf('aave left'),
+  left: toWalletAddress('aave left'),
   /** In all three markets. */
-  everywhere: walletOf('aave everywhere'),
-  lidoOnly: walletOf('aave lido only'),
-  etherfiOnly: walletOf('aave etherfi only'),
+  everywhere: toWalletAddress('aave everywhere'),
+  lidoOnly: toWalletAddress('aave lido only'),
+  etherfiOnly: toWalletAddress('aave etherfi only'),
   /** Holds the reserve with the breakable price in `main`, ordinary ones in `lido`. */
-  breakable: walletOf('aave breakable'),
-  bytes32: walletOf('aave bytes32'),
-  empty: walletOf('aave empty'),
+  breakable: toWalletAddress('aave breakable'),
+  bytes32: toWalletAddress('aave bytes32'),
+  empty: toWalletAddress('aave empty'),
   /** In the 3.0 market: variable and stable debt, an eMode. */
-  oldBorrower: walletOf('aave 3.0 borrower'),
-  oldEmode: walletOf('aave 3.0 emode'),
-  oldSupplier: walletOf('aave 3.0 supplier'),
+  oldBorrower: toWalletAddress('aave 3.0 borrower'),
+  oldEmode: toWalletAddress('aave 3.0 emode'),
+  oldSupplier: toWalletAddress('aave 3.0 supplier'),
 } as const satisfies Record<string, Address>
 
 export type AaveWalletName = keyof typeof AAVE_WALLETS

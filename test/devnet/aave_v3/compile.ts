@@ -2,8 +2,8 @@ import { mkdir, rename } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
-import { alone } from '../../support/alone.ts'
-import { spawnWatched } from '../watched.ts'
+import { withProcessLock } from '../../support/process_lock.ts'
+import { spawnSupervised } from '../supervised.ts'
 import {
   ALL_UNITS,
   type AnyUnitName,
@@ -45,7 +45,9 @@ async function load<U extends AnyUnitName>(
 ): Promise<Record<U, Compiled>> {
   const path = join(CACHE, `${cacheKey(units)}.json`)
   const kept = await readKept<U>(path)
-  return kept ?? alone('aave_v3', async () => (await readKept<U>(path)) ?? compileAll(units, path, onProgress))
+  return (
+    kept ?? withProcessLock('aave_v3', async () => (await readKept<U>(path)) ?? compileAll(units, path, onProgress))
+  )
 }
 
 async function readKept<U extends AnyUnitName>(path: string): Promise<Record<U, Compiled> | undefined> {
@@ -76,7 +78,7 @@ export async function compile<U extends AnyUnitName>(units: readonly U[], proces
 }
 
 async function compileInChild(units: readonly AnyUnitName[]): Promise<Record<string, Compiled>> {
-  const child = spawnWatched([process.execPath, CHILD, ...units], { stderr: 'inherit' })
+  const child = spawnSupervised([process.execPath, CHILD, ...units], { stderr: 'inherit' })
   const output = await new Response(child.stdout).text()
   const status = await child.exited
   if (status !== 0) throw new Error(`Cannot compile Aave V3: the compiler exited with status ${status}`)

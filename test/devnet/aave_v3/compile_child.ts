@@ -1,7 +1,7 @@
 /** Compiles the units named by its arguments and writes them to its standard output, as JSON. */
 import { createRequire } from 'node:module'
 import type { Compiled } from './compile.ts'
-import { ALL_UNITS, type AnyUnitName, inputFor, sourceNameOf } from './sources.ts'
+import { ALL_UNITS, type AnyUnitName, getSourceName, inputFor } from './sources.ts'
 
 interface SolcOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
@@ -19,7 +19,7 @@ const failure = errors.find((error) => error.severity === 'error')
 if (failure !== undefined) throw new Error(`Cannot compile Aave V3: ${failure.formattedMessage}`)
 
 const compiled = units.map((unit): [AnyUnitName, Compiled] => {
-  const bytecode = contracts?.[sourceNameOf(unit)]?.[unit]?.evm.bytecode
+  const bytecode = contracts?.[getSourceName(unit)]?.[unit]?.evm.bytecode
   if (bytecode === undefined) throw new Error(`Cannot compile Aave V3: ${unit} is not in its source`)
   return [unit, { bytecode: `0x${bytecode.object}`, linkReferences: bytecode.linkReferences }]
 })

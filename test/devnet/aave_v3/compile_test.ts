@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { compile, link, loadArtifacts, loadStataArtifacts } from './compile.ts'
-import { cacheKey, inputFor, STATA_UNITS, sourceNameOf, UNITS, type UnitName } from './sources.ts'
+import { cacheKey, getSourceName, inputFor, STATA_UNITS, UNITS, type UnitName } from './sources.ts'
 
 const COMPILE_LIMIT_MS = 120_000
 const CODE_BYTES_MAX = 24_576
@@ -45,7 +45,7 @@ test('cacheKey() is the same twice and stands for every source that a unit impor
   expect(cacheKey(['StataTokenV2'])).not.toBe(key)
   expect(key).toMatch(/^[0-9a-f]{64}$/)
   const { sources } = inputFor(['PoolInstance'])
-  expect(sources[sourceNameOf('PoolInstance')]?.content).toContain('contract PoolInstance')
+  expect(sources[getSourceName('PoolInstance')]?.content).toContain('contract PoolInstance')
   expect(Object.keys(sources)).toContain('openzeppelin-contracts/contracts/utils/math/SafeCast.sol')
   expect(Object.keys(sources).some((name) => name.endsWith('GenericLogic.sol'))).toBe(true)
 })

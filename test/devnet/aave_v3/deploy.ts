@@ -23,7 +23,7 @@ export function withAddresses(code: Hex, ...addresses: readonly Address[]): Hex 
 }
 
 /** The value at `index`, which must be there. */
-export function at<T>(values: readonly T[], index: number): T {
+export function elementAt<T>(values: readonly T[], index: number): T {
   const value = values[index]
   if (value === undefined) throw new Error(`Cannot find item ${index} of ${values.length}`)
   return value

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, getAddress, type Hex, maxUint256, parseAbi, toHex } from 'viem'
-import { BANK, walletOf } from '../addresses.ts'
+import { BANK, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode } from '../artifacts.ts'
 import { createRandom, type Random } from '../random.ts'
 import type { Rpc } from '../rpc.ts'
@@ -18,7 +18,7 @@ import {
   withdrawCall,
 } from './calls.ts'
 import { link, loadArtifacts } from './compile.ts'
-import { at, deployAll, withAddresses } from './deploy.ts'
+import { deployAll, elementAt, withAddresses } from './deploy.ts'
 import { rawUsd } from './scenario.ts'
 
 const ABI = parseAbi([
@@ -88,7 +88,7 @@ export async function aaveHistory(
   const { WrappedTokenGatewayV3 } = await loadArtifacts()
   const gatewayCode = withAddresses(link(WrappedTokenGatewayV3), ASSETS.weth.address, BANK, POOL)
   const contracts = await deployAll(send, [gatewayCode, ownCreationCode('Actor')])
-  const wallets = Array.from({ length: WALLETS }, (_, index) => walletOf(`aave history ${seed} ${index}`))
+  const wallets = Array.from({ length: WALLETS }, (_, index) => toWalletAddress(`aave history ${seed} ${index}`))
   await rpc.batch(
     wallets.map((wallet) => ({ method: 'anvil_setBalance', params: [wallet, toHex(1_000n * ETHER_WEI)] })),
   )
@@ -98,8 +98,8 @@ export async function aaveHistory(
     random: createRandom(seed),
     wallets,
     owners: new Map(),
-    gateway: getAddress(at(contracts, 0)),
-    actor: getAddress(at(contracts, 1)),
+    gateway: getAddress(elementAt(contracts, 0)),
+    actor: getAddress(elementAt(contracts, 1)),
   }
   const lendable = TRADED.map((asset) => call('setReserveFlashLoaning', [ASSETS[asset].address, true]))
   await send(lendable.map((data) => ({ from: BANK, to: MARKETS[MARKET].configurator, data })))
@@ -235,7 +235,7 @@ async function attempt(
  * that are written off. The protocol takes its fee.
  */
 async function liquidations({ send, aave }: Scene, seed: number): Promise<void> {
-  const named = (name: string) => walletOf(`aave history ${seed} ${name}`)
+  const named = (name: string) => toWalletAddress(`aave history ${seed} ${name}`)
   const fee = (asset: AssetName): Transaction => ({
     from: BANK,
     to: MARKETS[MARKET].configurator,

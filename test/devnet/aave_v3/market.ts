@@ -10,12 +10,12 @@ import {
   zeroAddress,
 } from 'viem'
 import { BANK } from '../addresses.ts'
-import { type Placement, place } from '../place.ts'
+import { type Placement, placeContractsAt } from '../place.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { CONFIGURATOR_ABI, DATA_PROVIDER_ABI, PROVIDER_ABI, TOKEN_ABI } from './abi.ts'
 import { ASSETS, type AssetName, MARKETS, type MarketAddresses, type MarketName } from './addresses.ts'
-import { at, deployAll, withAddresses } from './deploy.ts'
+import { deployAll, elementAt, withAddresses } from './deploy.ts'
 import type { MarketPlan, Release } from './release.ts'
 import { MARKET_SETUPS, type MarketSetup, type ReserveSetup } from './reserves.ts'
 
@@ -48,14 +48,14 @@ export async function buildMarkets(
   { release, names }: { readonly release: Release; readonly names: readonly MarketName[] },
 ): Promise<Market[]> {
   const plans = names.map((name): MarketPlan => ({ name, addresses: MARKETS[name], setup: MARKET_SETUPS[name] }))
-  await place({ rpc, send }, { placements: plans.flatMap((plan) => placements(release, plan)), owner: BANK })
+  await placeContractsAt({ rpc, send }, { placements: plans.flatMap((plan) => placements(release, plan)), owner: BANK })
   await send(plans.flatMap(wireCalls))
   // Its constructor asks the provider for the Pool.
   const dataProviders = plans.map(({ addresses: { dataProvider, provider } }) => ({
     address: dataProvider,
     creationCode: withAddresses(release.dataProvider, provider),
   }))
-  await place({ rpc, send }, { placements: dataProviders, owner: BANK })
+  await placeContractsAt({ rpc, send }, { placements: dataProviders, owner: BANK })
   await Promise.all(plans.map((plan) => startPool(send, release, plan)))
   const listings = await Promise.all(plans.map((plan) => release.listReserves(send, plan)))
   await send([...listings.flat(), ...plans.flatMap((plan) => configureCalls(release, plan))])
@@ -106,7 +106,7 @@ async function startPool(send: Send, release: Release, plan: MarketPlan): Promis
   const { provider } = plan.addresses
   const pool = await release.deployPool(send, plan)
   const contracts = await deployAll(send, [withAddresses(release.aclManager, provider), release.configurator])
-  const [aclManager, configurator] = [at(contracts, 0), at(contracts, 1)]
+  const [aclManager, configurator] = [elementAt(contracts, 0), elementAt(contracts, 1)]
   await send([
     { from: BANK, to: provider, data: providerCall('setACLManager', [aclManager]) },
     { from: BANK, to: provider, data: providerCall('setPoolImpl', [pool]) },
@@ -174,7 +174,10 @@ async function readReserves(rpc: Rpc, market: MarketName): Promise<Reserve[]> {
   )
   return names.map((name, index) => {
     const { address: asset, symbol, decimals } = ASSETS[name]
-    const [aToken, stableDebtToken, variableDebtToken] = decodeFunctionResult({ ...call, data: at(answers, index) })
+    const [aToken, stableDebtToken, variableDebtToken] = decodeFunctionResult({
+      ...call,
+      data: elementAt(answers, index),
+    })
     return { name, asset, symbol, decimals, aToken, stableDebtToken, variableDebtToken }
   })
 }

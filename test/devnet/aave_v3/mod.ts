@@ -4,10 +4,10 @@ import { type AaveV3, createAaveV3 } from './aave_v3.ts'
 import { AAVE_WALLETS, type MarketName } from './addresses.ts'
 import { loadArtifacts } from './compile.ts'
 import { type AaveHistory, aaveHistory } from './history.ts'
-import { type AaveLife, aaveLife } from './life/mod.ts'
-import type { LifeMarket } from './life/scene.ts'
 import { buildMarkets, type Market } from './market.ts'
 import { type RandomAaveWallets, randomWallets } from './random.ts'
+import { type AaveActivity, runRandomActivity } from './random_activity/mod.ts'
+import type { RandomMarket } from './random_activity/scene.ts'
 import { createReleaseV3_0 } from './release_v3_0.ts'
 import { createReleaseV3_6 } from './release_v3_6.ts'
 import { buildAaveScenario } from './scenario.ts'
@@ -23,7 +23,7 @@ export interface AaveDevnet extends AaveV3 {
   /** What wallets did in `main` in every way there is, `steps` of it at random. */
   history(seed: number, steps: number): Promise<AaveHistory>
   /** Lets a market of 3.6, or the one of 3.0, live through everything that moves an index or a balance. */
-  life(market: LifeMarket, options: { readonly seed: number; readonly steps: number }): Promise<AaveLife>
+  life(market: RandomMarket, options: { readonly seed: number; readonly steps: number }): Promise<AaveActivity>
 }
 
 /** Builds Aave V3 and its wallets on a running devnet; `onProgress` hears a sentence before each stage. */
@@ -51,7 +51,7 @@ export async function addAaveV3(
     randomWallets: (seed, count) => randomWallets({ ...tools, aave }, { seed, count }),
     history: (seed, steps) => aaveHistory({ ...tools, aave }, { seed, steps }),
     life: (market, options) =>
-      aaveLife({ ...tools, aave, release: market === 'v3_0' ? old : current }, { market, ...options }),
+      runRandomActivity({ ...tools, aave, release: market === 'v3_0' ? old : current }, { market, ...options }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 import { createRandom, type Random } from '../random.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
@@ -16,7 +16,7 @@ import {
   transferCall,
   withdrawCall,
 } from './calls.ts'
-import { at } from './deploy.ts'
+import { elementAt } from './deploy.ts'
 import { MARKET_SETUPS, type MarketSetup } from './reserves.ts'
 import { rawUsd } from './scenario.ts'
 
@@ -59,7 +59,7 @@ export async function randomWallets(
 ): Promise<RandomAaveWallets> {
   const { send, aave } = tools
   const random = createRandom(seed)
-  const wallets = Array.from({ length: count }, (_, index) => walletOf(`aave random ${seed} ${index}`))
+  const wallets = Array.from({ length: count }, (_, index) => toWalletAddress(`aave random ${seed} ${index}`))
   const accounts = wallets.flatMap((wallet) => randomAccounts(random, wallet))
   // One stage after the other: the node may take transactions of different senders in another order than they came.
   await send(accounts.flatMap(emodeCalls))
@@ -125,7 +125,7 @@ async function randomBorrows(tools: Tools, random: Random, accounts: readonly Ac
     const data = await tools.aave.getUserAccountDataMany(market, wallets)
     const funds = await readFunds(tools, market)
     for (const [index, account] of mine.entries()) {
-      calls.push(...borrowCalls(random, { account, funds, availableE8: at(data, index).availableBorrowsBase }))
+      calls.push(...borrowCalls(random, { account, funds, availableE8: elementAt(data, index).availableBorrowsBase }))
     }
   }
   return calls
@@ -182,7 +182,7 @@ async function readFunds({ rpc, aave }: Tools, market: MarketName): Promise<Map<
   )
   return new Map(
     reserves.map(({ name }, index) => {
-      const left = decodeFunctionResult({ ...call, data: at(balances, index) })
+      const left = decodeFunctionResult({ ...call, data: elementAt(balances, index) })
       return [name, { priceE8: prices.get(name) ?? 0n, left }]
     }),
   )

@@ -1,15 +1,15 @@
 import { createRequire } from 'node:module'
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, zeroAddress } from 'viem'
-import { BANK, walletOf } from '../addresses.ts'
+import { BANK, toWalletAddress } from '../addresses.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { CONFIGURATOR_V3_0_ABI as ABI } from './abi.ts'
 import { ASSETS, type AssetName } from './addresses.ts'
 import { type Compiled, link } from './compile.ts'
-import { at, deployAll, withAddresses } from './deploy.ts'
+import { deployAll, elementAt, withAddresses } from './deploy.ts'
 import type { MarketPlan, Release } from './release.ts'
 import type { EmodeSetup, Rates } from './reserves.ts'
 
-const TREASURY = walletOf('aave 3.0 treasury')
+const TREASURY = toWalletAddress('aave 3.0 treasury')
 const CONTRACTS = '@aave/core-v3/artifacts/contracts'
 const LIBRARIES = [
   'BorrowLogic',
@@ -32,8 +32,13 @@ export async function createReleaseV3_0(send: Send): Promise<Release> {
     send,
     logics.slice(0, -1).map((logic) => link(logic)),
   )
-  const libraries: Record<string, Hex> = Object.fromEntries(LIBRARIES.map((name, index) => [name, at(deployed, index)]))
-  libraries['FlashLoanLogic'] = at(await deployAll(send, [link(at(logics, LIBRARIES.length), libraries)]), 0)
+  const libraries: Record<string, Hex> = Object.fromEntries(
+    LIBRARIES.map((name, index) => [name, elementAt(deployed, index)]),
+  )
+  libraries['FlashLoanLogic'] = elementAt(
+    await deployAll(send, [link(elementAt(logics, LIBRARIES.length), libraries)]),
+    0,
+  )
   const code = async (directory: string, name: string) => link(await artifact(directory, name), libraries)
   const proxyDirectory = 'protocol/libraries/aave-upgradeability'
   return {
@@ -45,7 +50,7 @@ export async function createReleaseV3_0(send: Send): Promise<Release> {
     configurator: await code('protocol/pool', 'PoolConfigurator'),
     deployPool: async (send, { addresses }) => {
       const pool = await code('protocol/pool', 'Pool')
-      return at(await deployAll(send, [withAddresses(pool, addresses.provider)]), 0)
+      return elementAt(await deployAll(send, [withAddresses(pool, addresses.provider)]), 0)
     },
     listReserves: async (send, market) => {
       const { pool, provider } = market.addresses
@@ -61,7 +66,7 @@ export async function createReleaseV3_0(send: Send): Promise<Release> {
       return reserves.map(([asset], index) =>
         initReserveCall(market, {
           implementations: contracts.slice(0, tokens.length),
-          strategy: at(contracts, tokens.length + index),
+          strategy: elementAt(contracts, tokens.length + index),
           asset: asset as AssetName,
         }),
       )

@@ -1,14 +1,14 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, zeroAddress } from 'viem'
-import { BANK, walletOf } from '../addresses.ts'
+import { BANK, toWalletAddress } from '../addresses.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { CONFIGURATOR_V3_6_ABI as ABI } from './abi.ts'
 import { ASSETS, type AssetName } from './addresses.ts'
 import { type Artifacts, link } from './compile.ts'
-import { at, deployAll, withAddresses } from './deploy.ts'
+import { deployAll, elementAt, withAddresses } from './deploy.ts'
 import type { MarketPlan, Release } from './release.ts'
 import type { EmodeSetup, Rates } from './reserves.ts'
 
-const TREASURY = walletOf('aave treasury')
+const TREASURY = toWalletAddress('aave treasury')
 const LIBRARIES = ['BorrowLogic', 'ConfiguratorLogic', 'LiquidationLogic', 'PoolLogic', 'SupplyLogic'] as const
 
 /** Aave V3.6 with its libraries deployed. */
@@ -17,8 +17,10 @@ export async function createReleaseV3_6(send: Send, artifacts: Artifacts): Promi
     send,
     LIBRARIES.map((name) => link(artifacts[name])),
   )
-  const libraries: Record<string, Hex> = Object.fromEntries(LIBRARIES.map((name, index) => [name, at(deployed, index)]))
-  libraries['FlashLoanLogic'] = at(await deployAll(send, [link(artifacts.FlashLoanLogic, libraries)]), 0)
+  const libraries: Record<string, Hex> = Object.fromEntries(
+    LIBRARIES.map((name, index) => [name, elementAt(deployed, index)]),
+  )
+  libraries['FlashLoanLogic'] = elementAt(await deployAll(send, [link(artifacts.FlashLoanLogic, libraries)]), 0)
   return {
     provider: link(artifacts.PoolAddressesProvider),
     oracle: link(artifacts.AaveOracle),
@@ -30,7 +32,7 @@ export async function createReleaseV3_6(send: Send, artifacts: Artifacts): Promi
       const strategy = link(artifacts.DefaultReserveInterestRateStrategyV2)
       const [rates] = await deployAll(send, [withAddresses(strategy, provider)])
       const pool = link(artifacts.PoolInstance, libraries)
-      return at(await deployAll(send, [withAddresses(pool, provider, rates as Address)]), 0)
+      return elementAt(await deployAll(send, [withAddresses(pool, provider, rates as Address)]), 0)
     },
     listReserves: async (send, market) => {
       const { pool } = market.addresses

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { rawOfUsd } from '../scenario.ts'
+import { usdToRaw } from '../scenario.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import type { AaveV3 } from './aave_v3.ts'
 import { ASSETS, type AssetName, MARKETS, type MarketName, AAVE_WALLETS as W } from './addresses.ts'
@@ -102,7 +102,7 @@ export async function buildAaveScenario(send: Send, aave: AaveV3): Promise<void>
 
 /** Raw units of an asset that so many USD buy at the start. */
 export function rawUsd(asset: AssetName, usd: number): bigint {
-  return rawOfUsd(ASSETS[asset], usd)
+  return usdToRaw(ASSETS[asset], usd)
 }
 
 function lenderCalls(): Transaction[] {

@@ -13,12 +13,12 @@ let shared: Promise<SharedAave> | undefined
 
 /** One devnet with Aave per process, apart from the one that liquidity tests share: here prices fall and time passes. */
 export function sharedAave(): Promise<SharedAave> {
-  shared ??= ownAave()
+  shared ??= exclusiveAave()
   return shared
 }
 
 /** The same for one file alone, which may change what wallets with a name have. */
-export async function ownAave(): Promise<SharedAave> {
+export async function exclusiveAave(): Promise<SharedAave> {
   const devnet = await startDevnet({ ageSec: SCENARIO_SEC })
   const aave = await devnet.aave()
   return { devnet, aave, built: { blockNumber: await aave.blockNumber(), timeSec: Date.now() / 1_000 } }

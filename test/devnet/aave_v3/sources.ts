@@ -63,7 +63,7 @@ const origin = require.resolve('@aave-dao/aave-v3-origin/package.json')
 const utilities = createRequire(origin).resolve('@bgd-labs/solidity-utils/package.json')
 
 /** The name of a unit's source file in the compiler's input. */
-export function sourceNameOf(unit: AnyUnitName): string {
+export function getSourceName(unit: AnyUnitName): string {
   return `${ROOT}/${ALL_UNITS[unit].source}`
 }
 
@@ -78,8 +78,8 @@ export function inputFor(units: readonly AnyUnitName[]): SolcInput {
       add(imported.startsWith('.') ? posix.join(dirname(name), imported) : imported)
     }
   }
-  for (const unit of units) add(sourceNameOf(unit))
-  const outputSelection = Object.fromEntries(units.map((unit) => [sourceNameOf(unit), { [unit]: OUTPUT }]))
+  for (const unit of units) add(getSourceName(unit))
+  const outputSelection = Object.fromEntries(units.map((unit) => [getSourceName(unit), { [unit]: OUTPUT }]))
   return { language: 'Solidity', sources, settings: { ...SETTINGS, outputSelection } }
 }
 

@@ -1,9 +1,9 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import { BANK, walletOf } from '../addresses.ts'
+import { BANK, toWalletAddress } from '../addresses.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { MARKETS, type MarketName } from './addresses.ts'
 import { link, loadArtifacts, loadStataArtifacts } from './compile.ts'
-import { at, deployAll, withAddresses } from './deploy.ts'
+import { deployAll, elementAt, withAddresses } from './deploy.ts'
 
 export const STATA_ABI = parseAbi([
   'function depositATokens(uint256 assets, address receiver) returns (uint256)',
@@ -15,7 +15,7 @@ export const STATA_ABI = parseAbi([
 const INITIALIZE = parseAbi(['function initialize(address aToken, string staticATokenName, string staticATokenSymbol)'])
 const PROXY = parseAbi(['function initialize(address logic, bytes data) payable'])
 /** A proxy shows its administrator other functions than the token's. */
-const ADMIN = walletOf('stata administrator')
+const ADMIN = toWalletAddress('stata administrator')
 
 /** Deploys wrapped aTokens (`StataTokenV2`) of a market of 3.6 behind a proxy, as Aave does. */
 export async function deployStata(
@@ -29,7 +29,7 @@ export async function deployStata(
     withAddresses(link(RewardsController), BANK),
   ])
   const code = withAddresses(link(StataTokenV2), MARKETS[market].pool, rewards as Address)
-  const logic = at(await deployAll(send, [code]), 0)
+  const logic = elementAt(await deployAll(send, [code]), 0)
   const initialize = encodeFunctionData({
     abi: INITIALIZE,
     functionName: 'initialize',

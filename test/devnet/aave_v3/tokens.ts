@@ -2,7 +2,7 @@ import { encodeAbiParameters, type Hex } from 'viem'
 import { BANK, type DevnetToken } from '../addresses.ts'
 import { ownCreationCode } from '../artifacts.ts'
 import { fundBank, tokenCreationCode } from '../contracts.ts'
-import { place } from '../place.ts'
+import { placeContractsAt } from '../place.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send } from '../transaction.ts'
 import { AAVE_TOKENS } from './addresses.ts'
@@ -19,7 +19,7 @@ export async function placeTokens(tools: { readonly rpc: Rpc; readonly send: Sen
     },
     { address: token.feed, creationCode: feedCreationCode(token) },
   ])
-  await place(tools, { placements, owner: BANK })
+  await placeContractsAt(tools, { placements, owner: BANK })
   await tools.send(tokens.flatMap(({ address }) => fundBank(address)))
 }
 

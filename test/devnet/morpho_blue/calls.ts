@@ -80,7 +80,7 @@ export const CALLS = {
 } as const
 
 /** A market by its parameters; its id is their hash. */
-export function marketOf(params: MorphoMarket['params']): MorphoMarket {
+export function toMorphoMarket(params: MorphoMarket['params']): MorphoMarket {
   const { loanToken, collateralToken, oracle, irm, lltv } = params
   const types = parseAbiParameters('address, address, address, address, uint256')
   return { id: keccak256(encodeAbiParameters(types, [loanToken, collateralToken, oracle, irm, lltv])), params }

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Hex } from 'viem'
-import { alone } from '../../support/alone.ts'
-import { spawnWatched } from '../watched.ts'
+import { withProcessLock } from '../../support/process_lock.ts'
+import { spawnSupervised } from '../supervised.ts'
 
 /** Contracts that are compiled: Morpho's own, and ours that stand around it. */
 export type MorphoContract = 'Morpho' | 'AdaptiveCurve' | 'LinearIrm' | 'Oracle'
@@ -28,13 +28,13 @@ interface SolcOutput {
  */
 export async function morphoContracts(): Promise<Readonly<Record<MorphoContract, Hex>>> {
   const { path } = compilation()
-  if (!existsSync(path)) await alone('morpho_blue', () => compileInChild(path))
+  if (!existsSync(path)) await withProcessLock('morpho_blue', () => compileInChild(path))
   return (await Bun.file(path).json()) as Record<MorphoContract, Hex>
 }
 
 async function compileInChild(path: string): Promise<void> {
   if (existsSync(path)) return
-  const status = await spawnWatched([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
+  const status = await spawnSupervised([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
   if (status !== 0) throw new Error(`Cannot compile Morpho: the compiler exited with status ${status}`)
 }
 

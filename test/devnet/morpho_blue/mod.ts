@@ -1,8 +1,8 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { BANK, TOKENS, walletOf } from '../addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
 import { setFeedCall } from '../contracts.ts'
-import { type Placement, place } from '../place.ts'
+import { type Placement, placeContractsAt } from '../place.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import { type Action, ADAPTIVE_CURVE, CALLS, MORPHO, type MorphoMarket } from './calls.ts'
@@ -18,7 +18,7 @@ import {
   staticWithdrawAll,
 } from './reads.ts'
 import { buildMorphoScenario, type MorphoScenario } from './scenario.ts'
-import { type OracleMood, setOracleCall, warp } from './tools.ts'
+import { type OracleBehavior, setOracleCall, warp } from './tools.ts'
 
 /** Morpho by real transactions, and the contract's own answers to compare ours with. */
 export interface MorphoDevnet extends MorphoScenario {
@@ -36,7 +36,7 @@ export interface MorphoDevnet extends MorphoScenario {
   /** Mines a block so many seconds after the last one. */
   warp(seconds: number): Promise<void>
   /** Sets the oracle of a market, if that is one of ours. */
-  setOracle(market: MorphoMarket, state: { readonly price: bigint; readonly mood?: OracleMood }): Promise<void>
+  setOracle(market: MorphoMarket, state: { readonly price: bigint; readonly mood?: OracleBehavior }): Promise<void>
   /** Rates per second, 18 decimals. */
   setLinearIrm(state: { readonly base: bigint; readonly slope: bigint; readonly silent?: boolean }): Promise<void>
   /** What Aave's oracle is told about a token of `AAVE_PRICES`. */
@@ -62,7 +62,7 @@ export type AavePriced = keyof typeof AAVE_PRICES
 
 /** As Aave caps its stablecoins, 8 decimals. */
 const PRICE_CAP = 104_000_000n
-const AAVE_ORACLE = walletOf('aave oracle')
+const AAVE_ORACLE = toWalletAddress('aave oracle')
 const LINEAR_ABI = parseAbi(['function set(uint256 base, uint256 slope, bool silent)'])
 
 /** Puts Morpho and its surroundings on the devnet, and makes its wallets. */
@@ -97,7 +97,7 @@ export async function buildMorpho(context: { readonly rpc: Rpc; readonly send: S
     capAaveSource: (token, feed) => {
       const args = encodeAbiParameters([{ type: 'address' }, { type: 'int256' }], [feed, PRICE_CAP])
       const creationCode = ownCreationCode('CapAdapter', args)
-      return place(context, { placements: [{ address: aaveSource(token), creationCode }], owner: BANK })
+      return placeContractsAt(context, { placements: [{ address: aaveSource(token), creationCode }], owner: BANK })
     },
     startRandom: (options) => startRandom(builder, { ...options, scenario }),
     readAccrued: (market, wallet) => readAccrued(rpc, { market, wallet }),
@@ -133,7 +133,7 @@ async function placeMorpho(
         args: encodeAbiParameters(
           ['address', 'address[]', 'address[]', 'address', 'address', 'uint256'].map((type) => ({ type })),
           [
-            walletOf('aave addresses provider'),
+            toWalletAddress('aave addresses provider'),
             priced.map(([token]) => TOKENS[token].address),
             priced.map(([token]) => aaveSource(token)),
             ...[zeroAddress, zeroAddress, 10n ** 8n],
@@ -142,9 +142,9 @@ async function placeMorpho(
       }),
     },
   ]
-  await place(context, { placements, owner: BANK })
+  await placeContractsAt(context, { placements, owner: BANK })
 }
 
 function aaveSource(token: AavePriced): Address {
-  return walletOf(`aave source ${token}`)
+  return toWalletAddress(`aave source ${token}`)
 }

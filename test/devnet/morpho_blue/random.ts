@@ -1,9 +1,9 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { BANK, type DevnetToken, MULTICALL3, TOKENS, walletOf } from '../addresses.ts'
+import { BANK, type DevnetToken, MULTICALL3, TOKENS, toWalletAddress } from '../addresses.ts'
 import { createRandom, type Random } from '../random.ts'
-import { rawOfUsd } from '../scenario.ts'
+import { usdToRaw } from '../scenario.ts'
 import type { Transaction } from '../transaction.ts'
-import { ADAPTIVE_CURVE, CALLS, MORPHO, type MorphoMarket, marketOf } from './calls.ts'
+import { ADAPTIVE_CURVE, CALLS, MORPHO, type MorphoMarket, toMorphoMarket } from './calls.ts'
 import { MORPHO_WALLETS, type MorphoScenario } from './scenario.ts'
 import { approveCall, deployOracle, type MorphoBuilder, oraclePrice, percent, setOracleCall, warp } from './tools.ts'
 
@@ -64,13 +64,13 @@ export async function startRandom(
     const tokens = { loanToken: loan.address, collateralToken: collateral.address }
     const irm = index === 3 ? linearIrm : ADAPTIVE_CURVE
     const lltv = percent(index % 2 === 0 ? 86n : 77n)
-    markets.push({ market: marketOf({ ...tokens, oracle, irm, lltv }), loan, collateral })
+    markets.push({ market: toMorphoMarket({ ...tokens, oracle, irm, lltv }), loan, collateral })
   }
   // Idle, like the scenario's, but of another token, because a market is its parameters.
   const idle = { collateralToken: zeroAddress, oracle: zeroAddress, irm: zeroAddress, lltv: 0n }
-  markets.push({ market: marketOf({ loanToken: weth.address, ...idle }), loan: weth, collateral: usdc })
+  markets.push({ market: toMorphoMarket({ loanToken: weth.address, ...idle }), loan: weth, collateral: usdc })
 
-  const wallets = Array.from({ length: count }, (_, index) => walletOf(`morpho random ${seed} ${index}`))
+  const wallets = Array.from({ length: count }, (_, index) => toWalletAddress(`morpho random ${seed} ${index}`))
   await send([
     ...markets.map(({ market }) => CALLS.createMarket(market)),
     ...markets.slice(0, 4).map(({ market }, index) => CALLS.setFee(market, percent(BigInt(index) * 8n + 1n))),
@@ -79,14 +79,14 @@ export async function startRandom(
     ...Object.values(TOKENS).map((token) => ({
       from: BANK,
       to: token.address,
-      data: encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [MULTICALL3, rawOfUsd(token, 1e9)] }),
+      data: encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [MULTICALL3, usdToRaw(token, 1e9)] }),
     })),
     throughMulticall(
       Object.values(TOKENS).map(({ address }) => ({ to: address, data: approveCall(address).data })),
       false,
     ),
     ...markets.map(({ market, loan }) =>
-      CALLS.supply({ market, wallet: random.pick(wallets), assets: rawOfUsd(loan, 50_000) }),
+      CALLS.supply({ market, wallet: random.pick(wallets), assets: usdToRaw(loan, 50_000) }),
     ),
   ])
   const all = [...wallets, MORPHO_WALLETS.feeRecipient]
@@ -116,7 +116,7 @@ function randomAction(
   const { market, loan, collateral } = random.pick(markets)
   const wallet = random.pick(wallets)
   const usd = random.pick([0.01, 900, 15_000, 40_000]) * (1 + random.below(1000) / 1000)
-  const of = (token: DevnetToken) => ({ market, wallet, assets: rawOfUsd(token, usd) + BigInt(random.below(3)) })
+  const of = (token: DevnetToken) => ({ market, wallet, assets: usdToRaw(token, usd) + BigInt(random.below(3)) })
   const transactions = [
     () => CALLS.supply(of(loan)),
     () => CALLS.supplyCollateral(of(collateral)),

@@ -1,8 +1,8 @@
 import { type Address, encodeAbiParameters, zeroAddress } from 'viem'
-import { type DevnetToken, TOKENS, walletOf } from '../addresses.ts'
+import { type DevnetToken, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode } from '../artifacts.ts'
-import { deployToken, rawOfUsd } from '../scenario.ts'
-import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, marketOf } from './calls.ts'
+import { deployToken, usdToRaw } from '../scenario.ts'
+import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, toMorphoMarket } from './calls.ts'
 import {
   approveCall,
   deploy,
@@ -21,17 +21,17 @@ const WAD = 10n ** 18n
 
 /** Wallets by what they are in Morpho; where is in `buildMorphoScenario`. */
 export const MORPHO_WALLETS = {
-  supplier: walletOf('morpho supplier'),
-  borrower: walletOf('morpho borrower'),
-  collateralOnly: walletOf('morpho collateral only'),
+  supplier: toWalletAddress('morpho supplier'),
+  borrower: toWalletAddress('morpho borrower'),
+  collateralOnly: toWalletAddress('morpho collateral only'),
   /** Supplies, and borrows in the same market. */
-  both: walletOf('morpho both'),
+  both: toWalletAddress('morpho both'),
   /** Owes more than its collateral is worth. */
-  badDebt: walletOf('morpho bad debt'),
+  badDebt: toWalletAddress('morpho bad debt'),
   /** Earns the markets' fees. */
-  feeRecipient: walletOf('morpho fee recipient'),
+  feeRecipient: toWalletAddress('morpho fee recipient'),
   /** Nothing anywhere. */
-  none: walletOf('morpho none'),
+  none: toWalletAddress('morpho none'),
 } as const satisfies Record<string, Address>
 
 /** Loan token, collateral token, liquidation loan-to-value and fee in percent. */
@@ -85,14 +85,14 @@ export async function buildMorphoScenario(builder: MorphoBuilder): Promise<Morph
     const irm = name === 'linear' ? linearIrm : ADAPTIVE_CURVE
     const oracle = await deployOracle(builder, oraclePrice(loan, collateral))
     const tokens = { loanToken: loan.address, collateralToken: collateral.address }
-    markets[name] = marketOf({ ...tokens, oracle, irm, lltv: percent(lltvPct) })
+    markets[name] = toMorphoMarket({ ...tokens, oracle, irm, lltv: percent(lltvPct) })
   }
   const nothing = { collateralToken: zeroAddress, oracle: zeroAddress, irm: zeroAddress, lltv: 0n }
-  markets.idle = marketOf({ loanToken: usdc.address, ...nothing })
+  markets.idle = toMorphoMarket({ loanToken: usdc.address, ...nothing })
   // A loan token that says nothing about itself.
   const odd = await deployOracle(builder, WAD)
   const tokens = { loanToken: bare, collateralToken: weth.address }
-  markets.undescribed = marketOf({ ...tokens, oracle: odd, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
+  markets.undescribed = toMorphoMarket({ ...tokens, oracle: odd, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
   await send(Object.values(markets).map(CALLS.createMarket))
   await send(
     names
@@ -102,14 +102,14 @@ export async function buildMorphoScenario(builder: MorphoBuilder): Promise<Morph
 
   const { supplier, borrower, collateralOnly, both, badDebt } = MORPHO_WALLETS
   const deposit = (name: keyof typeof MARKETS, wallet: Address, usd: number) =>
-    CALLS.supply({ market: markets[name], wallet, assets: rawOfUsd(MARKETS[name].loan, usd) })
+    CALLS.supply({ market: markets[name], wallet, assets: usdToRaw(MARKETS[name].loan, usd) })
   const pledge = (name: keyof typeof MARKETS, wallet: Address, usd: number) =>
-    CALLS.supplyCollateral({ market: markets[name], wallet, assets: rawOfUsd(MARKETS[name].collateral, usd) })
+    CALLS.supplyCollateral({ market: markets[name], wallet, assets: usdToRaw(MARKETS[name].collateral, usd) })
   const borrow = (name: keyof typeof MARKETS, wallet: Address, usd: number) =>
-    CALLS.borrow({ market: markets[name], wallet, assets: rawOfUsd(MARKETS[name].loan, usd) })
+    CALLS.borrow({ market: markets[name], wallet, assets: usdToRaw(MARKETS[name].loan, usd) })
   await send([
     ...names.map((name) => deposit(name, supplier, 1_000_000)),
-    CALLS.supply({ market: markets.idle, wallet: supplier, assets: rawOfUsd(usdc, 25_000) }),
+    CALLS.supply({ market: markets.idle, wallet: supplier, assets: usdToRaw(usdc, 25_000) }),
     CALLS.supply({ market: markets.undescribed, wallet: supplier, assets: WAD }),
     ...names.flatMap((name) => [pledge(name, borrower, 500_000), borrow(name, borrower, 300_000)]),
     pledge('wethUsdc', collateralOnly, 12_000),

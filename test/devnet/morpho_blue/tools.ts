@@ -13,9 +13,9 @@ export interface MorphoBuilder {
 }
 
 /** How an oracle of ours behaves. */
-export type OracleMood = 'answers' | 'reverts' | 'burns_gas' | 'answers_too_little' | 'answers_too_much'
+export type OracleBehavior = 'answers' | 'reverts' | 'burns_gas' | 'answers_too_little' | 'answers_too_much'
 
-const MOODS: readonly OracleMood[] = ['answers', 'reverts', 'burns_gas', 'answers_too_little', 'answers_too_much']
+const MOODS: readonly OracleBehavior[] = ['answers', 'reverts', 'burns_gas', 'answers_too_little', 'answers_too_much']
 const WAD = 10n ** 18n
 
 const ABI = parseAbi(['function approve(address spender, uint256 value)', 'function set(uint256 price, uint8 mood)'])
@@ -35,7 +35,7 @@ export function deployOracle(builder: MorphoBuilder, price: bigint): Promise<Add
 /** Sets the oracle of a market, where that is one of ours. */
 export function setOracleCall(
   { params }: MorphoMarket,
-  { price, mood = 'answers' }: { readonly price: bigint; readonly mood?: OracleMood },
+  { price, mood = 'answers' }: { readonly price: bigint; readonly mood?: OracleBehavior },
 ): Transaction {
   const data = encodeFunctionData({ abi: ABI, functionName: 'set', args: [price, MOODS.indexOf(mood)] })
   return { from: BANK, to: params.oracle, data }

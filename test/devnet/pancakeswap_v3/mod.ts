@@ -9,10 +9,10 @@ import {
   parseAbi,
   toFunctionSelector,
 } from 'viem'
-import { BANK, TOKENS, walletOf } from '../addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
 import type { Devnet } from '../mod.ts'
-import { place } from '../place.ts'
+import { placeContractsAt } from '../place.ts'
 import { amounts } from '../scenario.ts'
 import { rangeAround } from '../ticks.ts'
 import type { Transaction } from '../transaction.ts'
@@ -39,11 +39,11 @@ const SQRT_PRICE_ONE = 2n ** 96n
 /** 32 % of the fees, as PancakeSwap takes them: ten times what a byte holds. */
 const FEE_PROTOCOL = 3_200
 
-const FACTORY = walletOf('pancakeswap factory')
-const MANAGER = walletOf('pancakeswap manager')
-const ROUTER = walletOf('pancakeswap router')
-const DEPLOYER = walletOf('pancakeswap deployer')
-const CREATION_CODE = walletOf('pancakeswap pool creation code')
+const FACTORY = toWalletAddress('pancakeswap factory')
+const MANAGER = toWalletAddress('pancakeswap manager')
+const ROUTER = toWalletAddress('pancakeswap router')
+const DEPLOYER = toWalletAddress('pancakeswap deployer')
+const CREATION_CODE = toWalletAddress('pancakeswap pool creation code')
 
 /** PancakeSwap V3 on a devnet: its own factory and pool, with a manager that differs from Uniswap's as its own does. */
 export interface PancakeswapDevnet {
@@ -88,7 +88,7 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
   const pool: Pool = { address, token0, token1, fee: FEE, tickSpacing: TICK_SPACING, startTick: 0 }
   const setFeeProtocol = (share: number): Transaction =>
     call(FACTORY, encodeFunctionData({ abi: ABI, functionName: 'setFeeProtocol', args: [address, share, share] }))
-  const owner = walletOf('pancakeswap owner')
+  const owner = toWalletAddress('pancakeswap owner')
   const ranges = [rangeAround(pool, -600, 600), rangeAround(pool, -1_200, -300), rangeAround(pool, 300, 1_200)]
   const mint = (range: (typeof ranges)[number]): Transaction => ({
     ...mintCall({ pool, ...range, ...amounts(pool, 1_000), recipient: owner }),
@@ -172,17 +172,20 @@ async function placeContracts(
     },
     { address: ROUTER, creationCode: await periphery('SwapRouter', addresses(DEPLOYER, weth)) },
   ]
-  await place({ rpc, send }, { placements, owner: BANK })
+  await placeContractsAt({ rpc, send }, { placements, owner: BANK })
   await rename({ rpc, send }, MANAGER, 'V3MintCallback(uint256,uint256,bytes)')
   await rename({ rpc, send }, ROUTER, 'V3SwapCallback(int256,int256,bytes)')
 }
 
 /** Lets the contract be called back under PancakeSwap's name; what its constructor stored stays. */
 async function rename({ rpc, send }: Pick<Devnet, 'rpc' | 'send'>, address: Address, callback: string): Promise<void> {
-  const target = walletOf(`${address} behind its name`)
+  const target = toWalletAddress(`${address} behind its name`)
   const [code] = await rpc.batch<Hex>([{ method: 'eth_getCode', params: [address, 'latest'] }])
   await rpc.batch([{ method: 'anvil_setCode', params: [target, code] }])
   const [from, to] = [toFunctionSelector(`pancake${callback}`), toFunctionSelector(`uniswap${callback}`)]
   const args = encodeAbiParameters([{ type: 'address' }, { type: 'bytes4' }, { type: 'bytes4' }], [target, from, to])
-  await place({ rpc, send }, { placements: [{ address, creationCode: ownCreationCode('Renamed', args) }], owner: BANK })
+  await placeContractsAt(
+    { rpc, send },
+    { placements: [{ address, creationCode: ownCreationCode('Renamed', args) }], owner: BANK },
+  )
 }

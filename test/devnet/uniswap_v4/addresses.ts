@@ -1,5 +1,5 @@
 import { type Address, toHex } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 
 /** Where Ethereum has these contracts, and so has the devnet; the two test routers stand at addresses of ours. */
 export const UNISWAP_V4 = {
@@ -7,8 +7,8 @@ export const UNISWAP_V4 = {
   positionManager: '0xbD216513d74C8cf14cf4747E6AaA6420FF64ee9e',
   stateView: '0x7fFE42C4a5DEeA5b0feC41C94C136Cf115597227',
   permit2: '0x000000000022D473030F116dDEE9F6B43aC78BA3',
-  swapRouter: walletOf('v4 swap router'),
-  donateRouter: walletOf('v4 donate router'),
+  swapRouter: toWalletAddress('v4 swap router'),
+  donateRouter: toWalletAddress('v4 donate router'),
 } as const satisfies Record<string, Address>
 
 /** The bits of a hook's address, as Hooks.sol has them. */
@@ -32,6 +32,6 @@ export const HOOK_BITS = {
 /** An address whose low 14 bits are a hook's permissions. */
 export function hookAddress(name: string, permissions: readonly (keyof typeof HOOK_BITS)[]): Address {
   const bits = permissions.reduce((sum, permission) => sum | HOOK_BITS[permission], 0)
-  const free = BigInt(walletOf(`v4 hook ${name}`))
+  const free = BigInt(toWalletAddress(`v4 hook ${name}`))
   return toHex(((free >> 14n) << 14n) | BigInt(bits), { size: 20 })
 }

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 import type { RpcCall } from '../rpc.ts'
 import { burnCall, type V4Change } from './calls.ts'
 import type { Node } from './place.ts'
@@ -38,7 +38,7 @@ export async function realBurns({ rpc, send }: Node, changes: readonly V4Change[
 }
 
 function receiverOf({ tokenId }: V4Change): Address {
-  return walletOf(`v4 receiver of ${tokenId}`)
+  return toWalletAddress(`v4 receiver of ${tokenId}`)
 }
 
 function balanceCall(currency: Address, holder: Address): RpcCall {

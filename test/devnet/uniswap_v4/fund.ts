@@ -3,7 +3,7 @@ import { BANK } from '../addresses.ts'
 import type { Transaction } from '../transaction.ts'
 import { permitCalls } from './calls.ts'
 import type { Node } from './place.ts'
-import { rawOfUsd, type V4PoolOf } from './pools.ts'
+import { usdToRaw, type V4PoolOf } from './pools.ts'
 
 const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 const ETHER_WEI = 10n ** 26n
@@ -26,7 +26,7 @@ export async function fund(
           data: encodeFunctionData({
             abi: ABI,
             functionName: 'transfer',
-            args: [wallet, rawOfUsd(token, TOKENS_USD)],
+            args: [wallet, usdToRaw(token, TOKENS_USD)],
           }),
         },
         ...permitCalls(wallet, token.address),

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { rangeAround } from '../ticks.ts'
 import { swapCall } from './calls.ts'
 import type { UniswapV4 } from './mod.ts'
-import { liquidityWorth, rawOfUsd, type V4PoolName } from './pools.ts'
+import { liquidityWorth, usdToRaw, type V4PoolName } from './pools.ts'
 
 /** Ticks on either side of the price: about nine percent. */
 const HALF_RANGE = 900
@@ -38,7 +38,7 @@ export async function tradeIn({ send, pools }: UniswapV4, names: readonly V4Pool
     names.flatMap((name) =>
       ([0, 1] as const).map((side) => {
         const pool = pools[name]
-        return swapCall({ pool, zeroForOne: side === 0, amountIn: rawOfUsd(pool.currencies[side], SWAP_USD) })
+        return swapCall({ pool, zeroForOne: side === 0, amountIn: usdToRaw(pool.currencies[side], SWAP_USD) })
       }),
     ),
   )

@@ -1,5 +1,5 @@
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, toEventSelector, zeroHash } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 import { fullRange } from '../ticks.ts'
 import type { Receipt } from '../transaction.ts'
 import { POSITION_MANAGER_ABI } from './abi.ts'
@@ -44,7 +44,7 @@ export async function addUniswapV4(node: Node): Promise<UniswapV4> {
     Object.values(pools).map((pool) => {
       const range = fullRange(pool)
       const liquidity = liquidityWorth(pool, { ...range, usd: DEPTH_USD })
-      return { pool, ...range, liquidity, recipient: walletOf('v4 market') }
+      return { pool, ...range, liquidity, recipient: toWalletAddress('v4 market') }
     }),
   )
   return {

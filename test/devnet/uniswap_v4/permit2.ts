@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Glob } from 'bun'
 import type { Hex } from 'viem'
-import { alone } from '../../support/alone.ts'
-import { spawnWatched } from '../watched.ts'
+import { withProcessLock } from '../../support/process_lock.ts'
+import { spawnSupervised } from '../supervised.ts'
 
 const require = createRequire(import.meta.url)
 const COMPILER = 'solc'
@@ -27,12 +27,12 @@ interface SolcOutput {
  */
 export async function permit2CreationCode(): Promise<Hex> {
   const path = cachePath()
-  if (!existsSync(path)) await alone('permit2', () => (existsSync(path) ? undefined : compileInChild()))
+  if (!existsSync(path)) await withProcessLock('permit2', () => (existsSync(path) ? undefined : compileInChild()))
   return (await Bun.file(path).text()) as Hex
 }
 
 async function compileInChild(): Promise<void> {
-  const status = await spawnWatched([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
+  const status = await spawnSupervised([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
   if (status !== 0) throw new Error(`Cannot compile Permit2: the compiler exited with status ${status}`)
 }
 

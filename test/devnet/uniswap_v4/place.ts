@@ -1,7 +1,7 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { BANK, TOKENS } from '../addresses.ts'
 import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
-import { type Placement, place } from '../place.ts'
+import { type Placement, placeContractsAt } from '../place.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send } from '../transaction.ts'
 import { DYNAMIC_FEE_HOOK_ABI, POOL_MANAGER_ABI } from './abi.ts'
@@ -65,7 +65,7 @@ export async function placeUniswapV4(node: Node): Promise<void> {
       }),
     ),
   )
-  await place(node, { placements, owner: BANK })
+  await placeContractsAt(node, { placements, owner: BANK })
 
   const hook = (data: Hex) => ({ from: BANK, to: HOOKS.dynamicFee, data })
   const abi = DYNAMIC_FEE_HOOK_ABI
@@ -103,7 +103,7 @@ export async function placeHook(
   },
 ): Promise<Address> {
   const address = hookAddress(hook.name, hook.permissions)
-  await place(node, { placements: [{ address, creationCode: hook.creationCode }], owner: BANK })
+  await placeContractsAt(node, { placements: [{ address, creationCode: hook.creationCode }], owner: BANK })
   return address
 }
 

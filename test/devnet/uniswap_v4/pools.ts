@@ -69,22 +69,22 @@ export async function createPools({ send }: Node, requests: readonly V4PoolReque
     const currencies: V4PoolOf['currencies'] = BigInt(a.address) < BigInt(b.address) ? [a, b] : [b, a]
     const { fee, tickSpacing, hooks = zeroAddress } = request
     const key = { currency0: currencies[0].address, currency1: currencies[1].address, fee, tickSpacing, hooks }
-    const sqrtPriceX96 = squareRoot((rawOfUsd(currencies[1], 90_000) << 192n) / rawOfUsd(currencies[0], 90_000))
+    const sqrtPriceX96 = squareRoot((usdToRaw(currencies[1], 90_000) << 192n) / usdToRaw(currencies[0], 90_000))
     return { currencies, key, sqrtPriceX96 }
   })
   await send(pools.map(({ key, sqrtPriceX96 }) => initializeCall(key, sqrtPriceX96)))
   return pools.map(({ currencies, key, sqrtPriceX96 }) => {
     const startTick = Math.floor((2 * Math.log2(Number(sqrtPriceX96) / 2 ** 96)) / Math.log2(1.0001))
-    return { id: poolIdOf(key), key, tickSpacing: key.tickSpacing, startTick, currencies }
+    return { id: toPoolId(key), key, tickSpacing: key.tickSpacing, startTick, currencies }
   })
 }
 
-export function poolIdOf(key: PoolKey) {
+export function toPoolId(key: PoolKey) {
   return keccak256(encodeAbiParameters([KEY_TUPLE], [key]))
 }
 
 /** Raw units of a currency that so many US dollars buy at the start; at least one. */
-export function rawOfUsd({ usd, decimals }: Pick<V4Currency, 'usd' | 'decimals'>, dollars: number): bigint {
+export function usdToRaw({ usd, decimals }: Pick<V4Currency, 'usd' | 'decimals'>, dollars: number): bigint {
   const raw = (BigInt(Math.round((dollars / usd) * 1e9)) * 10n ** BigInt(decimals)) / 10n ** 9n
   return raw > 0n ? raw : 1n
 }
@@ -98,7 +98,7 @@ export function liquidityWorth(
   const price = root(Math.min(Math.max(pool.startTick, tickLower), tickUpper))
   const per0 = 1 / price - 1 / root(tickUpper)
   const per1 = price - root(tickLower)
-  const [raw0, raw1] = [rawOfUsd(pool.currencies[0], usd), rawOfUsd(pool.currencies[1], usd)].map(Number)
+  const [raw0, raw1] = [usdToRaw(pool.currencies[0], usd), usdToRaw(pool.currencies[1], usd)].map(Number)
   const liquidity = Math.min(per0 > 0 ? Number(raw0) / per0 : Infinity, per1 > 0 ? Number(raw1) / per1 : Infinity)
   return BigInt(Math.max(1, Math.floor(liquidity)))
 }

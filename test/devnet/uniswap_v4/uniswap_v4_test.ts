@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { type Address, parseAbi, zeroAddress } from 'viem'
-import { TOKENS, walletOf } from '../addresses.ts'
+import { TOKENS, toWalletAddress } from '../addresses.ts'
 import { type Devnet, sharedDevnet } from '../mod.ts'
 import { rangeAround } from '../ticks.ts'
 import { POSITION_MANAGER_ABI, STATE_VIEW_ABI } from './abi.ts'
 import { UNISWAP_V4 } from './addresses.ts'
 import { approveCall, burnCall, donateCall, swapCall, transferCall } from './calls.ts'
-import { buildV4Lives } from './life.ts'
 import type { UniswapV4 } from './mod.ts'
-import { DYNAMIC_FEE, liquidityWorth, PROTOCOL_FEE, rawOfUsd, type V4PoolName } from './pools.ts'
+import { DYNAMIC_FEE, liquidityWorth, PROTOCOL_FEE, usdToRaw, type V4PoolName } from './pools.ts'
+import { buildV4RandomPositions } from './random_positions.ts'
 
 const LIMIT_MS = 120_000
 const WIRING_ABI = parseAbi([
@@ -61,7 +61,7 @@ test('each pool was created at its start tick, with its fees', async () => {
 })
 
 test('positions are minted to another, approved, sent on and burned', async () => {
-  const [owner, next] = [walletOf('v4 test owner'), walletOf('v4 test next')]
+  const [owner, next] = [toWalletAddress('v4 test owner'), toWalletAddress('v4 test next')]
   const pool = v4.pools.native
   const tokenId = await v4.mint({ pool, ...rangeAround(pool, -500, 500), liquidity: 10n ** 12n, recipient: owner })
   await devnet.send([
@@ -78,7 +78,7 @@ test('positions are minted to another, approved, sent on and burned', async () =
 
 test('what swaps and donations pay reaches a position, and a hook that forbids removal keeps it', async () => {
   const names = ['plain', 'native', 'dynamicFee', 'feeTaking', 'customCurve', 'forbidding', 'protocolFee'] as const
-  const owner = walletOf('v4 test earner')
+  const owner = toWalletAddress('v4 test earner')
   const changes = await Promise.all(
     names.map(async (name) => {
       const pool = v4.pools[name]
@@ -90,7 +90,7 @@ test('what swaps and donations pay reaches a position, and a hook that forbids r
   const before = await v4.realBurns(changes)
   await devnet.send(
     changes.flatMap(({ pool }) => {
-      const [amount0, amount1] = [rawOfUsd(pool.currencies[0], 1_000), rawOfUsd(pool.currencies[1], 1_000)]
+      const [amount0, amount1] = [usdToRaw(pool.currencies[0], 1_000), usdToRaw(pool.currencies[1], 1_000)]
       return [swapCall({ pool, zeroForOne: true, amountIn: amount0 }), donateCall({ pool, amount0, amount1 })]
     }),
   )
@@ -106,7 +106,7 @@ test(
   async () => {
     const snapshot = await devnet.rpc.call('evm_snapshot')
     const live = async () => {
-      const { acts } = await buildV4Lives(v4, { seed: 7, rounds: 14 })
+      const { acts } = await buildV4RandomPositions(v4, { seed: 7, rounds: 14 })
       return acts.map(({ kind, tokenId, owner }) => `${kind} ${tokenId} ${owner}`)
     }
     const first = await live()

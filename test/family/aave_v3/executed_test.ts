@@ -8,8 +8,8 @@ import { borrowCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { type EmodeSetup, MARKET_SETUPS, type MarketSetup } from '../../devnet/aave_v3/reserves.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { ownAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
@@ -28,12 +28,12 @@ let aave: AaveDevnet
 let random: readonly Address[]
 
 beforeAll(async () => {
-  const shared = await ownAave()
+  const shared = await exclusiveAave()
   devnet = shared.devnet
   aave = shared.aave
   random = (await aave.randomWallets(90_210, RANDOM_COUNT)).wallets
   // So that no pool is too empty for all of them together.
-  const lender = walletOf('aave lender to many')
+  const lender = toWalletAddress('aave lender to many')
   const borrowable = NAMES.flatMap((market) =>
     aave.markets[market].reserves
       .filter(({ name }) => (MARKET_SETUPS[market] as MarketSetup).reserves[name]?.borrowable === true)

@@ -9,7 +9,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import { chainOf, clientOf, DEPLOYMENTS, readWallets } from './support.ts'
 
 let devnet: Devnet
@@ -32,7 +32,7 @@ const PROVIDER = parseAbi([
 const OLD = parseAbi(['function name() view returns (bytes32)'])
 
 function setUp(way?: LensMode) {
-  const client = clientOfWay(clientOf(chainOf(devnet)), way)
+  const client = withLensMode(clientOf(chainOf(devnet)), way)
   const clients = new Map([[client.chain.id, client]])
   const reader = createLendingReader({
     clients,

@@ -5,7 +5,7 @@ import { LENS_RUNTIME } from '../../../src/family/aave_v3/read/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { DEPLOYMENTS } from './support.ts'
 
@@ -96,7 +96,7 @@ describe('the lens', () => {
       )
       return Number(gasUsed)
     }
-    const strangers = Array.from({ length: 21 }, (_, index) => walletOf(`aave stranger ${index}`))
+    const strangers = Array.from({ length: 21 }, (_, index) => toWalletAddress(`aave stranger ${index}`))
     const reserves = Object.values(aave.markets).flatMap((market) => market.reserves).length
     const [one, many] = [await gasOf(strangers.slice(0, 1)), await gasOf(strangers)]
     const each = (many - one) / 20 / reserves
@@ -105,7 +105,7 @@ describe('the lens', () => {
   })
 
   test('says so if a market does not answer, and reads the others', async () => {
-    const providers = [walletOf('no market'), ...PROVIDERS]
+    const providers = [toWalletAddress('no market'), ...PROVIDERS]
     const read = decodeLens(await call(encodeRead({ ...question, providers })))
     const whole = decodeLens(await call(encodeRead(question)))
     expect(read.markets.map(({ answered }) => answered)).toEqual([false, true, true, true, true])

@@ -4,12 +4,12 @@ import type { Route } from '../../../src/http/route/route.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { createTestClient } from '../../history/scene.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 
 const WALLET = `0x${'ab'.repeat(20)}`
 /** Chain 2 has one market of its own, chain 3 none at all. Nothing is asked of either. */
-const ROUTES = familyRoutes(AAVE_V3, {
+const ROUTES = createFamilyRoutes(AAVE_V3, {
   rows: [
     [1, DEVNET_ROW],
     [2, { aaveV3: [{ market: 'island', poolAddressesProvider: MARKETS.v3_0.provider }] }],
@@ -22,8 +22,8 @@ describe.each(['events', 'snapshots'])('%s', (name) => {
   const route = ROUTES.find(({ path }) => path.endsWith(`/position/:chain_id/${name}`)) as Route
   const refusal = async (chainId: number, query: string) => {
     const question = { params: { chain_id: `${chainId}` }, query: `wallet=${WALLET}${query}` }
-    const error = await askRoute(route, question).catch((thrown: unknown) => thrown)
-    const { status, code, message } = failureOfRoute(error, route)
+    const error = await callRoute(route, question).catch((thrown: unknown) => thrown)
+    const { status, code, message } = toRouteFailure(error, route)
     return { status, code, message }
   }
 

@@ -28,7 +28,7 @@ import {
   type Rational,
   rational,
 } from '../../../src/lib/number/rational.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 const UNIT = 10n ** 8n
 const WAD = 10n ** 18n
@@ -592,7 +592,7 @@ describe('safe amounts, applied to the account', () => {
           expect(compareRational(factor, at)).toBeGreaterThanOrEqual(0)
         }
       }),
-      { numRuns: cases(400) },
+      { numRuns: caseCount(400) },
     )
   })
 
@@ -609,7 +609,7 @@ describe('safe amounts, applied to the account', () => {
         expect(compareRational(ours, general)).toBeLessThanOrEqual(0)
         expect(compareRational(sum(ours, grain), general)).toBeGreaterThanOrEqual(0)
       }),
-      { numRuns: cases(400) },
+      { numRuns: caseCount(400) },
     )
   })
 })

@@ -5,15 +5,15 @@ import type { BrokenPart, RawAccount, RawRead, RawReserve } from '../../../src/f
 import { interpret } from '../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 
-const WALLETS = ['first', 'second', 'third'].map(walletOf)
+const WALLETS = ['first', 'second', 'third'].map(toWalletAddress)
 const DEPLOYMENTS: readonly AaveV3Deployment[] = ['main', 'lido'].map((market) => ({
   market,
-  poolAddressesProvider: walletOf(market),
+  poolAddressesProvider: toWalletAddress(market),
   startBlock: 0,
 }))
-const ASSET = walletOf('token')
+const ASSET = toWalletAddress('token')
 const FEATURES = { liquidEModes: true, zeroLtvEModes: true, isolatedEModes: false }
 const OLD = { liquidEModes: false, zeroLtvEModes: false, isolatedEModes: false }
 const DATA = {

@@ -7,7 +7,7 @@ import type { NamedReserve, Position, WalletPositions } from '../../../src/famil
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { chainOf, clientOf, readWallets } from './support.ts'
 
@@ -18,7 +18,7 @@ const USD = 10n ** 8n
 function reserve(change: Partial<NamedReserve>): NamedReserve {
   return {
     id: 0,
-    asset: walletOf('token'),
+    asset: toWalletAddress('token'),
     symbol: 'TKN',
     ltvBps: 7_500n,
     liquidationThresholdBps: 8_000n,

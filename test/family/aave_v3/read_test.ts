@@ -9,7 +9,7 @@ import { UnavailableError } from '../../../src/lib/error.ts'
 import { AAVE_TOKENS, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
@@ -289,7 +289,7 @@ describe('requests', () => {
     rpc.reset()
     // Long enough for all that go together to arrive before the first is answered.
     rpc.rule(() => ({ kind: 'delay', ms: 50 }))
-    const asked = Array.from({ length: count }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
+    const asked = Array.from({ length: count }, (_, index) => wallets[index] ?? toWalletAddress(`aave nobody ${index}`))
     await readWallets(client, asked, opinion === undefined ? {} : { opinion })
     return { calls: rpc.seen.length, depth: rpc.depth() }
   }
@@ -320,7 +320,7 @@ describe('requests', () => {
     }
     rpc.rule(({ method }) => (method === 'eth_call' ? { kind: 'meanwhile', done } : undefined))
     rpc.reset()
-    const asked = Array.from({ length: 500 }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
+    const asked = Array.from({ length: 500 }, (_, index) => wallets[index] ?? toWalletAddress(`aave nobody ${index}`))
     const read = await readWallets(client, asked)
     rpc.rule(() => undefined)
     const blocks = rpc.seen.filter(({ method }) => method === 'eth_call').map(({ params }) => params[1])
@@ -402,7 +402,7 @@ describe('requests', () => {
     await expect(failing).rejects.toThrow(UnavailableError)
     await expect(failing).rejects.toThrow('Cannot read chain 1 (Devnet)')
     rpc.rule(() => undefined)
-    const absent = [{ market: 'main', poolAddressesProvider: walletOf('no market'), startBlock: 0 }]
+    const absent = [{ market: 'main', poolAddressesProvider: toWalletAddress('no market'), startBlock: 0 }]
     for (const rung of LENS_MODES) {
       const nowhere = readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 1), {
         deployments: absent,

@@ -16,11 +16,11 @@ import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { AAVE_TOKENS } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createMemoryGate, type MemoryGate } from '../../http/exchange/memory_gate.ts'
 import { type Answer, createClient } from '../../support/client.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import { type CountedChains, countedChains, DEPLOYMENTS } from './support.ts'
 
 const LIST = '/v1/lending/aave-v3'
@@ -70,7 +70,7 @@ interface Configuration {
 function serviceOver(ids: readonly number[], { deployments, way }: Configuration = {}): Service {
   const chains = countedChains(devnet, ids)
   const reader = createLendingReader({
-    clients: new Map([...chains.clients].map(([id, client]) => [id, clientOfWay(client, way)])),
+    clients: new Map([...chains.clients].map(([id, client]) => [id, withLensMode(client, way)])),
     deployments: deployments ?? new Map(ids.map((id) => [id, id === 1 ? CURRENT : CURRENT.slice(0, 1)])),
     clock: systemClock,
   })
@@ -192,7 +192,7 @@ describe('GET /v1/lending/aave-v3', () => {
   })
 
   test('is 402 before any chain is read if the balance cannot pay for one entry, whatever the wallet has', async () => {
-    for (const wallet of [aave.wallets.everywhere, aave.wallets.empty, walletOf('never seen')]) {
+    for (const wallet of [aave.wallets.everywhere, aave.wallets.empty, toWalletAddress('never seen')]) {
       one.chains.reset()
       const answer = await one.list(`wallet=${wallet}`, 'poor')
       expect(refusal(answer).slice(0, 2)).toEqual([402, 'INSUFFICIENT_CREDITS'])
@@ -445,7 +445,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
   })
 
   test('takes 500 wallets, no more, once repetitions are left out', async () => {
-    const wallets = Array.from({ length: 501 }, (_, index) => walletOf(`aave nobody ${index}`))
+    const wallets = Array.from({ length: 501 }, (_, index) => toWalletAddress(`aave nobody ${index}`))
     const [first] = wallets as [Address]
     const answer = await one.batch({ wallets: [...wallets.slice(0, 500), first, first] })
     expect([ok(answer, batchOutput).data, charged(answer)]).toEqual([[], 0])
@@ -525,7 +525,7 @@ describe('requests to endpoints', () => {
     'by %s for %i wallets are %i, %i in a row, and on seven chains no more in a row',
     async (...cost) => {
       const [rung, count, calls, depth] = cost
-      const nobodies = Array.from({ length: 500 }, (_, index) => walletOf(`aave nobody ${index}`))
+      const nobodies = Array.from({ length: 500 }, (_, index) => toWalletAddress(`aave nobody ${index}`))
       const wallets = [...Object.values(aave.wallets), ...crowd, ...nobodies].slice(0, count)
       for (const ids of [[1], SEVEN]) {
         // Seven times 500 would be long for a test and show nothing new.

@@ -10,9 +10,9 @@ import { MARKETS, AAVE_WALLETS as W } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { askRoute } from '../../support/ask_route.ts'
+import { callRoute } from '../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { chainOf } from './support.ts'
 
@@ -94,7 +94,7 @@ function over(...rpcs: readonly FaultyRpc[]) {
   const client = createChainClient({ chain, clock: systemClock, log })
   clients.push(client)
   const aaveV3 = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
-  const routes = familyRoutes(AAVE_V3, {
+  const routes = createFamilyRoutes(AAVE_V3, {
     clients: [client],
     rows: [[1, { aaveV3 }]],
     db: database.db,
@@ -108,7 +108,7 @@ function over(...rpcs: readonly FaultyRpc[]) {
   const ask = async (): Promise<readonly unknown[]> => {
     for (;;) {
       try {
-        return (await askRoute(route, { params: { chain_id: '1' }, query })).reply.data as readonly unknown[]
+        return (await callRoute(route, { params: { chain_id: '1' }, query })).reply.data as readonly unknown[]
       } catch (error) {
         if (!(error instanceof PendingError)) throw error
       }

@@ -12,19 +12,19 @@ import { createSnapshotTaker } from '../../../src/finance/series/snapshot_taker.
 import { createSnapshotStore } from '../../../src/finance/series/store.ts'
 import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 
 const never = new AbortController().signal
 const CHAIN_ID = 5
 const DAY = 20_000
 const HASH = `0x${'5a'.repeat(32)}` as const
-const [HOLDER, UNVALUED, STRANGER] = ['holder', 'unvalued', 'stranger'].map(walletOf) as [
+const [HOLDER, UNVALUED, STRANGER] = ['holder', 'unvalued', 'stranger'].map(toWalletAddress) as [
   `0x${string}`,
   `0x${string}`,
   `0x${string}`,
 ]
-const DEPLOYMENT = { market: 'main', poolAddressesProvider: walletOf('main'), startBlock: 0 }
+const DEPLOYMENT = { market: 'main', poolAddressesProvider: toWalletAddress('main'), startBlock: 0 }
 const ZEROS = { collateralUsd: '0.000000', debtUsd: '0.000000', netWorthUsd: '0.000000', healthFactor: 'MAX' }
 const SEVEN = { ...ZEROS, collateralUsd: '7.000000', netWorthUsd: '7.000000' }
 
@@ -49,7 +49,7 @@ function reserve(id: number, price: bigint | undefined): RawReserve {
   return {
     market: 0,
     id,
-    asset: walletOf(`token ${id}`),
+    asset: toWalletAddress(`token ${id}`),
     configuration: 1n << 56n,
     liquidityRateRay: 0n,
     variableBorrowRateRay: 0n,

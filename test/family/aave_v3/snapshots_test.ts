@@ -19,9 +19,9 @@ import { MARKETS, type MarketName, AAVE_WALLETS as W } from '../../devnet/aave_v
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
-import { askRoute } from '../../support/ask_route.ts'
+import { callRoute } from '../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 import { chainOf, patient } from './support.ts'
 
@@ -97,7 +97,7 @@ function routesOver({ client: over = client, db = database }: Over = {}): readon
     poolAddressesProvider: provider,
     startBlock: 0,
   }))
-  return familyRoutes(AAVE_V3, { clients: [over], rows: [[1, { aaveV3 }]], db: db.db, clock: chainClock() })
+  return createFamilyRoutes(AAVE_V3, { clients: [over], rows: [[1, { aaveV3 }]], db: db.db, clock: chainClock() })
 }
 
 function routeAt(path: string, over?: Over): Route {
@@ -123,7 +123,7 @@ async function snapshots(
   { market = 'main', more = '' }: { market?: MarketName; more?: string } = {},
 ) {
   const query = `wallet=${wallet}&market_id=${market}${more}`
-  const { reply, credits } = await askRoute(asked, { params: { chain_id: '1' }, query })
+  const { reply, credits } = await callRoute(asked, { params: { chain_id: '1' }, query })
   return { data: reply.data as readonly Snapshot[], headers: reply.headers ?? {}, asOf: reply.asOf, credits }
 }
 
@@ -218,7 +218,7 @@ test('a snapshot says what the live list says at that midnight, net worth includ
   for (const wallet of [W.borrower, W.receiverBorrower, W.badDebt, W.left, W.supplier]) {
     for (const snapshot of (await snapshots(asked, wallet)).data.slice(0, 40)) {
       const query = `wallet=${wallet}&market_id=main&at_time=${snapshot.timestamp}`
-      const { reply } = await askRoute(list, { query })
+      const { reply } = await callRoute(list, { query })
       const [entry] = reply.data as { readonly positions: readonly Record<string, string>[] }[]
       const zero = '0.000000'
       const live = entry?.positions[0]

@@ -9,7 +9,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { readWalletsStaged } from './staged/read.ts'
 
@@ -55,7 +55,7 @@ export async function readWallets(
   if (opinion === 'staged') return await readWalletsStaged(client, { deployments, wallets }, patient)
   const { id } = client.chain
   const reader = createLendingReader({
-    clients: new Map([[id, clientOfWay(client, opinion)]]),
+    clients: new Map([[id, withLensMode(client, opinion)]]),
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
   })

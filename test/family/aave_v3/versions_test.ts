@@ -7,7 +7,7 @@ import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { ASSETS, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
 import { forwarderCode, type Instead } from './forwarder.ts'
@@ -34,7 +34,7 @@ let markets = 0
 
 /** A market of its own behind whose pool the real one stands, but for some functions; read on every rung alike. */
 async function readThrough(base: MarketName, functions: Readonly<Record<string, Instead>>): Promise<ChainRead> {
-  const [provider, pool] = [walletOf(`provider ${++markets}`), walletOf(`pool ${markets}`)]
+  const [provider, pool] = [toWalletAddress(`provider ${++markets}`), toWalletAddress(`pool ${markets}`)]
   const instead = Object.fromEntries(Object.entries(functions).map(([name, answer]) => [selector(name), answer]))
   await devnet.rpc.call('anvil_setCode', pool, forwarderCode(MARKETS[base].pool, instead))
   const answer = pad(pool, { size: 32 })
@@ -207,7 +207,7 @@ describe('a pool that does not say all', () => {
     const asset = ASSETS.weeth.address
     const code = await devnet.rpc.call<Hex>('eth_getCode', asset, 'latest')
     const usual = await readThrough('etherfi', {})
-    const behind = walletOf('the real weETH')
+    const behind = toWalletAddress('the real weETH')
     await devnet.rpc.call('anvil_setCode', behind, code)
     await devnet.rpc.call('anvil_setCode', asset, forwarderCode(behind, { [selector('symbol()')]: symbol as Instead }))
     try {

@@ -21,28 +21,33 @@ import {
 } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { ownAave } from '../../devnet/aave_v3/shared.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { askRoute } from '../../support/ask_route.ts'
-import { cases } from '../../support/cases.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute } from '../../support/call_route.ts'
+import { caseCount } from '../../support/cases.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
+import {
+  createForecastWatcher,
+  readBlockLogs,
+  readNewestBlock,
+  type WatchedClause,
+} from '../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
-import { createScreened, logsOf, newestBlock, type WatchedClause } from '../../support/screened.ts'
 import { chainOf, clientOf, DEPLOYMENTS, patient } from './support.ts'
 
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const FIGURES = Object.keys(LENDING_FIGURES)
-const BLOCKS = cases(2_000, 60)
+const BLOCKS = caseCount(2_000, 60)
 
 let devnet: Devnet
 let aave: AaveDevnet
 let wallets: readonly Address[]
 
 beforeAll(async () => {
-  const shared = await ownAave()
+  const shared = await exclusiveAave()
   devnet = shared.devnet
   aave = shared.aave
   const random = await aave.randomWallets(24, 60)
@@ -78,16 +83,16 @@ function textsOf(found: ConfirmedFigures | 'gone' | undefined) {
 
 describe('confirm()', () => {
   test('tells the figures of the route at the same block, digit by digit', async () => {
-    const [list] = familyRoutes(AAVE_V3, { rows: rows(), clients: [client()] })
+    const [list] = createFamilyRoutes(AAVE_V3, { rows: rows(), clients: [client()] })
     if (list === undefined) throw new Error('Cannot find the list')
-    const block = await newestBlock(devnet.rpc, devnet.chainId)
+    const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     const subjects = subjectsOf(wallets)
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
     let held = 0
     for (const [index, subject] of subjects.entries()) {
       const path = watched().answerPath(subject, devnet.chainId, block.number)
       const [, query = ''] = path.split('?')
-      const { reply } = await askRoute(list, { query })
+      const { reply } = await callRoute(list, { query })
       const { data } = reply as unknown as {
         data: readonly {
           positions: readonly Record<string, string>[]
@@ -108,7 +113,7 @@ describe('confirm()', () => {
   }, 120_000)
 
   test("compares the pool's own health factor, all of its digits", async () => {
-    const block = await newestBlock(devnet.rpc, devnet.chainId)
+    const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     let compared = 0
     for (const market of NAMES) {
       const truths = await aave.getUserAccountDataMany(market, wallets, block.number)
@@ -125,8 +130,8 @@ describe('confirm()', () => {
   }, 60_000)
 
   test('a market that is not configured is gone; a silent market and a broken price stop no other subject', async () => {
-    const block = await newestBlock(devnet.rpc, devnet.chainId)
-    const silent = { market: 'silent', poolAddressesProvider: walletOf('no provider'), startBlock: 0 }
+    const block = await readNewestBlock(devnet.rpc, devnet.chainId)
+    const silent = { market: 'silent', poolAddressesProvider: toWalletAddress('no provider'), startBlock: 0 }
     const watcher = createWatcher({
       clients: new Map([[devnet.chainId, client()]]),
       deployments: new Map([[devnet.chainId, [silent, ...DEPLOYMENTS]]]),
@@ -142,7 +147,7 @@ describe('confirm()', () => {
 
     await aave.breakFeed('breakable')
     try {
-      const now = { client: client(), block: await newestBlock(devnet.rpc, devnet.chainId) }
+      const now = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
       const all = await watcherOver().confirm(subjectsOf(wallets), now, patient)
       const values = all.map((each) => (each === 'gone' ? each : each.text('health_factor')))
       expect(values.filter((each) => each === null).length).toBeGreaterThan(0)
@@ -156,9 +161,9 @@ describe('confirm()', () => {
   test('reads thousands of wallets in few requests', async () => {
     const proxy = await startFaultyRpc(devnet.rpcUrl)
     try {
-      const many = Array.from({ length: 1_200 }, (_, index) => walletOf(`watched ${index}`))
+      const many = Array.from({ length: 1_200 }, (_, index) => toWalletAddress(`watched ${index}`))
       const served = clientOf(chainOf(devnet, { rpcUrls: [proxy.url] }))
-      const place = { client: served, block: await newestBlock(devnet.rpc, devnet.chainId) }
+      const place = { client: served, block: await readNewestBlock(devnet.rpc, devnet.chainId) }
       const subjects = many.map((wallet) => ({ wallet, market_id: 'main' }))
       const confirmed = await watcherOver(served).confirm([...subjects, ...subjects], place, patient)
       expect(confirmed).toHaveLength(2_400)
@@ -197,7 +202,7 @@ describe('screen', () => {
     const random = createRandom(2_411)
     const watcher = watcherOver()
     const subjects = subjectsOf(wallets)
-    const start = { client: client(), block: await newestBlock(devnet.rpc, devnet.chainId) }
+    const start = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
     const begun = await watcher.confirm(subjects, start, patient)
     const clauses = subjects.flatMap((subject, index): WatchedClause[] => {
       const found = begun[index]
@@ -210,13 +215,13 @@ describe('screen', () => {
         return [{ subject, figure, below }]
       })
     })
-    const screened = createScreened({ watcher, client: client(), rpc: devnet.rpc, clauses })
+    const screened = createForecastWatcher({ watcher, client: client(), rpc: devnet.rpc, clauses })
     const prices = await aave.getPrices('main')
     let [confirmed, crossings, crossed] = [0, 0, 0]
     let before: readonly (boolean | undefined)[] = []
     for (let at = 0; at < BLOCKS; at++) {
       await devnet.send(actsOf(random, prices), { mayRevert: true })
-      const block = await newestBlock(devnet.rpc, devnet.chainId)
+      const block = await readNewestBlock(devnet.rpc, devnet.chainId)
       const step = await screened.step(block)
       expect({ block: block.number, truths: step.screened }).toEqual({ block: block.number, truths: step.exact })
       if (at > 0) {
@@ -234,16 +239,22 @@ describe('screen', () => {
 
   test('without logs nothing is invented: what is confirmed is true, only later', async () => {
     const watcher = watcherOver()
-    const wallet = walletOf('aave unseen')
+    const wallet = toWalletAddress('aave unseen')
     const subject = { wallet, market_id: 'main' }
     const clauses = [{ subject, figure: 'total_collateral_usd', below: rational(50n, 1n) }]
-    const screened = createScreened({ watcher, client: client(), rpc: devnet.rpc, clauses, dropsLog: () => true })
-    const seen = async () => (await screened.step(await newestBlock(devnet.rpc, devnet.chainId))).screened
+    const screened = createForecastWatcher({
+      watcher,
+      client: client(),
+      rpc: devnet.rpc,
+      clauses,
+      dropsLog: () => true,
+    })
+    const seen = async () => (await screened.step(await readNewestBlock(devnet.rpc, devnet.chainId))).screened
     expect(await seen()).toEqual([true])
     await aave.supply({ market: 'main', wallet, asset: 'weth', amount: rawUsd('weth', 100) })
     expect(await seen()).toEqual([true])
-    const again = createScreened({ watcher, client: client(), rpc: devnet.rpc, clauses })
-    expect((await again.step(await newestBlock(devnet.rpc, devnet.chainId))).screened).toEqual([false])
+    const again = createForecastWatcher({ watcher, client: client(), rpc: devnet.rpc, clauses })
+    expect((await again.step(await readNewestBlock(devnet.rpc, devnet.chainId))).screened).toEqual([false])
   }, 60_000)
 })
 
@@ -294,7 +305,7 @@ function moveOf(random: ReturnType<typeof createRandom>, prices: ReadonlyMap<Ass
 describe('events', () => {
   test('tells what wallets did in a block, and believes no other contract', async () => {
     const watcher = watcherOver()
-    const [wallet, other] = [walletOf('aave happening'), walletOf('aave other')]
+    const [wallet, other] = [toWalletAddress('aave happening'), toWalletAddress('aave other')]
     const subject = { wallet, market_id: 'main' }
     const amount = rawUsd('weth', 1_000)
     const acts = [
@@ -306,18 +317,18 @@ describe('events', () => {
       withdrawCall({ market: 'main', wallet, asset: 'weth', amount: amount / 2n }),
     ]
     await devnet.send(acts)
-    const block = await newestBlock(devnet.rpc, devnet.chainId)
+    const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     const place = { client: client(), block }
     const filters = watcher.events?.filters(devnet.chainId) ?? []
-    const logs = await logsOf(devnet.rpc, { filters, block })
-    const forged = logs.map((log) => ({ ...log, address: walletOf('forger'), logIndex: log.logIndex + 1_000 }))
+    const logs = await readBlockLogs(devnet.rpc, { filters, block })
+    const forged = logs.map((log) => ({ ...log, address: toWalletAddress('forger'), logIndex: log.logIndex + 1_000 }))
     const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
     expect(found?.map(({ type }) => type)).toEqual(['supply', 'borrow', 'repay', 'withdraw'])
     expect(found?.every((each) => each.subject === subject && each.blockHash === block.hash)).toBe(true)
     // Blocks that were passed over are told together.
     await devnet.send(acts)
-    const next = await newestBlock(devnet.rpc, devnet.chainId)
-    const both = await logsOf(devnet.rpc, { filters, block: next, after: block.number - 1n })
+    const next = await readNewestBlock(devnet.rpc, devnet.chainId)
+    const both = await readBlockLogs(devnet.rpc, { filters, block: next, after: block.number - 1n })
     const later = await watcher.events?.happenings(both, [subject], { client: client(), block: next }, patient)
     expect(later?.slice(0, 4)).toEqual([...(found ?? [])])
     expect(later?.slice(4).map(({ type, blockHash }) => [type, blockHash])).toEqual(
@@ -326,6 +337,6 @@ describe('events', () => {
     // From now on the market's contracts are known, and no other is asked for.
     const [filter] = watcher.events?.filters(devnet.chainId) ?? []
     expect(filter?.addresses).toContain(MARKETS.main.pool.toLowerCase() as Address)
-    expect(await logsOf(devnet.rpc, { filters: filter === undefined ? [] : [filter], block })).toEqual(logs)
+    expect(await readBlockLogs(devnet.rpc, { filters: filter === undefined ? [] : [filter], block })).toEqual(logs)
   }, 60_000)
 })

@@ -14,7 +14,7 @@ import {
   utilization,
 } from '../../../src/family/kamino/math/accrual.ts'
 import { decodeReserve, type Reserve } from '../../../src/family/kamino/read/accounts/layout.ts'
-import { addressOf, type ReserveFixture, reserveBytes } from '../../support/kamino.ts'
+import { type ReserveFixture, reserveBytes, toFakeAddress } from '../../support/kamino.ts'
 
 const CURVE = [
   { utilizationBps: 0n, rateBps: 100n },
@@ -24,7 +24,7 @@ const CURVE = [
 ]
 
 function reserve(fixture: Omit<ReserveFixture, 'market'>): Reserve {
-  return decodeReserve(reserveBytes({ market: addressOf('market'), ...fixture }))
+  return decodeReserve(reserveBytes({ market: toFakeAddress('market'), ...fixture }))
 }
 
 /** A moment at which only the slot matters, unless stated otherwise. */

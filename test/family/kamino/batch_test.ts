@@ -1,10 +1,17 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
-import { addressOf, KLEND, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import {
+  KLEND,
+  obligationBytes,
+  type ServedAccounts,
+  SF,
+  toFakeAddress,
+  toServedAccount,
+} from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 import { type Fault, startSolanaDouble } from '../../support/solana.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { kaminoStage } from './stage.ts'
 
 const ROWS = [{ market: MARKET, reserves: [SOL, USDC] }]
@@ -29,7 +36,7 @@ beforeEach(() => {
 
 afterEach(() => expect(stage.leaks()).toEqual([]))
 
-const walletOf = (index: number) => addressOf(`wallet ${index}`)
+const walletOf = (index: number) => toFakeAddress(`wallet ${index}`)
 
 /** The plain obligation of a wallet, or one of other seeds. */
 function addressFrom(wallet: string, number = 0): string {
@@ -45,7 +52,7 @@ function chain(count: number, isHolder: (index: number) => boolean = () => true)
       const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n * BigInt(1 + index) }]
       const borrows = index % 2 === 0 ? [] : [{ reserve: USDC, amountSf: 10n ** 6n * SF * BigInt(1 + index) }]
       const bytes = obligationBytes({ market: MARKET, owner: walletOf(index), deposits, borrows })
-      return [addressFrom(walletOf(index)), served(bytes)] as const
+      return [addressFrom(walletOf(index)), toServedAccount(bytes)] as const
     })
   return { ...rest, ...Object.fromEntries(own) }
 }
@@ -101,7 +108,7 @@ describe('POST /v1/lending/kamino/batch', () => {
     const wallet = walletOf(1)
     const second = addressFrom(wallet, 1)
     const bytes = obligationBytes({ market: MARKET, owner: wallet, deposits: [{ reserve: SOL, collateralAmount: 1n }] })
-    double.accounts = { ...chain(2), [second]: served(bytes) }
+    double.accounts = { ...chain(2), [second]: toServedAccount(bytes) }
     const found = async () => {
       return entriesOf(await stage.batch({ wallets: [wallet] }))[0]?.positions.map((each) => each.obligation_address)
     }
@@ -128,11 +135,11 @@ describe('POST /v1/lending/kamino/batch', () => {
   test('fails whole if one obligation cannot be read, and names it', async () => {
     double.accounts = {
       ...chain(3),
-      [addressFrom(walletOf(1))]: served(
+      [addressFrom(walletOf(1))]: toServedAccount(
         obligationBytes({
           market: MARKET,
           owner: walletOf(1),
-          deposits: [{ reserve: addressOf('no reserve'), collateralAmount: 1n }],
+          deposits: [{ reserve: toFakeAddress('no reserve'), collateralAmount: 1n }],
         }),
       ),
     }
@@ -155,7 +162,7 @@ describe('POST /v1/lending/kamino/batch', () => {
     double.always = { kind: 'http', status: 500 }
     expect(await stage.batch({ wallets: walletsUpTo(40) })).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
     const hanging = double.seen.slice(2, 17)
-    await until('nobody to wait for an answer', () => hanging.every(({ isLeft }) => isLeft === true), 1_000)
+    await waitFor('nobody to wait for an answer', () => hanging.every(({ isLeft }) => isLeft === true), 1_000)
     expect(double.seen.length).toBeLessThan(22)
   })
 })

@@ -3,7 +3,6 @@ import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../src/chain/solana/address/program_address.ts'
 import { deriveObligationAddress } from '../../../src/family/kamino/read/find/address.ts'
 import {
-  addressOf,
   KLEND,
   marketBytes,
   type ObligationFixture,
@@ -11,8 +10,9 @@ import {
   reserveBytes,
   type ServedAccounts,
   SF,
-  served,
   tableAccount,
+  toFakeAddress,
+  toServedAccount,
   userBytes,
 } from '../../support/kamino.ts'
 import {
@@ -27,13 +27,13 @@ import {
   USDC_MINT,
   WALLET,
 } from '../../support/kamino_scene.ts'
-import { type Fault, rowOf, startSolanaDouble } from '../../support/solana.ts'
+import { countSequentialRequests, type Fault, startSolanaDouble } from '../../support/solana.ts'
 import { kaminoStage } from './stage.ts'
 
-const OTHER_MARKET = addressOf('another market')
-const OTHER_USDC = addressOf('USDC reserve of another market')
-const UNKNOWN_MARKET = addressOf('a market that nobody named')
-const TABLE = addressOf('lookup table of the wallet')
+const OTHER_MARKET = toFakeAddress('another market')
+const OTHER_USDC = toFakeAddress('USDC reserve of another market')
+const UNKNOWN_MARKET = toFakeAddress('a market that nobody named')
+const TABLE = toFakeAddress('lookup table of the wallet')
 const NONE = '11111111111111111111111111111111'
 const ROWS = [
   { market: MARKET, reserves: [SOL, USDC] },
@@ -71,7 +71,7 @@ test('a plain obligation is at the address that is known of one', () => {
 
 function obligation(fixture: Partial<ObligationFixture> = {}) {
   const deposits = [{ reserve: SOL, collateralAmount: 10n ** 9n }]
-  return served(obligationBytes({ market: MARKET, owner: WALLET, deposits, ...fixture }))
+  return toServedAccount(obligationBytes({ market: MARKET, owner: WALLET, deposits, ...fixture }))
 }
 
 /** The usual scene and a second market with a reserve of its own, in which a wallet may borrow what it supplies. */
@@ -81,8 +81,8 @@ function chain(obligations: ServedAccounts): ServedAccounts {
   const reserve = reserveBytes({ ...market, maxPriceAgeSec: 120n, maxLtvPct: 80, liquidationThresholdPct: 90 })
   return {
     ...rest,
-    [OTHER_MARKET]: served(marketBytes({ name: 'Other' })),
-    [OTHER_USDC]: served(reserve),
+    [OTHER_MARKET]: toServedAccount(marketBytes({ name: 'Other' })),
+    [OTHER_USDC]: toServedAccount(reserve),
     ...obligations,
   }
 }
@@ -111,14 +111,14 @@ const REFUSALS: readonly (readonly [string, Fault])[] = [
 
 describe('an endpoint that searches the program’s accounts', () => {
   test('finds obligations of any seeds and market, in order, and leaves out empty ones and those of others', async () => {
-    const anywhere = addressOf('an obligation of unknown seeds')
+    const anywhere = toFakeAddress('an obligation of unknown seeds')
     const fixed = addressFrom(5, 200, OTHER_MARKET, [OTHER_USDC, OTHER_USDC])
     double.accounts = chain({
       [anywhere]: obligation(),
       [fixed]: obligation(inOther),
       [addressFrom(0, 0, MARKET)]: obligation({ borrows: [{ reserve: USDC, amountSf: SF }], deposits: [] }),
       [addressFrom(0, 1, MARKET)]: obligation({ deposits: [] }),
-      [addressFrom(0, 2, MARKET)]: obligation({ owner: addressOf('somebody else') }),
+      [addressFrom(0, 2, MARKET)]: obligation({ owner: toFakeAddress('somebody else') }),
     })
     const stage = kaminoStage([double])
     const expected = sorted([
@@ -134,23 +134,23 @@ describe('an endpoint that searches the program’s accounts', () => {
   test('takes two requests in a row if reserves are known, three if not, and one if the wallet was asked before', async () => {
     double.accounts = chain({
       [addressFrom(0, 0, MARKET)]: obligation(),
-      [addressOf('the same of another wallet')]: obligation({ owner: addressOf('another wallet') }),
+      [toFakeAddress('the same of another wallet')]: obligation({ owner: toFakeAddress('another wallet') }),
     })
     const stage = kaminoStage([double])
-    await stage.wallet(addressOf('another wallet'))
-    expect(rowOf(double)).toBe(3)
+    await stage.wallet(toFakeAddress('another wallet'))
+    expect(countSequentialRequests(double)).toBe(3)
     double.seen.length = 0
     await found(stage)
-    expect(rowOf(double)).toBe(2)
+    expect(countSequentialRequests(double)).toBe(2)
     stage.pass()
     double.seen.length = 0
     double.latencyMs = LATENCY_MS
     await found(stage)
-    expect([rowOf(double), double.seen.length]).toEqual([1, 2])
+    expect([countSequentialRequests(double), double.seen.length]).toEqual([1, 2])
   })
 
   test('finds what was opened since the wallet was asked before, and forgets what was closed', async () => {
-    const [first, second] = [addressOf('first'), addressOf('second')]
+    const [first, second] = [toFakeAddress('first'), toFakeAddress('second')]
     double.accounts = chain({ [first]: obligation() })
     const stage = kaminoStage([double])
     expect((await found(stage)).addresses).toEqual([first])
@@ -158,7 +158,7 @@ describe('an endpoint that searches the program’s accounts', () => {
     double.accounts = chain({ [second]: obligation() })
     expect((await found(stage)).addresses).toEqual([second])
     stage.pass()
-    double.accounts = chain({ [second]: obligation({ owner: addressOf('the next owner') }) })
+    double.accounts = chain({ [second]: obligation({ owner: toFakeAddress('the next owner') }) })
     expect((await found(stage)).addresses).toEqual([])
   })
 
@@ -172,7 +172,7 @@ describe('an endpoint that searches the program’s accounts', () => {
 
   test('that lists those of another wallet is not believed', async () => {
     double.accounts = chain({})
-    const account = { data: [Buffer.from(obligation({ owner: addressOf('x') }).data).toString('base64'), 'base64'] }
+    const account = { data: [Buffer.from(obligation({ owner: toFakeAddress('x') }).data).toString('base64'), 'base64'] }
     double.ofMethod.set('getProgramAccounts', {
       kind: 'reply',
       change: (reply) => ({
@@ -258,7 +258,7 @@ describe('endpoints that search nothing', () => {
     double.seen.length = 0
     double.latencyMs = LATENCY_MS
     expect((await found(stage)).addresses).toEqual(addresses)
-    expect(rowOf(double)).toBe(1)
+    expect(countSequentialRequests(double)).toBe(1)
     expect(double.seen.map(({ method }) => method)).not.toContain('getProgramAccounts')
   })
 
@@ -268,7 +268,7 @@ describe('endpoints that search nothing', () => {
     const user = deriveProgramAddress(KLEND, ['user_meta', base58.decode(WALLET)])
     const withTable = (keys: readonly string[]) =>
       chain({
-        [user]: served(userBytes(TABLE)),
+        [user]: toServedAccount(userBytes(TABLE)),
         [TABLE]: tableAccount([SOL_MINT, ...keys]),
         [named]: obligation(),
         [later]: obligation(),
@@ -283,7 +283,7 @@ describe('endpoints that search nothing', () => {
     double.seen.length = 0
     double.latencyMs = LATENCY_MS
     expect((await found(stage)).addresses).toEqual([named, later].sort())
-    expect(rowOf(double)).toBe(1)
+    expect(countSequentialRequests(double)).toBe(1)
   })
 
   test('show an obligation of other seeds once it was asked about', async () => {
@@ -299,8 +299,8 @@ describe('endpoints that search nothing', () => {
 
   test('learn the reserves of a market from its lookup table, and a wallet’s obligations from them', async () => {
     refuse()
-    const table = addressOf('lookup table of the market')
-    const keys = [FEED, USDC, addressOf('nothing'), SOL, OTHER_USDC]
+    const table = toFakeAddress('lookup table of the market')
+    const keys = [FEED, USDC, toFakeAddress('nothing'), SOL, OTHER_USDC]
     double.accounts = { ...chain(derivable), [table]: tableAccount(keys) }
     const rows = [{ market: MARKET, lookupTable: table, reserves: [] }]
     const stage = kaminoStage([double], { rows })
@@ -310,12 +310,15 @@ describe('endpoints that search nothing', () => {
 
   test('believe no row that is not what it says', async () => {
     refuse()
-    double.accounts = { ...chain(derivable), [addressOf('copy')]: served(marketBytes(), addressOf('another program')) }
+    double.accounts = {
+      ...chain(derivable),
+      [toFakeAddress('copy')]: toServedAccount(marketBytes(), toFakeAddress('another program')),
+    }
     const rows = [
       ...ROWS,
-      { market: addressOf('copy'), reserves: [] },
+      { market: toFakeAddress('copy'), reserves: [] },
       { market: SOL, reserves: [MARKET] },
-      { market: addressOf('nothing'), lookupTable: USDC, reserves: [] },
+      { market: toFakeAddress('nothing'), lookupTable: USDC, reserves: [] },
     ]
     expect(await found(kaminoStage([double], { rows }))).toEqual({ addresses, by: { markets: 2 } })
   })
@@ -323,7 +326,7 @@ describe('endpoints that search nothing', () => {
   test('look in one market alone if it is named, known or not', async () => {
     refuse()
     const accounts = {
-      [UNKNOWN_MARKET]: served(marketBytes()),
+      [UNKNOWN_MARKET]: toServedAccount(marketBytes()),
       [addressFrom(0, 2, UNKNOWN_MARKET)]: obligation({ market: UNKNOWN_MARKET, deposits: [], borrows: [] }),
     }
     double.accounts = chain({ ...derivable, ...accounts })

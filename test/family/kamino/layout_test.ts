@@ -6,11 +6,11 @@ import {
   isAccount,
   readLastUpdateSlot,
 } from '../../../src/family/kamino/read/accounts/layout.ts'
-import { addressOf, marketBytes, obligationBytes, reserveBytes, SF } from '../../support/kamino.ts'
+import { marketBytes, obligationBytes, reserveBytes, SF, toFakeAddress } from '../../support/kamino.ts'
 
-const MARKET = addressOf('market')
-const OWNER = addressOf('owner')
-const [A, B, C] = [addressOf('a'), addressOf('b'), addressOf('c')]
+const MARKET = toFakeAddress('market')
+const OWNER = toFakeAddress('owner')
+const [A, B, C] = [toFakeAddress('a'), toFakeAddress('b'), toFakeAddress('c')]
 
 describe('isAccount()', () => {
   const accounts = {

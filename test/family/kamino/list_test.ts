@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { KAMINO } from '../../../src/family/kamino/mod.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { cases } from '../../support/cases.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { caseCount } from '../../support/cases.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import {
-  addressOf,
   KLEND,
   marketBytes,
   obligationBytes,
@@ -12,7 +11,8 @@ import {
   SCOPE,
   type ServedAccounts,
   SF,
-  served,
+  toFakeAddress,
+  toServedAccount,
 } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, SLOT, SOL, scene, USDC, WALLET } from '../../support/kamino_scene.ts'
 import { type Fault, startSolanaDouble } from '../../support/solana.ts'
@@ -95,7 +95,7 @@ describe('GET /v1/lending/kamino', () => {
 
   test('is empty and costs nothing for a wallet without a deposit or debt', async () => {
     double.accounts = { ...scene({ deposits: [], borrows: [] }) }
-    for (const wallet of [WALLET, addressOf('nobody')]) {
+    for (const wallet of [WALLET, toFakeAddress('nobody')]) {
       const { reply, credits } = await stage.list({ wallet })
       expect([reply?.data, credits]).toEqual([[], 0])
       expect(reply).toMatchObject({ pagination: { total: 0 }, coverage: { complete: true } })
@@ -130,9 +130,9 @@ describe('GET /v1/lending/kamino', () => {
   })
 
   test('without Solana says that it is not configured', async () => {
-    const [route] = familyRoutes(KAMINO, {})
+    const [route] = createFamilyRoutes(KAMINO, {})
     if (route === undefined) throw new Error('There is no route')
-    const failure = await askRoute(route, { query: `wallet=${WALLET}` }).catch((error) => failureOfRoute(error, route))
+    const failure = await callRoute(route, { query: `wallet=${WALLET}` }).catch((error) => toRouteFailure(error, route))
     expect(failure).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
   })
 })
@@ -146,7 +146,7 @@ function varied(index: number): ServedAccounts[string] {
   const amount = (unit: bigint) => unit * BigInt(1 + ((index * 7_919) % 1_000)) + BigInt(index)
   const deposits = [{ reserve: index % 3 === 0 ? USDC : SOL, collateralAmount: amount(ONE_SOL) }]
   const borrows = [{ reserve: index % 2 === 0 ? USDC : SOL, amountSf: amount(ONE_USDC) * SF }]
-  return served(
+  return toServedAccount(
     obligationBytes({
       market: MARKET,
       owner: WALLET,
@@ -160,8 +160,8 @@ function varied(index: number): ServedAccounts[string] {
 }
 
 test('the list has the digits of yield and risk of each obligation at the same slot', async () => {
-  const COUNT = cases(60)
-  const addresses = Array.from({ length: COUNT }, (_, index) => addressOf(`obligation ${index}`))
+  const COUNT = caseCount(60)
+  const addresses = Array.from({ length: COUNT }, (_, index) => toFakeAddress(`obligation ${index}`))
   const { [OBLIGATION]: _, ...rest } = scene({ market: { elevationGroups: GROUPS }, usdc: { borrowFactorPct: 130n } })
   double.accounts = { ...rest, ...Object.fromEntries(addresses.map((address, index) => [address, varied(index)])) }
   double.slot = SLOT + 54_321
@@ -220,14 +220,17 @@ describe('what an endpoint shows wrongly is a 502 that names no endpoint', () =>
     ['a market a byte short', () => cutBy(MARKET)],
     [
       'a feed of another program',
-      () => ({ ...scene({ sol: { priceSf: 0n } }), [FEED]: served(scene()[FEED]?.data ?? new Uint8Array()) }),
+      () => ({ ...scene({ sol: { priceSf: 0n } }), [FEED]: toServedAccount(scene()[FEED]?.data ?? new Uint8Array()) }),
     ],
     [
       'a reserve of another program',
-      () => ({ ...scene(), [SOL]: served(scene()[SOL]?.data ?? new Uint8Array(), SCOPE) }),
+      () => ({ ...scene(), [SOL]: toServedAccount(scene()[SOL]?.data ?? new Uint8Array(), SCOPE) }),
     ],
-    ['a market that is gone', () => ({ ...scene(), [MARKET]: served(new Uint8Array(), SCOPE) })],
-    ['a reserve of another market', () => ({ ...scene(), [SOL]: served(reserveBytes({ market: addressOf('x') })) })],
+    ['a market that is gone', () => ({ ...scene(), [MARKET]: toServedAccount(new Uint8Array(), SCOPE) })],
+    [
+      'a reserve of another market',
+      () => ({ ...scene(), [SOL]: toServedAccount(reserveBytes({ market: toFakeAddress('x') })) }),
+    ],
     ['a refresh in the future', () => scene({}, { slot: SLOT + 1 })],
   ])('%s', async (_, accounts) => {
     double.accounts = accounts()
@@ -280,7 +283,7 @@ describe('what an endpoint shows wrongly is a 502 that names no endpoint', () =>
     })
     const own = scene()[OBLIGATION]?.data ?? new Uint8Array()
     const rows = [
-      accountOf(obligationBytes({ market: MARKET, owner: addressOf('another') })),
+      accountOf(obligationBytes({ market: MARKET, owner: toFakeAddress('another') })),
       accountOf(own, SCOPE),
       accountOf(own.subarray(1)),
       accountOf(marketBytes()),

@@ -18,8 +18,8 @@ import {
 import { decodeScopeEntry } from '../../../src/finance/price/scope/layout.ts'
 import { computeReservePrice } from '../../../src/finance/price/scope/price.ts'
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
-import { cases } from '../../support/cases.ts'
-import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'
+import { caseCount } from '../../support/cases.ts'
+import { reserveBytes, SF, sf, toFakeAddress } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 
 /** The scene as a reader would hand it over. */
@@ -369,13 +369,14 @@ describe('against formulas in floating point', () => {
           expect(Number(totals.borrowLimit) / Number(totals.perUsd)).toBeCloseTo((supplied * held.maxLtvPct) / 100, 3)
         },
       ),
-      { numRuns: cases(200) },
+      { numRuns: caseCount(200) },
     )
   })
 })
 
 describe('isSoundReserve()', () => {
-  const sound = (fixture: object) => isSoundReserve(decodeReserve(reserveBytes({ market: addressOf('m'), ...fixture })))
+  const sound = (fixture: object) =>
+    isSoundReserve(decodeReserve(reserveBytes({ market: toFakeAddress('m'), ...fixture })))
 
   test.each([
     ['usual', {}, true],

@@ -1,15 +1,15 @@
 import { afterAll, expect, test } from 'bun:test'
-import { cases } from '../../support/cases.ts'
-import { addressOf, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import { caseCount } from '../../support/cases.ts'
+import { obligationBytes, type ServedAccounts, SF, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC, WALLET } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { kaminoStage } from './stage.ts'
 
-const ANSWERS = cases(1_000)
+const ANSWERS = caseCount(1_000)
 const AT_ONCE = 8
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 /** Obligations of the wallet, the last of which is closed at a slot. */
-const OBLIGATIONS = ['a', 'b', 'c', 'd'].map(addressOf).sort()
+const OBLIGATIONS = ['a', 'b', 'c', 'd'].map(toFakeAddress).sort()
 const CLOSED_AT = SLOT + Math.floor(1.3 * ANSWERS)
 /** Three changes in a row, or a machine at its limits took a second for an answer. */
 const REFUSED = /changed while they were read|gave no answer in time/
@@ -38,7 +38,7 @@ function chainAt(slot: number): ServedAccounts {
     const reserve = index === 1 && slot % 40 < 20 ? SOL : USDC
     const borrows = [{ reserve, amountSf: BigInt(slot - SLOT + 1) * SF }]
     const bytes = obligationBytes({ market: MARKET, owner: WALLET, deposits, borrows, lastUpdateSlot: BigInt(slot) })
-    return [[address, served(bytes)] as const]
+    return [[address, toServedAccount(bytes)] as const]
   })
   return { ...rest, ...Object.fromEntries(own) }
 }

@@ -5,10 +5,9 @@ import type { KaminoProgram } from '../../../src/finance/price/table/kamino.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import {
-  addressOf,
   marketBytes,
   obligationBytes,
   reserveBytes,
@@ -16,8 +15,9 @@ import {
   type ServedAccounts,
   SF,
   scopeBytes,
-  served,
   sf,
+  toFakeAddress,
+  toServedAccount,
 } from '../../support/kamino.ts'
 import {
   FEED,
@@ -53,7 +53,7 @@ function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readon
     random: () => 0,
   })
   const row = { klendProgram: program.programId, scopeProgram: program.scopeProgramId }
-  return { routes: familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log }) }
+  return { routes: createFamilyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log }) }
 }
 
 beforeEach(() => {
@@ -98,10 +98,10 @@ async function ask(
   const definition = routeOf(figures, routes)
   const parameters = new URLSearchParams({ wallet: WALLET, market_address: MARKET, ...rest }).toString()
   try {
-    const { reply, credits } = await askRoute(definition, { params: { obligation_address }, query: parameters })
+    const { reply, credits } = await callRoute(definition, { params: { obligation_address }, query: parameters })
     return { status: 200, reply, credits }
   } catch (error) {
-    const { status, code, message } = failureOfRoute(error, definition)
+    const { status, code, message } = toRouteFailure(error, definition)
     expect(message).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
     return { status, code, message }
   }
@@ -259,15 +259,15 @@ describe('GET …/yield', () => {
 
 describe('prices', () => {
   test('are the live ones, and the cached one if the feed is gone', async () => {
-    double.accounts = { ...scene(), [FEED]: served(new Uint8Array(3)) }
+    double.accounts = { ...scene(), [FEED]: toServedAccount(new Uint8Array(3)) }
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
     expect(lines.some((line) => line.includes('Used the cached price of a Kamino reserve'))).toBe(true)
   })
 
   test.each([
     ['an absent feed', undefined],
-    ['a feed of another kind', served(reserveBytes({ market: MARKET }))],
-    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]), SCOPE)],
+    ['a feed of another kind', toServedAccount(reserveBytes({ market: MARKET }))],
+    ['a feed without the entry', toServedAccount(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]), SCOPE)],
   ])('fall back with %s', async (_, feed) => {
     const { [FEED]: __, ...rest } = scene()
     double.accounts = feed === undefined ? rest : { ...rest, [FEED]: feed }
@@ -305,7 +305,7 @@ describe('prices', () => {
 describe('a price that Kamino itself would refuse', () => {
   const now = () => BigInt(Math.floor(Date.now() / 1000))
   const MISSING = { status: 502, code: 'UPSTREAM_ERROR' }
-  const other = addressOf('another program')
+  const other = toFakeAddress('another program')
   type Cached = SceneChanges['sol'] & { readonly aheadSec?: bigint }
   const feed = (timestampSec: bigint) =>
     scopeBytes([
@@ -318,7 +318,7 @@ describe('a price that Kamino itself would refuse', () => {
     ['of a moment longer ago than the reserve allows', () => now() - MAX_PRICE_AGE_SEC - 5n],
     ['of the future', () => now() + 120n],
   ])('%s does not count live: the cached one does', async (_, timestampSec) => {
-    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    double.accounts = { ...scene(), [FEED]: toServedAccount(feed(timestampSec()), SCOPE) }
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
   })
 
@@ -326,7 +326,7 @@ describe('a price that Kamino itself would refuse', () => {
     ['as old as the reserve allows', () => now() - MAX_PRICE_AGE_SEC + 5n],
     ['a little ahead of a clock that lags', () => now() + 20n],
   ])('is not one that is %s', async (_, timestampSec) => {
-    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    double.accounts = { ...scene(), [FEED]: toServedAccount(feed(timestampSec()), SCOPE) }
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '4.0000' })
   })
 
@@ -346,7 +346,7 @@ describe('a price that Kamino itself would refuse', () => {
   })
 
   test('in a feed of another program does not count', async () => {
-    double.accounts = { ...scene(), [FEED]: served(feed(now()), other) }
+    double.accounts = { ...scene(), [FEED]: toServedAccount(feed(now()), other) }
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
     const { routes } = newFamily({ scopeProgramId: other })
     expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '4.0000' })
@@ -425,7 +425,10 @@ describe('an endpoint that is behind what it shows', () => {
   test('cannot be made of an account of another program', async () => {
     double.accounts = {
       ...scene(),
-      [OBLIGATION]: served(obligationBytes({ market: MARKET, owner: WALLET, lastUpdateSlot: 2n ** 60n }), SCOPE),
+      [OBLIGATION]: toServedAccount(
+        obligationBytes({ market: MARKET, owner: WALLET, lastUpdateSlot: 2n ** 60n }),
+        SCOPE,
+      ),
     }
     expect(await ask('risk')).toMatchObject({ status: 404 })
     expect(lines).toEqual([])
@@ -471,7 +474,7 @@ describe('reads', () => {
     const answers = await Promise.all([ask('risk'), ask('yield'), ask('risk', { target_health_factor: '3' })])
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
     expect(asked().length).toBe(before)
-    expect((await ask('risk', { wallet: addressOf('another wallet') })).status).toBe(404)
+    expect((await ask('risk', { wallet: toFakeAddress('another wallet') })).status).toBe(404)
     expect(asked().length).toBe(before + 1)
     double.slot += 1
     passedMs += SLOT_MS
@@ -522,10 +525,10 @@ describe('reads', () => {
 
 describe('404', () => {
   test.each([
-    ['no account', { obligation_address: addressOf('nobody') }, 'there is no such obligation'],
+    ['no account', { obligation_address: toFakeAddress('nobody') }, 'there is no such obligation'],
     ['an account of another kind', { obligation_address: SOL }, 'there is no such obligation'],
-    ['another wallet', { wallet: addressOf('stranger') }, 'it does not belong to wallet'],
-    ['another market', { market_address: addressOf('elsewhere') }, 'it is not in market'],
+    ['another wallet', { wallet: toFakeAddress('stranger') }, 'it does not belong to wallet'],
+    ['another market', { market_address: toFakeAddress('elsewhere') }, 'it is not in market'],
   ])('%s', async (_, query, why) => {
     for (const kind of ['yield', 'risk'] as const) {
       const answer = await ask(kind, query)
@@ -535,36 +538,36 @@ describe('404', () => {
   })
 
   test('an obligation of another program', async () => {
-    const { data } = served(obligationBytes({ market: MARKET, owner: WALLET }))
-    double.accounts = { ...scene(), [OBLIGATION]: served(data, addressOf('another program')) }
+    const { data } = toServedAccount(obligationBytes({ market: MARKET, owner: WALLET }))
+    double.accounts = { ...scene(), [OBLIGATION]: toServedAccount(data, toFakeAddress('another program')) }
     expect(await ask('risk')).toMatchObject({ status: 404, code: 'NOT_FOUND' })
-    expect((await ask('risk', {}, newFamily({ programId: addressOf('another program') }).routes)).status).toBe(502)
+    expect((await ask('risk', {}, newFamily({ programId: toFakeAddress('another program') }).routes)).status).toBe(502)
   })
 })
 
 describe('502 of what an obligation names', () => {
   const usual = scene()
   const data = (address: string) => usual[address]?.data ?? new Uint8Array()
-  const other = addressOf('another program')
+  const other = toFakeAddress('another program')
 
   test.each([
     ['a market that is gone', MARKET, undefined],
-    ['a market of another program', MARKET, served(data(MARKET), other)],
-    ['a market of another size', MARKET, served(data(MARKET).subarray(1))],
-    ['a market with absurd fees', MARKET, served(marketBytes({ referralFeeBps: 10_001 }))],
+    ['a market of another program', MARKET, toServedAccount(data(MARKET), other)],
+    ['a market of another size', MARKET, toServedAccount(data(MARKET).subarray(1))],
+    ['a market with absurd fees', MARKET, toServedAccount(marketBytes({ referralFeeBps: 10_001 }))],
     ['a reserve that is gone', SOL, undefined],
-    ['a reserve of another program', SOL, served(data(SOL), other)],
-    ['a reserve of another market', SOL, served(reserveBytes({ market: other, priceSf: sf('1') }))],
-    ['a reserve with more fees than funds', SOL, served(reserveBytes({ market: MARKET, protocolFeesSf: SF }))],
+    ['a reserve of another program', SOL, toServedAccount(data(SOL), other)],
+    ['a reserve of another market', SOL, toServedAccount(reserveBytes({ market: other, priceSf: sf('1') }))],
+    ['a reserve with more fees than funds', SOL, toServedAccount(reserveBytes({ market: MARKET, protocolFeesSf: SF }))],
     [
       'an unknown elevation group',
       OBLIGATION,
-      served(obligationBytes({ market: MARKET, owner: WALLET, elevationGroup: 9 })),
+      toServedAccount(obligationBytes({ market: MARKET, owner: WALLET, elevationGroup: 9 })),
     ],
     [
       'a debt without a rate',
       OBLIGATION,
-      served(
+      toServedAccount(
         obligationBytes({
           market: MARKET,
           owner: WALLET,
@@ -618,7 +621,7 @@ describe('input', () => {
 })
 
 test('without Solana both routes say that it is not configured', async () => {
-  const routes = familyRoutes(KAMINO, { solana: undefined })
+  const routes = createFamilyRoutes(KAMINO, { solana: undefined })
   for (const kind of ['yield', 'risk'] as const) {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
     const definition = routeOf(kind, routes)

@@ -5,8 +5,8 @@ import { KAMINO_MAINNET, type KaminoMarket } from '../../../src/finance/price/ta
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { askRoute, failureOfRoute, type RouteQuestion } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, type RouteTestRequest, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
 
 export const LIST = '/v1/lending/kamino'
@@ -45,7 +45,7 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
   const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
   const reader = createKaminoReader({ solana, program: KAMINO_MAINNET, rows, clock, log })
   const row = { kaminoMarkets: rows.map((each) => ({ ...each, reserves: [...each.reserves] })) }
-  const routes = familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log })
+  const routes = createFamilyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log })
 
   function routeAt(path: string): Route {
     const found = routes.find((each) => each.path === path)
@@ -53,13 +53,13 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
     return found
   }
 
-  async function ask(path: string, question: RouteQuestion): Promise<KaminoAnswer> {
+  async function ask(path: string, question: RouteTestRequest): Promise<KaminoAnswer> {
     const route = routeAt(path)
     try {
-      const { reply, credits } = await askRoute(route, question)
+      const { reply, credits } = await callRoute(route, question)
       return { status: 200, reply, credits }
     } catch (error) {
-      const { status, code, message } = failureOfRoute(error, route)
+      const { status, code, message } = toRouteFailure(error, route)
       if (SECRET.test(message)) throw new Error(`A secret is in "${message}"`)
       return { status, code, message }
     }

@@ -6,14 +6,14 @@ import { KAMINO } from '../../../src/family/kamino/mod.ts'
 import { createWatcher } from '../../../src/family/kamino/read/watch/watcher.ts'
 import type { ConfirmedFigures, WatchSubject } from '../../../src/family/watch.ts'
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
-import { cases } from '../../support/cases.ts'
-import { addressOf, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import { caseCount } from '../../support/cases.ts'
+import { obligationBytes, type ServedAccounts, SF, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { MARKET, OBLIGATION, SLOT, SOL, scene, USDC, WALLET } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { kaminoStage } from './stage.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
-const COUNT = cases(400)
+const COUNT = caseCount(400)
 const patient = new AbortController().signal
 
 const double = startSolanaDouble({ slot: SLOT })
@@ -25,7 +25,7 @@ beforeEach(() => {
   double.seen.length = 0
 })
 
-const nameOf = (index: number) => addressOf(`obligation ${index}`)
+const nameOf = (index: number) => toFakeAddress(`obligation ${index}`)
 const subjectOf = (address: string): WatchSubject => ({ obligation_address: address, market_address: MARKET })
 
 /** Obligations of every size, of which every tenth owes nothing. */
@@ -37,7 +37,7 @@ function world(): ServedAccounts {
     const lastUpdateSlot = BigInt(SLOT)
     return [
       nameOf(index),
-      served(obligationBytes({ market: MARKET, owner: WALLET, deposits, borrows, lastUpdateSlot })),
+      toServedAccount(obligationBytes({ market: MARKET, owner: WALLET, deposits, borrows, lastUpdateSlot })),
     ]
   })
   return { ...scene(), ...Object.fromEntries(own) }
@@ -93,8 +93,8 @@ describe('confirm()', () => {
   }, 60_000)
 
   test('what is not there, or in another market, is gone; one that nobody can value stops no other', async () => {
-    const broken = addressOf('obligation without a reserve')
-    const deposits = [{ reserve: addressOf('no reserve'), collateralAmount: 10n ** 9n }]
+    const broken = toFakeAddress('obligation without a reserve')
+    const deposits = [{ reserve: toFakeAddress('no reserve'), collateralAmount: 10n ** 9n }]
     const bytes = obligationBytes({
       market: MARKET,
       owner: WALLET,
@@ -102,11 +102,11 @@ describe('confirm()', () => {
       borrows: [],
       lastUpdateSlot: BigInt(SLOT),
     })
-    double.accounts = { ...world(), [broken]: served(bytes) }
+    double.accounts = { ...world(), [broken]: toServedAccount(bytes) }
     const stage = kaminoStage([double])
     const asked = [
-      subjectOf(addressOf('nothing')),
-      { ...subjectOf(OBLIGATION), market_address: addressOf('another market') },
+      subjectOf(toFakeAddress('nothing')),
+      { ...subjectOf(OBLIGATION), market_address: toFakeAddress('another market') },
       subjectOf(broken),
       subjectOf(OBLIGATION),
     ]

@@ -22,7 +22,7 @@ import {
 import { RAY } from '../../../src/finance/math/rate.ts'
 import { WAD } from '../../../src/lib/number/fixed_point.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 const YEAR = 31_536_000n
 const USDC = 10n ** 6n
@@ -93,7 +93,7 @@ describe('accrue()', () => {
         expect(after.totalBorrowAssets - market.totalBorrowAssets).toBe(theirs.interest)
         expect(feeShares).toBe(theirs.feeShares)
       }),
-      { numRuns: cases(1_000) },
+      { numRuns: caseCount(1_000) },
     )
   })
 })
@@ -119,7 +119,7 @@ describe('assetsOf()', () => {
           owed: MarketUtils.toBorrowAssets(borrowShares, market),
         })
       }),
-      { numRuns: cases(1_000) },
+      { numRuns: caseCount(1_000) },
     )
   })
 })
@@ -167,7 +167,7 @@ describe('healthFactor()', () => {
         if (value === 'max') expect(owed).toBe(0n)
         else expect((value.numerator * WAD) / value.denominator).toBe(MathLib.wDivDown(worth, owed))
       }),
-      { numRuns: cases(1_000) },
+      { numRuns: caseCount(1_000) },
     )
   })
 })

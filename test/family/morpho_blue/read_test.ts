@@ -5,7 +5,7 @@ import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math/market.ts'
 import { RAY } from '../../../src/finance/math/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -32,7 +32,7 @@ function everything(): { readonly market: MorphoMarket; readonly wallet: Address
 async function withProxy<T>(work: (proxy: FaultyRpc, read: ReturnType<typeof readerOf>) => Promise<T>): Promise<T> {
   const proxy = await startFaultyRpc(devnet.rpcUrl)
   try {
-    return await work(proxy, readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] }))))
+    return await work(proxy, readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url] }))))
   } finally {
     await proxy.stop()
   }
@@ -52,7 +52,7 @@ describe('read()', () => {
   }, 60_000)
 
   test('accrues hundreds of random positions to the wei as the contract does, and as its own SDK does', async () => {
-    const read = readerOf(clientOf(chainOf(devnet)))
+    const read = readerOf(clientOf(createDevnetChain(devnet)))
     const random = await morpho.startRandom({ seed: 20_261_121 })
     const seen = { positions: 0, absent: 0, supplied: 0, owed: 0, liquidatable: 0, bySdk: 0, paidOut: 0, accruing: 0 }
     for (let round = 0; round < ROUNDS; round++) {
@@ -156,7 +156,7 @@ describe('read()', () => {
   }
 
   test('is the same for every way of reading', async () => {
-    const client = clientOf(chainOf(devnet))
+    const client = clientOf(createDevnetChain(devnet))
     const readers = OPINIONS.map((rung) => readerOf(client, { opinion: rung }))
     const kinds = new Set<string>()
     for (const { market, wallet } of everything()) {
@@ -172,7 +172,7 @@ describe('read()', () => {
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
       for (const rung of LENS_MODES) {
-        const read = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
+        const read = readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()
         // Long enough for all that go together to arrive before the first is answered.
@@ -190,7 +190,7 @@ describe('read()', () => {
 
   test('reads without override, and says what is missing if the endpoint hides revert data too', async () => {
     const { wethUsdc } = morpho.markets
-    const direct = await readerOf(clientOf(chainOf(devnet)))(wethUsdc, morpho.wallets.both)
+    const direct = await readerOf(clientOf(createDevnetChain(devnet)))(wethUsdc, morpho.wallets.both)
     for (const how of ['ignore', 'refuse'] as const) {
       await withProxy(async (proxy, read) => {
         proxy.rule(() => ({ kind: 'no_overrides', how }))
@@ -214,7 +214,7 @@ describe('read()', () => {
     try {
       const { timestamp } = await devnet.client.getBlock()
       const clock = { now: () => Number(timestamp) * 1_000 + 10, monotonicMs: () => 10 }
-      const chain = chainOf(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000, reuseMs: 12_000 })
+      const chain = createDevnetChain(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000, reuseMs: 12_000 })
       const read = readerOf(clientOf(chain), { clock })
       const { borrower, supplier } = morpho.wallets
       await Promise.all([1, 2, 3].map(() => read(morpho.markets.wethUsdc, borrower)))
@@ -230,10 +230,10 @@ describe('read()', () => {
   })
 
   test('is unavailable if Morpho is not at its address, and if no endpoint answers', async () => {
-    const nowhere = readerOf(clientOf(chainOf(devnet)), { morpho: morpho.wallets.none })
+    const nowhere = readerOf(clientOf(createDevnetChain(devnet)), { morpho: morpho.wallets.none })
     await expect(nowhere(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow(UnavailableError)
     // A contract, but not Morpho.
-    const other = readerOf(clientOf(chainOf(devnet)), { morpho: devnet.addresses.tokens.usdc.address })
+    const other = readerOf(clientOf(createDevnetChain(devnet)), { morpho: devnet.addresses.tokens.usdc.address })
     await expect(other(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow('Cannot read chain 1')
     await withProxy(async (proxy, read) => {
       proxy.rule(() => ({ kind: 'http', status: 500, body: 'upstream text' }))
@@ -248,7 +248,7 @@ describe('read()', () => {
         proxy.rule(rule)
         const { borrower } = morpho.wallets
         await expect(read(morpho.markets.wethUsdc, borrower)).rejects.toThrow(UnavailableError)
-        const both = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url, devnet.rpcUrl] })))
+        const both = readerOf(clientOf(createDevnetChain(devnet, { rpcUrls: [proxy.url, devnet.rpcUrl] })))
         expect((await both(morpho.markets.wethUsdc, borrower)).kind).toBe('position')
       })
     },
@@ -285,13 +285,13 @@ describe('read()', () => {
       morpho.readAccrued(linear, feeRecipient),
     ])
     expect(accrued.supplyShares).toBeGreaterThan(stored.supplyShares)
-    const { supplied } = positionOf(await readerOf(clientOf(chainOf(devnet)))(linear, feeRecipient))
+    const { supplied } = positionOf(await readerOf(clientOf(createDevnetChain(devnet)))(linear, feeRecipient))
     const { totalSupplyAssets, totalSupplyShares, supplyShares } = accrued
     expect(supplied).toBe((supplyShares * (totalSupplyAssets + 1n)) / (totalSupplyShares + 10n ** 6n))
   })
 
   test('takes the rate after accrual from the model, whether or not the model stores state', async () => {
-    const read = readerOf(clientOf(chainOf(devnet)))
+    const read = readerOf(clientOf(createDevnetChain(devnet)))
     const { linear, wethUsdc } = morpho.markets
     await morpho.warp(30 * 86_400)
     const before = positionOf(await read(wethUsdc, morpho.wallets.borrower))

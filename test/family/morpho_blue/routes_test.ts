@@ -3,13 +3,13 @@ import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { MorphoMarketName } from '../../devnet/morpho_blue/scenario.ts'
 import { oraclePrice } from '../../devnet/morpho_blue/tools.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import { clientOf, DEPLOYMENT, patient } from './support.ts'
 
 const { usdc, weth, dai, wbtc } = TOKENS
@@ -35,17 +35,17 @@ interface Answer {
   readonly credits?: readonly [least: number, exact: number]
 }
 
-function routeOf(clients: readonly FinanceClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): Route {
+function routeOf(clients: readonly FinanceClient[] = [clientOf(createDevnetChain(devnet))], chainIds = [1]): Route {
   const known = clients.filter(({ chain }) => chainIds.includes(chain.id))
   const rows = chainIds.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
-  const routes = familyRoutes(MORPHO_BLUE, { clients: known, rows })
+  const routes = createFamilyRoutes(MORPHO_BLUE, { clients: known, rows })
   const found = routes.find(({ path }) => path.endsWith('/yield'))
   if (found === undefined) throw new Error('There is no such route')
   return found
 }
 
 function pricedChain(prices: Partial<FinanceChain['prices']>): FinanceClient {
-  return clientOf(chainOf(devnet, { prices: { usdFeeds: {}, stablecoins: [], ...prices } }))
+  return clientOf(createDevnetChain(devnet, { prices: { usdFeeds: {}, stablecoins: [], ...prices } }))
 }
 
 /** What the app does with a route, from the parameters to the body. */
@@ -55,10 +55,10 @@ async function ask(query: Readonly<Record<string, string | undefined>>, route = 
   const given = Object.entries(rest).filter(([, value]) => value !== undefined) as [string, string][]
   try {
     const query = new URLSearchParams(given).toString()
-    const { reply, credits, creditsMin } = await askRoute(route, { params: { chain_id }, query }, patient)
+    const { reply, credits, creditsMin } = await callRoute(route, { params: { chain_id }, query }, patient)
     return { status: 200, reply, credits: [creditsMin, credits] }
   } catch (error) {
-    const { status, code, message, headers } = failureOfRoute(error, route)
+    const { status, code, message, headers } = toRouteFailure(error, route)
     expect(message).not.toContain('127.0.0.1')
     return { status, code, message, retryAfter: headers['retry-after'] }
   }
@@ -243,8 +243,8 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
   })
 
   test('lists the chains that have Morpho, and says if none has it', async () => {
-    const other = clientOf(chainOf(devnet, { id: 43_114, rpcUrls: ['http://127.0.0.1:9'] }))
-    const refused = await ask({ chain_id: '43114' }, routeOf([clientOf(chainOf(devnet)), other]))
+    const other = clientOf(createDevnetChain(devnet, { id: 43_114, rpcUrls: ['http://127.0.0.1:9'] }))
+    const refused = await ask({ chain_id: '43114' }, routeOf([clientOf(createDevnetChain(devnet)), other]))
     expect(refused).toMatchObject({ status: 400, code: 'INVALID_PARAMETER' })
     expect(refused.message).toContain('expected the id of a configured chain with Morpho Blue (1), got')
     const nowhere = await ask({}, routeOf([other]))
@@ -252,7 +252,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
   })
 
   test('is 503 that names the chain if that cannot be read', async () => {
-    const dead = clientOf(chainOf(devnet, { rpcUrls: ['http://127.0.0.1:9'] }))
+    const dead = clientOf(createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:9'] }))
     const { status, code, message } = await ask({}, routeOf([dead]))
     expect({ status, code }).toEqual({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(message).toMatch(/chain 1 \(Devnet\) after \d+ attempts$/)
@@ -286,7 +286,7 @@ describe('the price of the loan token', () => {
   })
 
   test('is missing if its own feed fails, even if a list or Aave (through a cap too) has a price', async () => {
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const route = routeOf([pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })])
     expect((await ask({}, route)).status).toBe(200)
     await devnet.setFeed(usdc.feed, { answer: 0n })

@@ -8,7 +8,7 @@ import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { readPositionStaged } from './staged.ts'
 
@@ -40,7 +40,7 @@ export function readerOf(
 ) {
   const { opinion, clock = systemClock, morpho = MORPHO } = options
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, clientOfWay(client, opinion === 'staged' ? undefined : opinion)]]),
+    clients: new Map([[client.chain.id, withLensMode(client, opinion === 'staged' ? undefined : opinion)]]),
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
     clock,
   })

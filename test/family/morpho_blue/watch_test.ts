@@ -9,22 +9,22 @@ import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../src/famil
 import { LENDING_FIGURES } from '../../../src/finance/lending/watched.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../src/lib/number/rational.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { MorphoRandom } from '../../devnet/morpho_blue/random.ts'
 import { createRandom } from '../../devnet/random.ts'
-import { askRoute } from '../../support/ask_route.ts'
-import { cases } from '../../support/cases.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute } from '../../support/call_route.ts'
+import { caseCount } from '../../support/cases.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
+import { createForecastWatcher, readNewestBlock, type WatchedClause } from '../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
-import { createScreened, newestBlock, type WatchedClause } from '../../support/screened.ts'
 import { clientOf, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
-const ROUNDS = cases(1_000, 60)
+const ROUNDS = caseCount(1_000, 60)
 
 let devnet: Devnet
 let morpho: MorphoDevnet
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => devnet?.stop())
 
 // Its past is years long.
-const chain = () => chainOf(devnet, { maxBlockAgeSec: 100 * 365 * 86_400 })
+const chain = () => createDevnetChain(devnet, { maxBlockAgeSec: 100 * 365 * 86_400 })
 const client = () => clientOf(chain())
 const rows = () => [[devnet.chainId, { morphoBlue: DEPLOYMENT }]] as const
 const everybody = (): Address[] => [...random.wallets, ...Object.values(morpho.wallets)]
@@ -72,7 +72,7 @@ interface Shown {
 
 describe('confirm()', () => {
   test('cites what is read of wallets together as if each was read alone', async () => {
-    const place = { block: await newestBlock(devnet.rpc, devnet.chainId) }
+    const place = { block: await readNewestBlock(devnet.rpc, devnet.chainId) }
     const citedOf = async (wallets: readonly Address[]) => {
       const citing = createCitingClient(client())
       await watcherOver().confirm(subjectsOf(wallets), { client: citing.client, ...place }, patient)
@@ -88,15 +88,15 @@ describe('confirm()', () => {
   })
 
   test('tells the figures of the list at the same block, digit by digit, null if the list says so', async () => {
-    const [list] = familyRoutes(MORPHO_BLUE, { rows: rows(), clients: [client()] })
+    const [list] = createFamilyRoutes(MORPHO_BLUE, { rows: rows(), clients: [client()] })
     if (list === undefined) throw new Error('Cannot find the list')
-    const block = await newestBlock(devnet.rpc, devnet.chainId)
+    const block = await readNewestBlock(devnet.rpc, devnet.chainId)
     const subjects = subjectsOf(everybody())
     const confirmed = await watcherOver().confirm(subjects, { client: client(), block }, patient)
     const counts = { held: 0, unknown: 0 }
     for (const [index, subject] of subjects.entries()) {
       const [, query = ''] = watched().answerPath(subject, devnet.chainId, block.number).split('?')
-      const { reply } = await askRoute(list, { query })
+      const { reply } = await callRoute(list, { query })
       const [entry] = (reply as unknown as { readonly data: readonly Shown[] }).data
       const [position, calculations] = [entry?.positions[0], entry?.calculations[0]]
       if (position === undefined) {
@@ -122,11 +122,11 @@ describe('confirm()', () => {
     const proxy = await startFaultyRpc(devnet.rpcUrl)
     try {
       const served = clientOf({ ...chain(), rpcUrls: [proxy.url] })
-      const place = { client: served, block: await newestBlock(devnet.rpc, devnet.chainId) }
+      const place = { client: served, block: await readNewestBlock(devnet.rpc, devnet.chainId) }
       const [market] = markets
-      const many = Array.from({ length: 64 }, (_, index) => walletOf(`morpho watched ${index}`))
+      const many = Array.from({ length: 64 }, (_, index) => toWalletAddress(`morpho watched ${index}`))
       const subjects = many.map((wallet) => ({ wallet, market_id: market?.id ?? zeroHash }))
-      const never = { wallet: walletOf('morpho watched 0'), market_id: zeroHash }
+      const never = { wallet: toWalletAddress('morpho watched 0'), market_id: zeroHash }
       const confirmed = await watcherOver(served).confirm([...subjects, never], place, patient)
       expect(confirmed.at(-1)).toBe('gone')
       expect(confirmed.slice(0, -1).every((each) => each !== 'gone' && each.value('health_factor') === 'MAX')).toBe(
@@ -146,7 +146,7 @@ describe('screen', () => {
     // What whoever receives fees earns by them has no event of theirs.
     const wallets = everybody().filter((wallet) => wallet !== morpho.wallets.feeRecipient)
     const subjects = subjectsOf(wallets)
-    const start = { client: client(), block: await newestBlock(devnet.rpc, devnet.chainId) }
+    const start = { client: client(), block: await readNewestBlock(devnet.rpc, devnet.chainId) }
     const begun = await watcher.confirm(subjects, start, patient)
     const clauses = subjects.flatMap((subject, index): WatchedClause[] => {
       const found = begun[index]
@@ -159,12 +159,12 @@ describe('screen', () => {
         return [{ subject, figure, below }]
       })
     })
-    const screened = createScreened({ watcher, client: client(), rpc: devnet.rpc, clauses })
+    const screened = createForecastWatcher({ watcher, client: client(), rpc: devnet.rpc, clauses })
     let [confirmed, crossings] = [0, 0]
     let before: readonly (boolean | undefined)[] = []
     for (let at = 0; at < ROUNDS; at++) {
       await random.round()
-      const block = await newestBlock(devnet.rpc, devnet.chainId)
+      const block = await readNewestBlock(devnet.rpc, devnet.chainId)
       const step = await screened.step(block)
       const told = step.exact.map((truth, index) => truth ?? step.screened[index])
       expect({ block: block.number, truths: step.screened }).toEqual({ block: block.number, truths: told })
@@ -187,7 +187,7 @@ describe('watched()', () => {
     }
     const [market] = markets
     const id = market?.id ?? zeroHash
-    const wallet = walletOf('morpho watched 0')
+    const wallet = toWalletAddress('morpho watched 0')
     expect(parse({ market_id: `0x${id.slice(2).toUpperCase()}` as Hex, wallet })).toEqual({ wallet, market_id: id })
     expect(parse({ wallet })).toBeUndefined()
     expect(parse({ wallet, market_id: MORPHO })).toBeUndefined()

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { deriveBundledPositionAddress, derivePositionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
-import { addressOf, type ServedAccounts, served } from '../../support/kamino.ts'
+import { type ServedAccounts, toFakeAddress, toServedAccount } from '../../support/kamino.ts'
 import { bundleBytes, WHIRLPOOL } from '../../support/orca.ts'
 import { type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
-import { rowOf, startSolanaDouble } from '../../support/solana.ts'
+import { countSequentialRequests, startSolanaDouble } from '../../support/solana.ts'
 import { mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
 import { orcaStage } from './stage.ts'
 
-const WALLET = addressOf('wallet of all')
+const WALLET = toFakeAddress('wallet of all')
 const SLOT = 432_000 * 925 + 7
 const double = startSolanaDouble()
 let stage = orcaStage([double])
@@ -50,8 +50,8 @@ const BUNDLED = 'edge/mixed-arrays'
 function foreign(count: number): ServedAccounts {
   return Object.fromEntries(
     Array.from({ length: count }, (_, index) => {
-      const data = tokenAccountBytes({ mint: addressOf(`picture ${index}`), owner: WALLET })
-      return [addressOf(`account of picture ${index}`), served(data, index % 2 === 0 ? TOKEN : TOKEN_2022)]
+      const data = tokenAccountBytes({ mint: toFakeAddress(`picture ${index}`), owner: WALLET })
+      return [toFakeAddress(`account of picture ${index}`), toServedAccount(data, index % 2 === 0 ? TOKEN : TOKEN_2022)]
     }),
   )
 }
@@ -67,19 +67,19 @@ async function asked(ask: () => Promise<unknown>): Promise<{ readonly row: numbe
   stage.pass()
   double.seen.length = 0
   await ask()
-  return { row: rowOf(double), count: double.seen.length }
+  return { row: countSequentialRequests(double), count: double.seen.length }
 }
 
 describe.each([{ full: false }, { full: true }])('requests in a row, full=$full', (query) => {
   test('a wallet that was never asked: four, and three if its pools are known', async () => {
     double.accounts = owned(['edge/in-range', 'edge/in-range-dynamic'])
     expect((await asked(() => ids(query))).row).toBe(4)
-    const other = addressOf('another wallet')
+    const other = toFakeAddress('another wallet')
     // Another position in one of these pools.
     const { addresses, ...state } = orcaCase('edge/in-range')
-    const positionMint = addressOf('another mint')
+    const positionMint = toFakeAddress('another mint')
     const position = derivePositionAddress(WHIRLPOOL, positionMint)
-    const moved = { ...addresses, positionMint, position, nftAccount: addressOf('another account') }
+    const moved = { ...addresses, positionMint, position, nftAccount: toFakeAddress('another account') }
     const { [addresses.pool]: pool, ...rest } = orcaAccounts({ ...state, addresses: moved, wallet: other })
     expect(pool).toBeDefined()
     double.accounts = { ...rest, ...(double.accounts as ServedAccounts) }
@@ -127,7 +127,7 @@ describe('what is found', () => {
     double.accounts = { ...owned([...PLAIN, BUNDLED]), ...foreign(500) }
     const derived = new Set<string>()
     for (let index = 0; index < 500; index++) {
-      derived.add(derivePositionAddress(WHIRLPOOL, addressOf(`picture ${index}`)))
+      derived.add(derivePositionAddress(WHIRLPOOL, toFakeAddress(`picture ${index}`)))
     }
     const askedAbout = () => double.seen.flatMap(({ addresses }) => addresses).filter((each) => derived.has(each))
     expect((await ids()).length).toBe(5)
@@ -139,7 +139,7 @@ describe('what is found', () => {
     double.accounts = { ...(double.accounts as ServedAccounts), ...foreign(501) }
     await asked(() => ids())
     expect(double.seen.flatMap(({ addresses }) => addresses)).toContain(
-      derivePositionAddress(WHIRLPOOL, addressOf('picture 500')),
+      derivePositionAddress(WHIRLPOOL, toFakeAddress('picture 500')),
     )
     expect(askedAbout()).toEqual([])
   }, 30_000)
@@ -147,8 +147,8 @@ describe('what is found', () => {
   test('in another account than the usual one, delegated, and frozen, which is locked', async () => {
     const [moved, locked] = [orcaCase('edge/in-range'), orcaCase('edge/locked')]
     const { [moved.addresses.nftAccount]: _, ...rest } = owned(['edge/in-range', 'edge/locked'])
-    const data = tokenAccountBytes({ mint: moved.tokenId, owner: WALLET, delegate: addressOf('delegate') })
-    double.accounts = { ...rest, [addressOf('another account')]: served(data, TOKEN) }
+    const data = tokenAccountBytes({ mint: moved.tokenId, owner: WALLET, delegate: toFakeAddress('delegate') })
+    double.accounts = { ...rest, [toFakeAddress('another account')]: toServedAccount(data, TOKEN) }
     const { reply } = await stage.list({ wallet: WALLET })
     if (reply === undefined) throw new Error('Expected a list')
     const byId = new Map(
@@ -169,13 +169,13 @@ describe('what is found', () => {
     for (const amount of [0n, 2n]) {
       double.accounts = {
         ...owned(['edge/in-range']),
-        [nftAccount]: served(tokenAccountBytes({ mint, owner: WALLET, amount }), TOKEN),
+        [nftAccount]: toServedAccount(tokenAccountBytes({ mint, owner: WALLET, amount }), TOKEN),
       }
       await asked(async () => expect(await ids()).toEqual([]))
     }
     double.accounts = {
       ...owned(['edge/in-range']),
-      [nftAccount]: served(tokenAccountBytes({ mint, owner: addressOf('buyer') }), TOKEN),
+      [nftAccount]: toServedAccount(tokenAccountBytes({ mint, owner: toFakeAddress('buyer') }), TOKEN),
     }
     await asked(async () => expect(await ids()).toEqual([]))
   })
@@ -204,18 +204,18 @@ describe('what is found', () => {
     double.accounts = {
       ...accounts,
       [added]: copied,
-      [bundle]: served(bundleBytes({ mint, places: [state.bundleIndex ?? 0, 255] }), WHIRLPOOL),
+      [bundle]: toServedAccount(bundleBytes({ mint, places: [state.bundleIndex ?? 0, 255] }), WHIRLPOOL),
     }
     await asked(async () => expect([...(await ids())].sort()).toEqual([position, added].sort()))
   })
 
   test('nothing at an address that somebody sent money to', async () => {
-    const mint = addressOf('picture')
+    const mint = toFakeAddress('picture')
     const address = derivePositionAddress(WHIRLPOOL, mint)
     double.accounts = {
-      [addressOf('account')]: served(tokenAccountBytes({ mint, owner: WALLET }), TOKEN_2022),
-      [address]: served(new Uint8Array(), '11111111111111111111111111111111'),
-      [mint]: served(mintBytes({ decimals: 0 }), TOKEN_2022),
+      [toFakeAddress('account')]: toServedAccount(tokenAccountBytes({ mint, owner: WALLET }), TOKEN_2022),
+      [address]: toServedAccount(new Uint8Array(), '11111111111111111111111111111111'),
+      [mint]: toServedAccount(mintBytes({ decimals: 0 }), TOKEN_2022),
     }
     expect(await ids()).toEqual([])
     await asked(() => ids())
@@ -231,7 +231,7 @@ describe('an endpoint that is not to be believed', () => {
     const accounts = owned(['edge/in-range'])
     const before = accounts[address]
     if (before === undefined) throw new Error('Expected the account')
-    double.accounts = { ...accounts, [address]: served(change(before.data), owner ?? before.owner) }
+    double.accounts = { ...accounts, [address]: toServedAccount(change(before.data), owner ?? before.owner) }
   }
 
   test.each([
@@ -261,7 +261,7 @@ describe('an endpoint that is not to be believed', () => {
   })
 
   test('a position of another program is none', async () => {
-    withData(state.addresses.position, (data) => data, addressOf('another program'))
+    withData(state.addresses.position, (data) => data, toFakeAddress('another program'))
     expect(await ids()).toEqual([])
     // That is never remembered: nobody but the program can own it.
     double.accounts = owned(['edge/in-range'])

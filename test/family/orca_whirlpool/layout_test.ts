@@ -7,7 +7,7 @@ import {
   isTruncated,
   readRewardsTimestampSec,
 } from '../../../src/family/orca_whirlpool/read/layout.ts'
-import { addressOf } from '../../support/kamino.ts'
+import { toFakeAddress } from '../../support/kamino.ts'
 import {
   bundleBytes,
   dynamicArrayBytes,
@@ -19,7 +19,7 @@ import {
   type TickFixture,
 } from '../../support/orca.ts'
 
-const [A, B, C] = [addressOf('a'), addressOf('b'), addressOf('c')]
+const [A, B, C] = [toFakeAddress('a'), toFakeAddress('b'), toFakeAddress('c')]
 const U64 = 2n ** 64n
 const U128 = 2n ** 128n
 
@@ -31,10 +31,10 @@ const POOL: PoolFixture = {
   sqrtPrice: U64,
   tick: 0,
   mintA: A,
-  vaultA: addressOf('vault a'),
+  vaultA: toFakeAddress('vault a'),
   growthA: U128 - 3n,
   mintB: B,
-  vaultB: addressOf('vault b'),
+  vaultB: toFakeAddress('vault b'),
   growthB: U128 - 4n,
   rewardsUpdatedAt: U64 - 5n,
   rewards: [

@@ -1,18 +1,18 @@
 import { afterAll, expect, test } from 'bun:test'
 import { computeFigures } from '../../../src/family/orca_whirlpool/math/figures.ts'
 import { decodePool, decodePosition, decodeTick } from '../../../src/family/orca_whirlpool/read/layout.ts'
-import { cases } from '../../support/cases.ts'
-import { addressOf, type ServedAccounts } from '../../support/kamino.ts'
+import { caseCount } from '../../support/cases.ts'
+import { type ServedAccounts, toFakeAddress } from '../../support/kamino.ts'
 import { type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { orcaStage } from './stage.ts'
 
-const WALLET = addressOf('wallet')
+const WALLET = toFakeAddress('wallet')
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 /** From this slot on one token is another's. */
-const SOLD_AT = SLOT + Math.floor(1.2 * cases(1_000))
-const ANSWERS = cases(1_000)
+const SOLD_AT = SLOT + Math.floor(1.2 * caseCount(1_000))
+const ANSWERS = caseCount(1_000)
 const AT_ONCE = 8
 /** Everything changed three times, or a machine at its limits took a second for an answer. */
 const REFUSED = /changed while (it was|they were) read|gave no answer in time/
@@ -66,7 +66,7 @@ function chainAt(slot: number) {
   if (before !== undefined) return before
   const states = [
     at(HELD, slot, WALLET),
-    at(SOLD, slot, slot < SOLD_AT ? WALLET : addressOf('buyer')),
+    at(SOLD, slot, slot < SOLD_AT ? WALLET : toFakeAddress('buyer')),
     at(BUNDLED, slot, WALLET),
     reset(EMPTY, slot),
   ]

@@ -2,17 +2,17 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import { ORCA_WHIRLPOOL } from '../../../src/family/orca_whirlpool/mod.ts'
 import { derivePositionAddress } from '../../../src/family/orca_whirlpool/read/address.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import {
-  addressOf,
   KLEND,
   reserveBytes,
   SCOPE,
   type ServedAccounts,
   scopeBytes,
-  served,
   sf,
+  toFakeAddress,
+  toServedAccount,
 } from '../../support/kamino.ts'
 import { WHIRLPOOL, WHIRLPOOL_2026 } from '../../support/orca.ts'
 import { ORCA_CASES, type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
@@ -203,7 +203,7 @@ describe('GET …/{id}', () => {
     const usual = state.addresses.nftAccount
     const { [usual]: account, ...rest } = double.accounts as ServedAccounts
     if (account === undefined) throw new Error('Expected the account of the token')
-    double.accounts = { ...rest, [addressOf('another account')]: account }
+    double.accounts = { ...rest, [toFakeAddress('another account')]: account }
     expect(shown(await stage.single(state.tokenId, { wallet: WALLET })).token_id).toBe(state.tokenId)
     expect(double.seen.map(({ method }) => method)).toContain('getTokenAccountsByOwner')
   })
@@ -213,7 +213,7 @@ describe('a position that cannot be found is 404, which says why', () => {
   const state = orcaCase('edge/in-range')
 
   test('there is none', async () => {
-    expect(await stage.single(addressOf('nothing'), { wallet: WALLET })).toMatchObject({
+    expect(await stage.single(toFakeAddress('nothing'), { wallet: WALLET })).toMatchObject({
       status: 404,
       message: expect.stringContaining('there is no such position'),
     })
@@ -228,7 +228,7 @@ describe('a position that cannot be found is 404, which says why', () => {
     } = double.accounts as ServedAccounts
     const mint = new Uint8Array(rest[state.tokenId]?.data ?? [])
     mint.fill(0, 36, 44)
-    double.accounts = { ...rest, [state.tokenId]: served(mint, rest[state.tokenId]?.owner) }
+    double.accounts = { ...rest, [state.tokenId]: toServedAccount(mint, rest[state.tokenId]?.owner) }
     expect(await stage.single(state.tokenId, { wallet: WALLET })).toMatchObject({
       status: 404,
       message: expect.stringContaining('it is closed'),
@@ -238,7 +238,7 @@ describe('a position that cannot be found is 404, which says why', () => {
   test.each(['tokenId', 'position'] as const)('the wallet does not hold its token, by its %s', async (by) => {
     serve([state])
     const id = by === 'tokenId' ? state.tokenId : state.addresses.position
-    const wallet = addressOf('somebody else')
+    const wallet = toFakeAddress('somebody else')
     expect(await stage.single(id, { wallet })).toMatchObject({
       status: 404,
       message: `Cannot find Orca position ${id}: wallet ${wallet} does not hold its token`,
@@ -306,12 +306,12 @@ describe('GET the list', () => {
   })
 
   test('of a wallet without positions is empty, and says as of which slot', async () => {
-    const answer = await stage.list({ wallet: addressOf('nobody') })
+    const answer = await stage.list({ wallet: toFakeAddress('nobody') })
     expect(answer).toMatchObject({ status: 200, reply: { data: [], asOf: [{ blockNumber: BigInt(SLOT) }] } })
     expect(countsOf(answer)).toMatchObject({ total: 0, filtered: 0 })
     stage.pass()
     double.seen.length = 0
-    await stage.list({ wallet: addressOf('nobody') })
+    await stage.list({ wallet: toFakeAddress('nobody') })
     expect(double.seen.length).toBe(3)
   })
 
@@ -319,12 +319,12 @@ describe('GET the list', () => {
     serve([orcaCase('edge/in-range')])
     const first = double.accounts as ServedAccounts
     const state = orcaCase('edge/no-liquidity')
-    const mint = addressOf('a mint')
+    const mint = toFakeAddress('a mint')
     const addresses = {
       ...state.addresses,
       positionMint: mint,
       position: derivePositionAddress(WHIRLPOOL_2026, mint),
-      nftAccount: addressOf('account'),
+      nftAccount: toFakeAddress('account'),
     }
     const liquid = { ...state, addresses, position: { ...state.position, liquidity: '1' } }
     serve([liquid], first, WHIRLPOOL_2026)
@@ -335,7 +335,7 @@ describe('GET the list', () => {
 
   test('leaves pools of lure tokens out, and says why', async () => {
     const [lure, other] = [orcaCase('edge/in-range'), { ...orcaCase('random/77/5'), wallet: WALLET }]
-    const mint = addressOf('lure')
+    const mint = toFakeAddress('lure')
     const pool = { ...lure.pool, mintA: mint }
     const state = {
       ...lure,
@@ -357,7 +357,7 @@ describe('GET the list', () => {
 
   test('counts a position that is there and cannot be read', async () => {
     const [state, other] = [orcaCase('edge/in-range'), { ...orcaCase('random/77/5'), wallet: WALLET }]
-    const broken = { ...state, pool: { ...state.pool, mintA: addressOf('no mint') } }
+    const broken = { ...state, pool: { ...state.pool, mintA: toFakeAddress('no mint') } }
     serve([broken, other])
     const answer = await stage.list({ wallet: WALLET })
     expect(countsOf(answer)).toMatchObject({ total: 1, errors: 1 })
@@ -378,7 +378,7 @@ describe('a name', () => {
 
   test('is shown without what nobody sees', async () => {
     serve([state], {
-      [deriveMetadataAddress(state.pool.mintA)]: served(
+      [deriveMetadataAddress(state.pool.mintA)]: toServedAccount(
         metadataBytes({ mint: state.pool.mintA, symbol: 'U\u200bS', name: 'ＵＳ  Ｄ' }),
         METADATA,
       ),
@@ -394,7 +394,7 @@ describe('US dollars', () => {
     'D6q6wuQSrifJKZYpR1M8R4YawnLDtDsMmWM1NbBmgJ59',
     'd4A2prbA2whesmvHaL88BH6Ewn5N4bTSU2Ze8P6Bc4Q',
   ]
-  const FEED = addressOf('feed')
+  const FEED = toFakeAddress('feed')
 
   function reserves(
     options: { readonly ageSec?: number; readonly market?: string; readonly upper?: bigint } = {},
@@ -409,12 +409,15 @@ describe('US dollars', () => {
     }
     const bounds = { lower: 0n, upper: options.upper ?? 0n, exponent: 0n }
     return {
-      [RESERVE_A]: served(reserveBytes({ ...common, mint: state.pool.mintA, decimals: 6, scopeChain: [13] }), KLEND),
-      [RESERVE_B]: served(
+      [RESERVE_A]: toServedAccount(
+        reserveBytes({ ...common, mint: state.pool.mintA, decimals: 6, scopeChain: [13] }),
+        KLEND,
+      ),
+      [RESERVE_B]: toServedAccount(
         reserveBytes({ ...common, mint: state.pool.mintB, decimals: 9, scopeChain: [7], priceBounds: bounds }),
         KLEND,
       ),
-      [FEED]: served(
+      [FEED]: toServedAccount(
         scopeBytes([
           { index: 13, value: 999_900n, exponent: 6n, timestampSec: at },
           { index: 7, value: 150_00000000n, exponent: 8n, timestampSec: at },
@@ -449,7 +452,7 @@ describe('US dollars', () => {
   test.each([
     ['an old feed', () => reserves({ ageSec: 121 }), ['token0_price', 'token1_price']],
     ['a price out of bounds', () => reserves({ upper: 149n }), ['token1_price']],
-    ['another market', () => reserves({ market: addressOf('market') }), ['token0_price', 'token1_price']],
+    ['another market', () => reserves({ market: toFakeAddress('market') }), ['token0_price', 'token1_price']],
   ])('are null with %s', async (_, accounts, missing) => {
     serve([state], accounts())
     const { usd } = await usdOf()
@@ -460,11 +463,11 @@ describe('US dollars', () => {
     const taxed = orcaCase('edge/taxed-next-epoch')
     const tokens = { mintA: taxed.pool.mintA, mintB: taxed.pool.mintB }
     const accounts = reserves()
-    accounts[RESERVE_A] = served(
+    accounts[RESERVE_A] = toServedAccount(
       reserveBytes({ market: MAIN, maxPriceAgeSec: 120n, scopeFeed: FEED, mint: tokens.mintA, scopeChain: [13] }),
       KLEND,
     )
-    accounts[RESERVE_B] = served(
+    accounts[RESERVE_B] = toServedAccount(
       reserveBytes({ market: MAIN, maxPriceAgeSec: 120n, scopeFeed: FEED, mint: tokens.mintB, scopeChain: [7] }),
       KLEND,
     )
@@ -503,10 +506,10 @@ describe('bad input is 400', () => {
 })
 
 test('programs of a CHAINS_FILE are read beside those built in', async () => {
-  const program = addressOf('another program')
+  const program = toFakeAddress('another program')
   const configured = orcaStage([double], { row: { whirlpoolPrograms: [program] } })
   const state = orcaCase('edge/no-liquidity')
-  const mint = addressOf('a mint')
+  const mint = toFakeAddress('a mint')
   const addresses = { ...state.addresses, positionMint: mint, position: derivePositionAddress(program, mint) }
   serve([{ ...state, addresses }], {}, program)
   const { reply } = await configured.list({ wallet: WALLET, status: 'inactive' })
@@ -516,11 +519,11 @@ test('programs of a CHAINS_FILE are read beside those built in', async () => {
 })
 
 test('without a Solana endpoint it answers that there is none', async () => {
-  for (const route of familyRoutes(ORCA_WHIRLPOOL, {})) {
-    const asked = askRoute(route, { params: { id: WALLET }, query: `wallet=${WALLET}` })
+  for (const route of createFamilyRoutes(ORCA_WHIRLPOOL, {})) {
+    const asked = callRoute(route, { params: { id: WALLET }, query: `wallet=${WALLET}` })
     const failure = await asked.then(
       () => undefined,
-      (error) => failureOfRoute(error, route),
+      (error) => toRouteFailure(error, route),
     )
     expect(failure).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
   }

@@ -5,9 +5,9 @@ import { sqrtPriceAtTickX64, TICK_MAX } from '../../../src/family/orca_whirlpool
 import { computeWithdrawal } from '../../../src/family/orca_whirlpool/math/withdrawal.ts'
 import { afterTransferFee } from '../../../src/finance/math/transfer.ts'
 import { maxBigint, minBigint } from '../../../src/lib/number/fixed_point.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
-const STATES = cases(20_000)
+const STATES = caseCount(20_000)
 const [U64, U128] = [2n ** 64n, 2n ** 128n]
 
 /** Numbers that are the same each time: xorshift over 64 bits. */
@@ -205,7 +205,8 @@ test('without its ticks only a position without liquidity can be told', () => {
 test('the square root of a tick is within 2^-32 of the root itself, and grows with the tick', () => {
   const random = createRandom(7n)
   const ticks = [-TICK_MAX, -1, 0, 1, TICK_MAX]
-  for (let index = 0; index < cases(4_000); index++) ticks.push(Number(random.below(BigInt(2 * TICK_MAX))) - TICK_MAX)
+  for (let index = 0; index < caseCount(4_000); index++)
+    ticks.push(Number(random.below(BigInt(2 * TICK_MAX))) - TICK_MAX)
   for (const tick of ticks) {
     const root = sqrtPriceAtTickX64(tick)
     // (root ÷ 2^64)² against 1.0001^tick, which floating point knows to 12 digits.
@@ -223,7 +224,7 @@ test('the square root of a tick is within 2^-32 of the root itself, and grows wi
 
 test('a transfer fee is rounded up, and at most the maximum', () => {
   const random = createRandom(9n)
-  for (let index = 0; index < cases(4_000); index++) {
+  for (let index = 0; index < caseCount(4_000); index++) {
     const [amount, max, bps] = [random.sized(64), random.sized(64), random.below(10_001n)]
     const exact = -floor(-amount * bps, 10_000n)
     expect(amount - afterTransferFee(amount, { max, bps })).toBe(minBigint(exact, max))

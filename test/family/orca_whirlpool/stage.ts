@@ -3,8 +3,8 @@ import { ORCA_WHIRLPOOL } from '../../../src/family/orca_whirlpool/mod.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
 
 export const LIST = '/v1/positions/orca-whirlpool'
@@ -38,7 +38,7 @@ export function orcaStage(
     random: () => 0,
   })
   const rows = [[SOLANA_CHAIN_ID, options.row ?? {}]] as const
-  const routes = familyRoutes(ORCA_WHIRLPOOL, { solana, rows, clock, log })
+  const routes = createFamilyRoutes(ORCA_WHIRLPOOL, { solana, rows, clock, log })
 
   function routeAt(path: string): Route {
     const found = routes.find((each) => each.path === path)
@@ -51,10 +51,10 @@ export function orcaStage(
       Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
     ).toString()
     try {
-      const { reply, credits } = await askRoute(route, { params, query: text })
+      const { reply, credits } = await callRoute(route, { params, query: text })
       return { status: 200, reply, credits }
     } catch (error) {
-      const { status, code, message } = failureOfRoute(error, route)
+      const { status, code, message } = toRouteFailure(error, route)
       if (/solana-secret|127\.0\.0\.1|upstream text/.test(message)) throw new Error(`A secret is in "${message}"`)
       return { status, code, message }
     }

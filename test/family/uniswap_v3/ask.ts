@@ -2,8 +2,8 @@ import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
-import { askRoute } from '../../support/ask_route.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { callRoute } from '../../support/call_route.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import { patient } from './support.ts'
 
 /** What a route answers, and what it costs. */
@@ -21,14 +21,14 @@ export interface Routes {
 
 /** Both endpoints over chain 1 with these deployments. */
 export function routesOf(clients: readonly FinanceClient[], deployments: readonly UniswapV3Deployment[]): Routes {
-  const [list, one] = familyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
+  const [list, one] = createFamilyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }
 }
 
 /** What the app does with a route, without the gate. */
 export async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
-  return (await askRoute(route, { params, query }, patient)) as Answer
+  return (await callRoute(route, { params, query }, patient)) as Answer
 }
 
 /** The token ids on a page. */

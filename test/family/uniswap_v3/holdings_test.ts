@@ -6,14 +6,14 @@ import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import { createPositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { readHoldings } from '../../support/holdings.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
-const SIXTY = walletOf('holdings of 60')
+const SIXTY = toWalletAddress('holdings of 60')
 
 let devnet: Devnet
 let wallets: readonly Address[]
@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, 120_000)
 
 function setUp(overrides: Partial<UniswapV3Deployment> = {}) {
-  const { client, requests } = countedClient(chainOf(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet))
   const deployments = new Map([[client.chain.id, [{ ...DEPLOYMENT, ...overrides }]]])
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
@@ -45,7 +45,7 @@ describe('holdings()', () => {
       const holdings = createHoldingsReader({ reader, clock: systemClock })
       const counts = { rows: 0, withFees: 0, priced: 0 }
       for (const wallet of wallets) {
-        const held = await readHoldings(holdings, clientOfWay(client, way), { wallet })
+        const held = await readHoldings(holdings, withLensMode(client, way), { wallet })
         if (held === undefined) throw new Error('Cannot read the devnet')
         const { reader: list, places } = readerOf(client)
         const [read] = await list.readWallet(wallet, { places, signal: patient })

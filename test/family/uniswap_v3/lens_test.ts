@@ -13,7 +13,7 @@ import {
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/read/lens_artifact.ts'
 import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES } from '../../devnet/morpho_blue/mod.ts'
 import { atOnce, BURNING_ORACLE } from './support.ts'
@@ -25,7 +25,7 @@ const PRICES: PriceSources = {
   aaveOracle: undefined,
 }
 const SUBJECT = { deployments: [UNISWAP_V3], prices: PRICES }
-const WALLET = walletOf('lens')
+const WALLET = toWalletAddress('lens')
 const COUNT = 60
 
 let devnet: Devnet
@@ -121,7 +121,7 @@ describe('the lens', () => {
   })
 
   test('costs at most 30,000 gas a position, with or without an oracle', async () => {
-    const many = walletOf('lens of 300')
+    const many = toWalletAddress('lens of 300')
     await devnet.mintMany(many, 300)
     const { aaveOracle } = await devnet.morpho()
     for (const prices of [PRICES, { ...PRICES, aaveOracle }, { ...PRICES, feeds: [], aaveOracle }]) {
@@ -133,7 +133,7 @@ describe('the lens', () => {
   }, 60_000)
 
   test('costs at most 22,000 gas a position in brief', async () => {
-    const many = walletOf('lens of 300')
+    const many = toWalletAddress('lens of 300')
     if ((await devnet.v3.readTokenIds(many)).length === 0) await devnet.mintMany(many, 300)
     const gas = await gasOf(encodeScan(SUBJECT, { ...page, wallet: many }))
     expect(gas).toBeGreaterThan(2_000_000)
@@ -196,7 +196,7 @@ describe('the lens', () => {
 
   test('ends a page early if an oracle burns all gas that it may, and gets through every entry', async () => {
     const { wallet } = await devnet.hostile()
-    const aaveOracle = walletOf('burning oracle')
+    const aaveOracle = toWalletAddress('burning oracle')
     await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
     const burnt = { ...SUBJECT, prices: { ...PRICES, feeds: [], aaveOracle } }
     const whole = decodeLens(await call(encodeList(SUBJECT, { ...page, wallet })))

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { fundBank, tokenCreationCode } from '../../devnet/contracts.ts'
-import { mailMany } from '../../devnet/mail_many.ts'
+import { mintSpamPositions } from '../../devnet/mint_spam.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { amounts } from '../../devnet/scenario.ts'
 import { fullRange } from '../../devnet/ticks.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type Answer, ask, idsOf, routesOf } from './ask.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
-const MAILED = cases(20_000, 5_000)
+const MAILED = caseCount(20_000, 5_000)
 const OWN = 60
 const CLOSED = 15
 /** More than the lens notes in one page. */
@@ -21,8 +21,8 @@ const POOLS = 520
 const LATEST_AND_PIN = 2
 const FACTORY_ABI = parseAbi(['function enableFeeAmount(uint24 fee, int24 tickSpacing)'])
 
-const victim = walletOf('victim')
-const scattered = walletOf('owner of a position in each of many pools')
+const victim = toWalletAddress('victim')
+const scattered = toWalletAddress('owner of a position in each of many pools')
 
 let devnet: Devnet
 let own: readonly bigint[]
@@ -34,7 +34,7 @@ beforeAll(async () => {
   devnet = await startDevnet()
   const before = await devnet.mintMany(victim, OWN / 2)
   const spam = await poolOf({ name: 'Claim your reward', symbol: 'GIFT', decimals: 18 })
-  await mailMany(devnet, { wallet: victim, pool: spam, count: MAILED })
+  await mintSpamPositions(devnet, { wallet: victim, pool: spam, count: MAILED })
   // Whoever is mailed spam goes on to use the wallet.
   own = [...before, ...(await devnet.mintMany(victim, OWN / 2))]
   closed = own.filter((_, index) => index % (OWN / CLOSED) === 0)
@@ -67,7 +67,7 @@ async function poolOf(says: Parameters<typeof tokenCreationCode>[0]): Promise<Po
 
 /** The list's route, with what it asks of the node; `reuseMs` is how long it may use an answer again. */
 function listing(reuseMs = 0) {
-  const { client, requests } = countedClient(chainOf(devnet, { reuseMs }))
+  const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs }))
   const { list } = routesOf([client], [DEPLOYMENT])
   return { list: (query: string): Promise<Answer> => ask(list, `wallet=${victim}${query}`), requests }
 }
@@ -112,7 +112,7 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
   }, 60_000)
 
   test('has each of its own positions in the list as it has it by its id', async () => {
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client)
     const reads = await reader.readWallet(victim, { places, signal: patient })
     const positions = reads.flatMap((read) => read.positions)
@@ -128,7 +128,7 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
   }, 60_000)
 
   test('is listed without override too, in smaller pages', async () => {
-    const { client, requests } = countedClient(chainOf(devnet))
+    const { client, requests } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client, { opinion: 'deployless' })
     const [read] = await reader.readWallet(victim, { places, signal: patient })
     expect({ positions: read?.positions.length, spams: read?.spams.length }).toEqual({ positions: OWN, spams: MAILED })
@@ -155,7 +155,7 @@ test('a list in more pools than fit in one page of it is read to its end', async
   const minted = await devnet.v3.mintMany(
     pools.map((pool) => ({ pool, ...fullRange(pool), ...amounts(pool, 1), recipient: scattered })),
   )
-  const { client, requests } = countedClient(chainOf(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, { wholeMax: 0 })
   const reads = await reader.readWallet(scattered, { places, signal: patient })
   const positions = reads.flatMap((read) => read.positions)

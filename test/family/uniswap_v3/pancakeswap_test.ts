@@ -7,7 +7,7 @@ import { readNextId } from '../../../src/family/uniswap_v3/read/position_history
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import { isUnminted } from '../../../src/finance/liquidity/position_history/mint/unminted.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakeswap_v3/mod.ts'
 import { MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, 60_000)
 
 async function read(rung: Opinion) {
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, { deployments, opinion: rung })
   const [answer] = await reader.readWallet(pancakeswap.owner, { places, signal: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
@@ -71,7 +71,7 @@ test('positions of PancakeSwap V3 are worth, to the wei, what its contracts woul
 })
 
 test('PancakeSwap’s manager counts its positions where Uniswap’s does', async () => {
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   const last = pancakeswap.tokenIds.at(-1) ?? 0n
   const deployment = deployments.find(({ code }) => code === 'pancakeswap_v3') ?? DEPLOYMENT
   const asked = { manager: deployment.manager, chainId: client.chain.id, clock: systemClock }

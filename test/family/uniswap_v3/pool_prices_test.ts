@@ -3,7 +3,7 @@ import type { Address } from 'viem'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import { getConfidence } from '../../../src/finance/price/price.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
 import { clientOf, newPool, newToken, pass, pooledChain, rawOf } from '../../finance/price/pool/world.ts'
@@ -42,7 +42,7 @@ async function mint(dollars: number): Promise<bigint> {
   const [own, other] = [rawOf(dollars / 2, 18), rawOf(dollars, 6)]
   const [amount0, amount1] = pool.token0 === token ? [own, other] : [other, own]
   const range = { pool, tickLower: -edge, tickUpper: edge }
-  return (await devnet.v3.mint({ ...range, amount0, amount1, recipient: walletOf('pooled') })).tokenId
+  return (await devnet.v3.mint({ ...range, amount0, amount1, recipient: toWalletAddress('pooled') })).tokenId
 }
 
 async function pricesOf(reader: PositionReader, tokenId: bigint) {

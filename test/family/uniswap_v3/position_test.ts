@@ -3,8 +3,8 @@ import { type Address, type Hex, parseAbi } from 'viem'
 import { computeFigures } from '../../../src/family/uniswap_v3/math/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/read/position.ts'
 import type { ChainPrices } from '../../../src/finance/chain.ts'
-import { TOKENS, walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
@@ -53,7 +53,7 @@ function pricesOf(overrides: Partial<ChainPrices> = {}): ChainPrices {
 async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provider) {
   const ways = await Promise.all(
     OPINIONS.map(async (rung) => {
-      const { client, requests } = countedClient(chainOf(devnet, { prices }))
+      const { client, requests } = countedClient(createDevnetChain(devnet, { prices }))
       const { reader, places } = readerOf(client, { opinion: rung })
       const [found] = await reader.readWallet(wallet, { places, signal: patient })
       if (found === undefined) throw new Error('Expected an answer')
@@ -127,7 +127,7 @@ describe('USD prices', () => {
   })
 
   test('come from a feed first, then from Aave, then from a list', async () => {
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const stablecoins = [usdc.address, usdt.address]
     const all = await read(pricesOf({ usdFeeds, stablecoins }))
     expect(priceOf(all, usdc.address)).toEqual(FED_DOLLAR)
@@ -138,7 +138,7 @@ describe('USD prices', () => {
   })
 
   test('are missing if the feed is stale, in the future, zero, negative or silent, even if others have one', async () => {
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
     const { timestamp } = await devnet.client.getBlock()
     const answer = 100_000_000n
@@ -161,7 +161,7 @@ describe('USD prices', () => {
   })
 
   test('are missing for a stale feed that Aave asks through a cap, which hides its age', async () => {
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address] })
     await morpho.capAaveSource('usdc', usdc.feed)
     expect(priceOf(await read(prices), usdc.address)).toEqual(FED_DOLLAR)
@@ -211,7 +211,7 @@ describe('USD prices', () => {
     ['is not there', '0x'],
   ] as const)('are the list’s or missing if Aave’s oracle %s', async (_, bytecode) => {
     await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
     const answer = await read(pricesOf({ usdFeeds: fed, stablecoins: [usdt.address] }))
     expect(answer.positions).toHaveLength(10)
@@ -234,10 +234,10 @@ describe('USD prices', () => {
   }, 60_000)
 
   test('cost no request more than without an oracle', async () => {
-    const { usdFeeds } = chainOf(devnet).prices
+    const { usdFeeds } = createDevnetChain(devnet).prices
     const [prices, without] = [pricesOf({ usdFeeds }), { usdFeeds, stablecoins: [] }]
     expect((await read(prices)).requests).toEqual((await read(without)).requests)
-    const many = walletOf('list of 300 with an oracle')
+    const many = toWalletAddress('list of 300 with an oracle')
     await devnet.mintMany(many, 300)
     const { requests, positions } = await read(prices, many)
     expect(positions).toHaveLength(300)

@@ -9,8 +9,8 @@ import { ListTooLongError } from '../../../src/finance/liquidity/list/selection.
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
@@ -19,8 +19,8 @@ import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
-const SIXTY = walletOf('list of 60')
-const THREE_HUNDRED = walletOf('list of 300')
+const SIXTY = toWalletAddress('list of 60')
+const THREE_HUNDRED = toWalletAddress('list of 300')
 const RANDOM_COUNT = 400
 
 let devnet: Devnet
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 120_000)
 
 async function readWallet(wallet: Address, opinion?: Opinion): Promise<ChainRead & { requests: string[] }> {
-  const { client, requests } = countedClient(chainOf(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, opinion === undefined ? {} : { opinion })
   const [read] = await reader.readWallet(wallet, { places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
@@ -63,7 +63,7 @@ describe('readWallet()', () => {
 
   test('gives many wallets that ask at once what each is given alone, in far fewer requests', async () => {
     const wallets = [...Object.values(devnet.wallets), SIXTY, THREE_HUNDRED, ...randomWallets]
-    const { client, requests } = countedClient(chainOf(devnet))
+    const { client, requests } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client)
     const alone: WithExpiry<ChainRead<BriefPosition>>[] = []
     for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { places, signal: patient })))
@@ -140,7 +140,7 @@ describe('readWallet()', () => {
     const deployments = [DEPLOYMENT, SECOND]
     for (const rung of LENS_MODES) {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
-        const { client } = countedClient(chainOf(devnet))
+        const { client } = countedClient(createDevnetChain(devnet))
         const whole = readerOf(client, { deployments })
         const [expected] = await whole.reader.readWallet(wallet, { places: whole.places, signal: patient })
         const { reader, places } = readerOf(client, { deployments, wholeMax: 0, opinion: rung })
@@ -169,7 +169,7 @@ describe('readWallet()', () => {
   test('completes the others if a token says something else than when the list was read', async () => {
     const { client: viem } = devnet
     const { wallet, positions: odd } = await devnet.hostile()
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client, { wholeMax: 0 })
     const reads = await reader.readWallet(wallet, { places, signal: patient })
     const positions = reads.flatMap((read) => read.positions)
@@ -189,7 +189,7 @@ describe('readWallet()', () => {
 
   test('completes no position of a list whose block was replaced', async () => {
     const { client: viem, wallets } = devnet
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client, { wholeMax: 0 })
     const id = await viem.snapshot()
     await viem.mine({ blocks: 2, interval: 1 })
@@ -212,7 +212,7 @@ describe('readWallet()', () => {
   test('comes in pages although every fourth request is cut off, each of which is sent again alone', async () => {
     const rpc = await startFaultyRpc(devnet.rpcUrl)
     try {
-      const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+      const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
       const { reader, places } = readerOf(client, { opinion: 'deployless' })
       await reader.readOne(1n, { places, signal: patient })
       for (let times = 0; times < 5; times++) {
@@ -257,7 +257,7 @@ describe('readWallet()', () => {
 
   test('takes a token on the operator’s list for spam', async () => {
     const wallet = devnet.wallets.single
-    const { client } = countedClient(chainOf(devnet, { spamTokens: [devnet.addresses.tokens.usdc.address] }))
+    const { client } = countedClient(createDevnetChain(devnet, { spamTokens: [devnet.addresses.tokens.usdc.address] }))
     const { reader, places } = readerOf(client)
     const [read] = await reader.readWallet(wallet, { places, signal: patient })
     expect(read?.positions).toEqual([])
@@ -280,7 +280,7 @@ describe('readWallet()', () => {
   })
 
   test('is read once for all who ask at the same time, and once per block', async () => {
-    const { client, requests } = countedClient(chainOf(devnet, { reuseMs: 600_000_000 }))
+    const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs: 600_000_000 }))
     const { reader, places } = readerOf(client)
     const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
     const [first, second] = await Promise.all([ask(), ask()])
@@ -290,8 +290,10 @@ describe('readWallet()', () => {
   })
 
   test('fails as a whole if one chain fails, naming it', async () => {
-    const good = countedClient(chainOf(devnet)).client
-    const dead = countedClient(chainOf(devnet, { id: 10, name: 'Dead', rpcUrls: ['http://127.0.0.1:9'] })).client
+    const good = countedClient(createDevnetChain(devnet)).client
+    const dead = countedClient(
+      createDevnetChain(devnet, { id: 10, name: 'Dead', rpcUrls: ['http://127.0.0.1:9'] }),
+    ).client
     const places = [...readerOf(good).places, ...readerOf(dead).places]
     const { reader } = readerOf(good)
     const failure = await reader.readWallet(SIXTY, { places, signal: patient }).catch((error: unknown) => error)
@@ -307,11 +309,11 @@ describe('readWallet()', () => {
       try {
         rpc.rule(rule)
         const { receiver } = devnet.wallets
-        const alone = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url] })).client)
+        const alone = readerOf(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] })).client)
         const options = { places: alone.places, signal: patient }
         await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
         await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
-        const both = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client)
+        const both = readerOf(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client)
         const [read] = await both.reader.readWallet(receiver, { places: both.places, signal: patient })
         expect(read?.positions).toHaveLength(1)
       } finally {
@@ -324,7 +326,7 @@ describe('readWallet()', () => {
     const { timestamp } = await devnet.client.getBlock()
     for (const offMs of [-86_400_000, 86_400_000]) {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
-      const chain = chainOf(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
+      const chain = createDevnetChain(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
       for (const rung of LENS_MODES) {
         const { reader, places } = readerOf(client, { opinion: rung })
@@ -336,10 +338,10 @@ describe('readWallet()', () => {
   })
 
   test('fails if a manager does not answer, rather than count nothing', async () => {
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     for (const rung of LENS_MODES) {
       const { reader, places } = readerOf(client, {
-        deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: walletOf('no contract') }],
+        deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: toWalletAddress('no contract') }],
         opinion: rung,
       })
       const options = { places, signal: patient }
@@ -349,12 +351,12 @@ describe('readWallet()', () => {
   }, 60_000)
 
   test('refuses a list of more than 100,000 positions instead of cutting it', async () => {
-    const manager = walletOf('crowded manager')
+    const manager = toWalletAddress('crowded manager')
     // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
     const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
     for (const rung of LENS_MODES) {
-      const { client, requests } = countedClient(chainOf(devnet))
+      const { client, requests } = countedClient(createDevnetChain(devnet))
       const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], opinion: rung })
       await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)
       expect(requests.length).toBeLessThanOrEqual(2)
@@ -374,7 +376,7 @@ describe('readWallet()', () => {
     afterAll(() => rpc.stop())
 
     async function read() {
-      const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+      const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
       const { reader, places } = readerOf(client, { opinion: rung, ...how })
       const reads = await reader.readWallet(SIXTY, { places, signal: patient })
       const positions = reads.flatMap((each) => each.positions)
@@ -439,7 +441,7 @@ describe('readWallet()', () => {
   })
 
   test('stops when the caller leaves', async () => {
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client)
     const leaving = new AbortController()
     const reading = reader.readWallet(SIXTY, { places, signal: leaving.signal })
@@ -448,7 +450,7 @@ describe('readWallet()', () => {
   })
 
   test('reads deployless if override is refused, and remembers it', async () => {
-    const chain = chainOf(devnet)
+    const chain = createDevnetChain(devnet)
     const { client, requests } = countedClient(chain)
     const { reader, places } = readerOf({
       ...client,
@@ -478,7 +480,7 @@ describe('readOne()', () => {
   test('finds a position and its owner, in one request, and nothing for burned and unknown ids', async () => {
     const { positions, wallets } = devnet
     for (const rung of OPINIONS) {
-      const { client, requests } = countedClient(chainOf(devnet))
+      const { client, requests } = countedClient(createDevnetChain(devnet))
       const { reader, places } = readerOf(client, { opinion: rung })
       const options = { places, signal: patient }
       const [found] = await reader.readOne(positions.transferred, options)
@@ -492,7 +494,7 @@ describe('readOne()', () => {
   })
 
   test('equals what the list says of the same position', async () => {
-    const { client } = countedClient(chainOf(devnet))
+    const { client } = countedClient(createDevnetChain(devnet))
     const { reader, places } = readerOf(client)
     const options = { places, signal: patient }
     const [list] = await reader.readWallet(devnet.wallets.provider, options)
@@ -505,7 +507,7 @@ describe('readOne()', () => {
   test('finds an id on every manager that knows it, each pool with its own manager', async () => {
     await placeSecondManager(devnet)
     for (const rung of OPINIONS) {
-      const { client } = countedClient(chainOf(devnet))
+      const { client } = countedClient(createDevnetChain(devnet))
       const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], opinion: rung })
       const [one] = await reader.readOne(1n, { places, signal: patient })
       expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { CodedError } from '../../../src/lib/error.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
-import { familyRoutes } from '../../support/family.ts'
+import { createFamilyRoutes } from '../../support/family.ts'
 import { type Answer, ask, idsOf as ids, type Routes, routesOf } from './ask.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT } from './support.ts'
@@ -17,16 +17,18 @@ let crowded: Routes
 beforeAll(async () => {
   devnet = await sharedDevnet()
   await placeSecondManager(devnet)
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   routes = routesOf([client], [DEPLOYMENT])
-  const other = countedClient(chainOf(devnet, { id: 5, rpcUrls: ['http://127.0.0.1:9'] })).client
+  const other = countedClient(createDevnetChain(devnet, { id: 5, rpcUrls: ['http://127.0.0.1:9'] })).client
   crowded = routesOf([client, other], [DEPLOYMENT, SECOND])
 }, 60_000)
 
 test('both routes say how to leave a dead chain out, if others are asked too', async () => {
-  const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
+  const dead = [1, 5].map(
+    (id) => countedClient(createDevnetChain(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client,
+  )
   const rows = [1, 5].map((id) => [id, { uniswapV3: [DEPLOYMENT] }] as const)
-  const [list, one] = familyRoutes(UNISWAP_V3, { clients: dead, rows })
+  const [list, one] = createFamilyRoutes(UNISWAP_V3, { clients: dead, rows })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   const { provider } = devnet.wallets
   const advice = /^Cannot read chain [15] .*: leave it out with the "chain_id" parameter or try again$/
@@ -153,7 +155,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
   })
 
   test('says so if no chain with this family is configured', async () => {
-    const { list, one } = routesOf([countedClient(chainOf(devnet)).client], [])
+    const { list, one } = routesOf([countedClient(createDevnetChain(devnet)).client], [])
     expect((await refused(ask(list, `wallet=${devnet.wallets.single}`))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
     expect((await refused(ask(one, '', { id: '1' }))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
   })
@@ -201,16 +203,19 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     for (const id of ['abc', '-1', '01', '1.5', (2n ** 256n).toString()]) {
       expect((await refused(Promise.resolve().then(() => ask(routes.one, '', { id })))).code).toBe('INVALID_PARAMETER')
     }
-    const error = await refused(ask(routes.one, `manager_address=${walletOf('unknown')}`, { id: '1' }))
+    const error = await refused(ask(routes.one, `manager_address=${toWalletAddress('unknown')}`, { id: '1' }))
     expect(error).toMatchObject({ code: 'INVALID_PARAMETER' })
     expect(error.message).toContain(DEPLOYMENT.manager)
   })
 
   test('names some of a hundred managers, not all of them', async () => {
-    const many = Array.from({ length: 100 }, (_, index) => ({ ...SECOND, manager: walletOf(`manager ${index}`) }))
-    const hundred = routesOf([countedClient(chainOf(devnet)).client], many)
-    const { message } = await refused(ask(hundred.one, `manager_address=${walletOf('unknown')}`, { id: '1' }))
-    expect(message).toContain(walletOf('manager 0'))
+    const many = Array.from({ length: 100 }, (_, index) => ({
+      ...SECOND,
+      manager: toWalletAddress(`manager ${index}`),
+    }))
+    const hundred = routesOf([countedClient(createDevnetChain(devnet)).client], many)
+    const { message } = await refused(ask(hundred.one, `manager_address=${toWalletAddress('unknown')}`, { id: '1' }))
+    expect(message).toContain(toWalletAddress('manager 0'))
     expect(message).toContain('and 76 more')
     expect(message.length).toBeLessThan(2_000)
   })

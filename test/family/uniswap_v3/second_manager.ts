@@ -1,9 +1,9 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi } from 'viem'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
-import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { packageCreationCode } from '../../devnet/artifacts.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { place } from '../../devnet/place.ts'
+import { placeContractsAt } from '../../devnet/place.ts'
 import { amounts } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { type MintRequest, mintCall } from '../../devnet/uniswap_v3_calls.ts'
@@ -12,7 +12,7 @@ const ABI = parseAbi(['function approve(address spender, uint256 value)'])
 
 /** Another exchange's position manager over the same factory, at an address after the real one's. */
 export const SECOND: UniswapV3Deployment = {
-  manager: walletOf('second manager'),
+  manager: toWalletAddress('second manager'),
   factory: UNISWAP_V3.factory,
   startBlock: 0,
   code: 'second_exchange',
@@ -38,7 +38,7 @@ async function placeAndMint(devnet: Devnet, owner: Address): Promise<void> {
       ),
     },
   )
-  await place({ rpc, send }, { placements: [{ address: SECOND.manager, creationCode }], owner: BANK })
+  await placeContractsAt({ rpc, send }, { placements: [{ address: SECOND.manager, creationCode }], owner: BANK })
   const pool = pools.usdcWeth500
   const request: MintRequest = { pool, ...rangeAround(pool, -600, 600), ...amounts(pool, 100), recipient: owner }
   const approve = encodeFunctionData({ abi: ABI, functionName: 'approve', args: [SECOND.manager, maxUint256] })

@@ -10,7 +10,7 @@ import type { Steps } from '../../../src/lib/async/cooperative.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { createStagedReader } from './staged/reader.ts'
 
@@ -72,7 +72,7 @@ export function readerOf(
     })
   }
   const reader = createPositionReader({
-    clients: new Map([[client.chain.id, clientOfWay(client, opinion)]]),
+    clients: new Map([[client.chain.id, withLensMode(client, opinion)]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
     ...others,

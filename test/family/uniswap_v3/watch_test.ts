@@ -12,12 +12,12 @@ import type { History } from '../../../src/history/stream.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { Q96 } from '../../../src/lib/number/fixed_point.ts'
 import { formatRational, multiplyRational, rational } from '../../../src/lib/number/rational.ts'
-import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { setFeedCall } from '../../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { createRandom, type Random, type RandomPosition } from '../../devnet/random.ts'
-import { amounts, rawOfUsd, tokenAt } from '../../devnet/scenario.ts'
+import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import {
   burnCall,
@@ -27,17 +27,22 @@ import {
   type Pool,
   swapCall,
 } from '../../devnet/uniswap_v3_calls.ts'
-import { askRoute } from '../../support/ask_route.ts'
-import { cases } from '../../support/cases.ts'
-import { familyRoutes, servicesOf } from '../../support/family.ts'
-import { createScreened, logsOf, newestBlock, type WatchedClause } from '../../support/screened.ts'
-import { until } from '../../support/until.ts'
+import { callRoute } from '../../support/call_route.ts'
+import { caseCount } from '../../support/cases.ts'
+import { createFamilyRoutes, createTestServices } from '../../support/family.ts'
+import {
+  createForecastWatcher,
+  readBlockLogs,
+  readNewestBlock,
+  type WatchedClause,
+} from '../../support/forecast_watcher.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { feedsOf, type PnlRoutes, type PnlScene, startPnlScene } from './pnl/scene.ts'
 import { countedClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = ['in_range', 'is_active', 'fees_usd', 'value_usd', 'distance_to_edge_percentage']
 const MANAGER = UNISWAP_V3.manager
-const BLOCKS = cases(2_000, 60)
+const BLOCKS = caseCount(2_000, 60)
 
 const subjectOf = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
 
@@ -54,7 +59,7 @@ describe('confirm()', () => {
   let watcher: Watcher
   const client = () =>
     countedClient(
-      chainOf(scene.devnet, {
+      createDevnetChain(scene.devnet, {
         finality: { depth: 12 },
         prices: { usdFeeds: feedsOf(scene.lives.tokens), stablecoins: [] },
       }),
@@ -84,13 +89,13 @@ describe('confirm()', () => {
 
   test('tells the figures of the route at the same block, digit by digit, and who is burned', async () => {
     const { positions } = scene.lives
-    const block = await newestBlock(scene.devnet.rpc, 1)
+    const block = await readNewestBlock(scene.devnet.rpc, 1)
     const subjects = positions.map(({ tokenId }) => subjectOf(tokenId))
     const shown = await Promise.all(
       positions.map(async ({ tokenId, isBurned }) => {
         if (isBurned) return undefined
         const [, query = ''] = watched().answerPath(subjectOf(tokenId), 1, block.number).split('?')
-        const { reply } = await askRoute(routes.one, { params: { id: String(tokenId) }, query })
+        const { reply } = await callRoute(routes.one, { params: { id: String(tokenId) }, query })
         return reply.data as unknown as Shown
       }),
     )
@@ -98,7 +103,7 @@ describe('confirm()', () => {
     // The histories that tell fees from principal are read in the background, in turn.
     const isTold = async () =>
       (await confirm()).every((each, index) => each === 'gone' || each.text('fees_usd') === feesOf(shown[index]))
-    await until('all fees', isTold, 30_000)
+    await waitFor('all fees', isTold, 30_000)
     const confirmed = await confirm()
     for (const [index, answer] of shown.entries()) {
       const found = confirmed[index]
@@ -121,8 +126,8 @@ describe('confirm()', () => {
   }, 120_000)
 
   test('a token that never was, or whose manager is not configured, is gone', async () => {
-    const place = { client: client(), block: await newestBlock(scene.devnet.rpc, 1) }
-    const never = [subjectOf(10n ** 20n), { token_id: '1', manager_address: walletOf('no manager') }]
+    const place = { client: client(), block: await readNewestBlock(scene.devnet.rpc, 1) }
+    const never = [subjectOf(10n ** 20n), { token_id: '1', manager_address: toWalletAddress('no manager') }]
     expect(await watcher.confirm(never, place, patient)).toEqual(['gone', 'gone'])
     expect(await watcher.confirm([], place, patient)).toEqual([])
   }, 30_000)
@@ -143,8 +148,8 @@ describe('over a busy chain', () => {
   let devnet: Devnet
   let positions: RandomPosition[]
   let burned: readonly bigint[]
-  const client = () => countedClient(chainOf(devnet)).client
-  const watcherOver = (served = client()) => createWatcher({ ...servicesOf({ clients: [served] }), ...over })
+  const client = () => countedClient(createDevnetChain(devnet)).client
+  const watcherOver = (served = client()) => createWatcher({ ...createTestServices({ clients: [served] }), ...over })
   const over = { deployments: new Map([[1, [DEPLOYMENT]]]) }
 
   beforeAll(async () => {
@@ -157,17 +162,17 @@ describe('over a busy chain', () => {
 
   test('spam and tokens that burn gas stop no other position', async () => {
     const hostile = await devnet.hostile()
-    const block = await newestBlock(devnet.rpc, 1)
+    const block = await readNewestBlock(devnet.rpc, 1)
     const ids = [...Object.values(hostile.positions).map(({ tokenId }) => tokenId), ...burned, ...held()]
     const place = { client: client(), block }
     const confirmed = await watcherOver().confirm(ids.map(subjectOf), place, patient)
-    const [one] = [familyRoutes(FAMILY, { clients: [client()], rows: [[1, { uniswapV3: [DEPLOYMENT] }]] })[1]]
+    const [one] = [createFamilyRoutes(FAMILY, { clients: [client()], rows: [[1, { uniswapV3: [DEPLOYMENT] }]] })[1]]
     if (one === undefined) throw new Error('Cannot find the route')
     const kinds = { gone: 0, unknown: 0, told: 0 }
     for (const [index, id] of ids.entries()) {
       const found = confirmed[index]
       const query = `chain_id=1&at_block=${block.number}`
-      const asked = askRoute(one, { params: { id: String(id) }, query }).catch((error: Error) => error.name)
+      const asked = callRoute(one, { params: { id: String(id) }, query }).catch((error: Error) => error.name)
       const answer = await asked
       if (found === 'gone') kinds.gone++
       else if (found?.text('is_active') === null) kinds.unknown++
@@ -187,7 +192,7 @@ describe('over a busy chain', () => {
     const subjects = held().map(subjectOf)
     const begun = await watcher.confirm(
       subjects,
-      { client: client(), block: await newestBlock(devnet.rpc, 1) },
+      { client: client(), block: await readNewestBlock(devnet.rpc, 1) },
       patient,
     )
     const clauses = subjects.flatMap((subject, index): WatchedClause[] => {
@@ -201,12 +206,12 @@ describe('over a busy chain', () => {
         return [{ subject, figure, below: multiplyRational(value, around) }]
       })
     })
-    const screened = createScreened({ watcher, client: client(), rpc: devnet.rpc, clauses })
+    const screened = createForecastWatcher({ watcher, client: client(), rpc: devnet.rpc, clauses })
     let [confirmed, crossings] = [0, 0]
     let before: readonly (boolean | undefined)[] = []
     for (let at = 0; at < BLOCKS; at++) {
       await devnet.send(await actsOf(random), { mayRevert: true })
-      const block = await newestBlock(devnet.rpc, 1)
+      const block = await readNewestBlock(devnet.rpc, 1)
       const step = await screened.step(block)
       // A figure that cannot be told any more changes nothing.
       const told = step.exact.map((truth, index) => truth ?? step.screened[index])
@@ -257,11 +262,11 @@ describe('over a busy chain', () => {
       decreaseLiquidityCall({ tokenId, owner, liquidity: 1_000n }),
       collectCall({ tokenId, owner }),
     ])
-    const block = await newestBlock(devnet.rpc, 1)
+    const block = await readNewestBlock(devnet.rpc, 1)
     const subject = subjectOf(tokenId)
     const filters = watcher.events?.filters(1) ?? []
-    const logs = await logsOf(devnet.rpc, { filters, block })
-    const forged = logs.map((log): typeof log => ({ ...log, address: walletOf('forger').toLowerCase() as Hex }))
+    const logs = await readBlockLogs(devnet.rpc, { filters, block })
+    const forged = logs.map((log): typeof log => ({ ...log, address: toWalletAddress('forger').toLowerCase() as Hex }))
     const place = { client: client(), block }
     const found = await watcher.events?.happenings([...logs, ...forged], [subject], place, patient)
     expect(found?.map(({ type }) => type)).toEqual(['increase', 'decrease', 'collect'])
@@ -276,7 +281,7 @@ describe('over a busy chain', () => {
 function swapOf(random: Random, pool: Pool): Transaction {
   const tokenIn = random.below(2) === 0 ? pool.token0 : pool.token1
   const usd = random.pick([20, 4_000, 60_000]) * (1 + random.below(1000) / 1000)
-  return swapCall({ pool, tokenIn, amountIn: rawOfUsd(tokenAt(tokenIn), usd) + 1n })
+  return swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), usd) + 1n })
 }
 
 describe('watched()', () => {
@@ -287,7 +292,7 @@ describe('watched()', () => {
     }
     expect(parse({ token_id: '7' })).toEqual({ token_id: '7', manager_address: MANAGER })
     expect(parse({ token_id: '7', manager_address: MANAGER.toLowerCase() })).toEqual(subjectOf(7n))
-    expect(parse({ token_id: '7', manager_address: walletOf('other') })).toBeUndefined()
+    expect(parse({ token_id: '7', manager_address: toWalletAddress('other') })).toBeUndefined()
     expect(parse({ token_id: '-7' })).toBeUndefined()
     expect(parse({ wallet: MANAGER })).toBeUndefined()
   })

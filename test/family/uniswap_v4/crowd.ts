@@ -1,13 +1,13 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { sqrtPriceAtTickX96 } from '../../../src/finance/math/liquidity.ts'
-import { BANK, walletOf } from '../../devnet/addresses.ts'
+import { BANK, toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import { fullRange, rangeAround } from '../../devnet/ticks.ts'
 import { STATE_VIEW_ABI, SWAP_ROUTER_ABI } from '../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import { collectCall, decreaseCall, donateCall, swapCall } from '../../devnet/uniswap_v4/calls.ts'
-import { liquidityWorth, rawOfUsd, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
+import { liquidityWorth, usdToRaw, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
 
 /** A position of the crowd, with its pool as the devnet knows it. */
 export interface Member {
@@ -36,7 +36,7 @@ export async function buildCrowd(
   const random = createRandom(seed)
   const pools = Object.values(v4.pools)
   const crowds = Array.from({ length: OWNERS }, (_, index) => ({
-    owner: walletOf(`v4 crowd ${seed} ${index}`),
+    owner: toWalletAddress(`v4 crowd ${seed} ${index}`),
     members: [] as Member[],
   }))
   await v4.fund(crowds.map(({ owner }) => owner))
@@ -83,12 +83,12 @@ export async function buildCrowd(
   function swaps(pool: V4PoolOf) {
     return [true, false].map((zeroForOne) => {
       const usd = random.pick([1, 400, 60_000]) * (1 + random.below(1_000) / 1_000)
-      return swapCall({ pool, zeroForOne, amountIn: rawOfUsd(pool.currencies[zeroForOne ? 0 : 1], usd) + 1n })
+      return swapCall({ pool, zeroForOne, amountIn: usdToRaw(pool.currencies[zeroForOne ? 0 : 1], usd) + 1n })
     })
   }
 
   function donation(pool: V4PoolOf) {
-    const [amount0, amount1] = pool.currencies.map((currency) => rawOfUsd(currency, 1 + random.below(300)))
+    const [amount0, amount1] = pool.currencies.map((currency) => usdToRaw(currency, 1 + random.below(300)))
     return donateCall({ pool, amount0: amount0 ?? 0n, amount1: amount1 ?? 0n })
   }
 }
@@ -103,7 +103,7 @@ export async function tickOf({ client }: Devnet, { id }: Pick<V4PoolOf, 'id'>): 
 /** Sells currency 0 until the price is exactly that of the next bound below, from where on the tick is below it. */
 async function landOnBound(devnet: Devnet, pool: V4PoolOf): Promise<void> {
   const bound = Math.floor(((await tickOf(devnet, pool)) - 1) / pool.tickSpacing) * pool.tickSpacing
-  const amountIn = rawOfUsd(pool.currencies[0], 50_000_000)
+  const amountIn = usdToRaw(pool.currencies[0], 50_000_000)
   const sqrtPriceLimitX96 = sqrtPriceAtTickX96(bound)
   const data = encodeFunctionData({
     abi: SWAP_ROUTER_ABI,

@@ -6,18 +6,18 @@ import { positionRoute } from '../../../src/family/uniswap_v4/routes/position.ts
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError } from '../../../src/lib/error.ts'
-import { UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
-import { askRoute } from '../../support/ask_route.ts'
+import { callRoute } from '../../support/call_route.ts'
 import { countedClient } from '../uniswap_v3/support.ts'
 import { DEPLOYMENT, everyIdOf } from './support.ts'
 
 const OTHER_CHAIN = 10
 const BUILD_LIMIT_MS = 120_000
-const OWNER = walletOf('v4 on two chains')
+const OWNER = toWalletAddress('v4 on two chains')
 
 /** Managers of two chains, which number their positions each for itself. */
 let devnets: readonly Devnet[]
@@ -28,7 +28,7 @@ let onOne: bigint
 
 beforeAll(async () => {
   devnets = await Promise.all([startDevnet(), startDevnet({ chainId: OTHER_CHAIN })])
-  clients = devnets.map((devnet) => countedClient(chainOf(devnet)).client)
+  clients = devnets.map((devnet) => countedClient(createDevnetChain(devnet)).client)
   const minted = await Promise.all(devnets.map((devnet, index) => mint(devnet, index + 1)))
   ;[onBoth = 0n, onOne = 0n] = minted[1] ?? []
   expect(minted[0]).toEqual([onBoth])
@@ -61,7 +61,7 @@ function routes() {
 }
 
 async function refused(id: bigint, query = ''): Promise<CodedError> {
-  const error = await askRoute(routes().one, { params: { id: String(id) }, query }).then(String, (thrown) => thrown)
+  const error = await callRoute(routes().one, { params: { id: String(id) }, query }).then(String, (thrown) => thrown)
   if (!(error instanceof CodedError)) throw new Error(`Expected a refusal, got ${error}`)
   return error
 }
@@ -80,20 +80,20 @@ test('an id of several chains is refused with their names, and answered for the 
   )
   const { one } = routes()
   for (const chainId of [1, OTHER_CHAIN]) {
-    const { reply } = await askRoute(one, { params: { id: String(onBoth) }, query: `chain_id=${chainId}` })
+    const { reply } = await callRoute(one, { params: { id: String(onBoth) }, query: `chain_id=${chainId}` })
     expect(wherever(reply.data)).toEqual([chainId, onBoth])
     expect(reply.asOf?.map((each) => each.chainId)).toEqual([chainId])
   }
 })
 
 test('an id of one chain alone needs no name of a chain, and does not exist on the other', async () => {
-  const { reply } = await askRoute(routes().one, { params: { id: String(onOne) } })
+  const { reply } = await callRoute(routes().one, { params: { id: String(onOne) } })
   expect(wherever(reply.data)).toEqual([OTHER_CHAIN, onOne])
   expect((await refused(onOne, 'chain_id=1')).code).toBe('NOT_FOUND')
 })
 
 test('a wallet is listed on both, chain by chain', async () => {
-  const { reply, credits } = await askRoute(routes().list, { query: `wallet=${OWNER}` })
+  const { reply, credits } = await callRoute(routes().list, { query: `wallet=${OWNER}` })
   expect((reply.data as unknown[]).map(wherever)).toEqual([
     [1, onBoth],
     [OTHER_CHAIN, onBoth],

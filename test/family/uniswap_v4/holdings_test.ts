@@ -2,8 +2,8 @@ import { beforeAll, expect, test } from 'bun:test'
 import { createHoldingsReader } from '../../../src/family/uniswap_v4/holdings.ts'
 import { computeHeldAmounts } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
@@ -12,7 +12,7 @@ import { readHoldings } from '../../support/holdings.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
 import { everyIdOf, readerOf } from './support.ts'
 
-const OWNER = walletOf('v4 holdings owner')
+const OWNER = toWalletAddress('v4 holdings owner')
 const NAMES = ['plain', 'native', 'feeTaking', 'forbidding'] as const
 
 let devnet: Devnet
@@ -33,7 +33,7 @@ beforeAll(async () => {
 }, 120_000)
 
 function setUp() {
-  const { client, requests } = countedClient(chainOf(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   return { client, requests, reader, places, holdings: createHoldingsReader({ reader, clock: systemClock }) }
 }
@@ -72,7 +72,7 @@ test('a portfolio has what the pool owes, or what a withdrawal pays where a hook
 
 test('a wallet without positions takes one call, and one with more than are summed has no rows', async () => {
   const { client, requests, holdings } = setUp()
-  const none = await readHoldings(holdings, client, { wallet: walletOf('v4 holds nothing') })
+  const none = await readHoldings(holdings, client, { wallet: toWalletAddress('v4 holds nothing') })
   expect([none?.rows, none?.positions, requests]).toEqual([[], 0, ['eth_call']])
   const many = await readHoldings(holdings, client, { wallet: OWNER, positionsMax: 3 })
   expect([many?.rows, many?.positions]).toEqual([[], 4])

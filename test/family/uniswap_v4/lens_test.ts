@@ -4,7 +4,7 @@ import { decodeLens as decode, decodeList, encodeList, encodeOne } from '../../.
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v4/read/lens_artifact.ts'
 import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
-import { TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { burnCall, decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
@@ -20,8 +20,8 @@ const PRICES: PriceSources = {
   aaveOracle: undefined,
 }
 const SUBJECT = { deployment: DEPLOYMENT, prices: PRICES }
-const WALLET = walletOf('v4 lens')
-const OTHER = walletOf('v4 lens other')
+const WALLET = toWalletAddress('v4 lens')
+const OTHER = toWalletAddress('v4 lens other')
 const COUNT = 300
 const BYTES_MAX = 1_000_000
 
@@ -137,7 +137,7 @@ describe('the lens', () => {
   })
 
   test('ends a page early if an oracle burns all gas that it may, and gets through every id', async () => {
-    const aaveOracle = walletOf('v4 burning oracle')
+    const aaveOracle = toWalletAddress('v4 burning oracle')
     await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
     const prices = { ...PRICES, feeds: [], aaveOracle }
     let from = 0
@@ -174,9 +174,13 @@ describe('the lens', () => {
       )
       return { manager, positions: positions.length, broken }
     }
-    expect(await ask({ positionManager: walletOf('nowhere') })).toEqual({ manager: 'absent', positions: 0, broken: [] })
+    expect(await ask({ positionManager: toWalletAddress('nowhere') })).toEqual({
+      manager: 'absent',
+      positions: 0,
+      broken: [],
+    })
     expect(await ask({ positionManager: TOKENS.usdc.feed })).toEqual({ manager: 'silent', positions: 0, broken: [] })
-    for (const poolManager of [walletOf('nowhere'), TOKENS.usdc.feed]) {
+    for (const poolManager of [toWalletAddress('nowhere'), TOKENS.usdc.feed]) {
       expect(await ask({ poolManager })).toEqual({
         manager: 'answers',
         positions: 0,

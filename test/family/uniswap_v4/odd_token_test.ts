@@ -4,8 +4,8 @@ import { computeTotalHeld } from '../../../src/family/uniswap_v4/math/figures.ts
 import type { FullPosition } from '../../../src/family/uniswap_v4/read/position.ts'
 import { positionRoute } from '../../../src/family/uniswap_v4/routes/position.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
-import { TOKENS, walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { fullRange, rangeAround } from '../../devnet/ticks.ts'
@@ -13,13 +13,13 @@ import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { bankCalls, HOOKS } from '../../devnet/uniswap_v4/place.ts'
 import { liquidityWorth, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
-import { askRoute } from '../../support/ask_route.ts'
+import { callRoute } from '../../support/call_route.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
 import { everyIdOf, readerOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
-const OWNER = walletOf('v4 odd tokens')
-const BURNED = walletOf('v4 tokens that burn gas')
+const OWNER = toWalletAddress('v4 odd tokens')
+const BURNED = toWalletAddress('v4 tokens that burn gas')
 const SORTS = {
   listed: ['bytes32', 'decimals0', 'decimals36', 'hugeSymbol', 'lyingSymbol', 'emptySymbol', 'invalidUtf8'],
   spam: ['link', 'claimReward', 'linkInSymbol', 'control', 'bidi'],
@@ -80,7 +80,7 @@ afterAll(async () => {
 })
 
 function reading() {
-  const { client, requests } = countedClient(chainOf(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   const read = async (wallet: Address) => {
     const reads = await reader.readWallet(wallet, { places, full: true, signal: patient })
@@ -136,7 +136,7 @@ test('one position whose token has no readable decimals is 503 and says why', as
   const one = positionRoute({ chainIds: [1], reader: () => reader, lives })
   for (const kind of ['decimals255', 'gasBurner', 'removed'] as const) {
     const id = String(ids.get(kind))
-    const failure = await askRoute(one, { params: { id } }).then(String, (error: unknown) => error)
+    const failure = await callRoute(one, { params: { id } }).then(String, (error: unknown) => error)
     expect(failure).toBeInstanceOf(UnavailableError)
     expect(String(failure)).toContain(`Cannot decode position ${id} of manager ${UNISWAP_V4.positionManager}`)
   }

@@ -11,8 +11,8 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { once } from '../../../src/lib/memoize.ts'
-import { walletOf } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
@@ -20,15 +20,15 @@ import { burnCall, decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { HOOKS } from '../../devnet/uniswap_v4/place.ts'
 import { liquidityWorth, type V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
-import { askRoute } from '../../support/ask_route.ts'
+import { callRoute } from '../../support/call_route.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { countedClient, patient } from '../uniswap_v3/support.ts'
 import { everyIdOf, readerOf } from './support.ts'
 
 const NAMES = ['plain', 'native', 'dynamicFee', 'feeTaking', 'customCurve', 'forbidding', 'protocolFee'] as const
-const OWNER = walletOf('v4 routes owner')
-const CROWDED = walletOf('v4 routes vault')
+const OWNER = toWalletAddress('v4 routes owner')
+const CROWDED = toWalletAddress('v4 routes vault')
 
 let devnet: Devnet
 let v4: UniswapV4
@@ -48,7 +48,7 @@ afterAll(async () => {
 beforeAll(async () => {
   devnet = await sharedDevnet()
   const { db, close } = await testDatabase()
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   const clients = new Map([[client.chain.id, client]])
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: 'test' })
   Object.assign(past, { db, history })
@@ -77,7 +77,7 @@ interface Set {
 }
 
 function setUp({ find = everyIdOf(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
-  const { client, requests } = countedClient(chainOf(devnet, { id, rpcUrls: [url] }))
+  const { client, requests } = countedClient(createDevnetChain(devnet, { id, rpcUrls: [url] }))
   const { reader } = readerOf(client, { find })
   const lives = once(() => createUniswapV4Histories({ ...past, clock: systemClock, reader }))
   const options = { chainIds: [1, 5], reader: () => reader, lives }
@@ -94,14 +94,14 @@ async function refused(answer: Promise<unknown>): Promise<{ code: string; messag
   return { code, message }
 }
 
-const idsIn = (answer: Awaited<ReturnType<typeof askRoute>>) =>
+const idsIn = (answer: Awaited<ReturnType<typeof callRoute>>) =>
   (answer.reply.data as { token_id: string }[]).map(({ token_id }) => BigInt(token_id))
 
 describe('GET /v1/positions/uniswap-v4', () => {
   test('lists active positions by id, two credits each, in pages, and counts all', async () => {
     const { list } = setUp()
-    const first = await askRoute(list, { query: `wallet=${OWNER}&limit=4` })
-    const second = await askRoute(list, { query: `wallet=${OWNER}&limit=4&page=2` })
+    const first = await callRoute(list, { query: `wallet=${OWNER}&limit=4` })
+    const second = await callRoute(list, { query: `wallet=${OWNER}&limit=4&page=2` })
     expect([...idsIn(first), ...idsIn(second)]).toEqual([...ids.values()])
     expect([first.credits, second.credits]).toEqual([8, 6])
     const counts = { totalActive: 7, totalInactive: 1, total: 8, filtered: 7, errors: 0, spams: [] }
@@ -111,12 +111,12 @@ describe('GET /v1/positions/uniswap-v4', () => {
   })
 
   test('lists closed positions with status=inactive, one credit each; burned ones are none', async () => {
-    const answer = await askRoute(setUp().list, { query: `wallet=${OWNER}&status=inactive` })
+    const answer = await callRoute(setUp().list, { query: `wallet=${OWNER}&status=inactive` })
     expect([idsIn(answer), answer.credits]).toEqual([[closed], 1])
   })
 
   test('says of each pool its hook with permissions, the fee in force, who sets it, and what the protocol takes', async () => {
-    const { reply } = await askRoute(setUp().list, { query: `wallet=${OWNER}` })
+    const { reply } = await callRoute(setUp().list, { query: `wallet=${OWNER}` })
     const pools = Object.fromEntries(
       (
         reply.data as { token_id: string; position_state: { pool: object; token0: { id: string; symbol: string } } }[]
@@ -150,7 +150,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     }))
     const [paid, none] = await v4.realBurns(seen)
     expect(none).toBeNull()
-    const { reply, credits } = await askRoute(list, { query: `wallet=${OWNER}&full=true` })
+    const { reply, credits } = await callRoute(list, { query: `wallet=${OWNER}&full=true` })
     expect(credits).toBe(7 * 15)
     const found = new Map((reply.data as { token_id: string }[]).map((each) => [BigInt(each.token_id), each]))
     const of = (name: V4PoolName) => found.get(ids.get(name) ?? 0n) as unknown as Record<string, never>
@@ -186,15 +186,15 @@ describe('GET /v1/positions/uniswap-v4', () => {
 
   test('a wallet whose ids are known takes one request, and so does one without positions', async () => {
     const { list, requests } = setUp()
-    await askRoute(list, { query: `wallet=${OWNER}` })
+    await callRoute(list, { query: `wallet=${OWNER}` })
     requests.length = 0
-    await askRoute(list, { query: `wallet=${OWNER}` })
+    await callRoute(list, { query: `wallet=${OWNER}` })
     expect(requests).toEqual(['eth_call'])
     requests.length = 0
-    const none = await askRoute(list, { query: `wallet=${walletOf('v4 nobody')}` })
+    const none = await callRoute(list, { query: `wallet=${toWalletAddress('v4 nobody')}` })
     expect([idsIn(none), none.credits, requests]).toEqual([[], 0, ['eth_call']])
     for (const wallet of [zeroAddress, UNISWAP_V4.poolManager, UNISWAP_V4.positionManager]) {
-      const holder = await askRoute(list, { query: `wallet=${wallet}` })
+      const holder = await callRoute(list, { query: `wallet=${wallet}` })
       expect([wallet, idsIn(holder), holder.credits]).toEqual([wallet, [], 0])
     }
   })
@@ -203,7 +203,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     const all = everyIdOf(devnet)
     const missing = ids.get('native')
     const find: FindOwnedIds = async (...asked) => (await all(...asked)).filter((id) => id !== missing)
-    const { code, message } = await refused(askRoute(setUp({ find }).list, { query: `wallet=${OWNER}` }))
+    const { code, message } = await refused(callRoute(setUp({ find }).list, { query: `wallet=${OWNER}` }))
     expect(code).toBe('SERVICE_UNAVAILABLE')
     expect(message).toContain('check "ownership" failed')
     expect(message).toContain('owns 8, and 7 were found')
@@ -211,32 +211,32 @@ describe('GET /v1/positions/uniswap-v4', () => {
 
   test('heals itself when the wallet gets and gives positions between two answers', async () => {
     const { list } = setUp()
-    const wallet = walletOf('v4 routes changing')
+    const wallet = toWalletAddress('v4 routes changing')
     const pool = v4.pools.plain
     const mint = () => v4.mint({ pool, ...rangeAround(pool, -60, 60), liquidity: 10n ** 9n, recipient: wallet })
     const first = await mint()
-    expect(idsIn(await askRoute(list, { query: `wallet=${wallet}` }))).toEqual([first])
+    expect(idsIn(await callRoute(list, { query: `wallet=${wallet}` }))).toEqual([first])
     const second = await mint()
-    expect(idsIn(await askRoute(list, { query: `wallet=${wallet}` }))).toEqual([first, second])
+    expect(idsIn(await callRoute(list, { query: `wallet=${wallet}` }))).toEqual([first, second])
     await devnet.send([burnCall({ pool, tokenId: first, owner: wallet })])
-    expect(idsIn(await askRoute(list, { query: `wallet=${wallet}` }))).toEqual([second])
+    expect(idsIn(await callRoute(list, { query: `wallet=${wallet}` }))).toEqual([second])
   })
 
   test('answers past blocks, and nothing before the manager stood', async () => {
     const { list, one } = setUp()
-    const early = await askRoute(list, { query: `wallet=${OWNER}&chain_id=1&at_block=${before}` })
+    const early = await callRoute(list, { query: `wallet=${OWNER}&chain_id=1&at_block=${before}` })
     expect([idsIn(early), early.credits]).toEqual([[], 0])
     expect(early.reply.asOf).toEqual([{ chainId: 1, blockNumber: before }])
     const at = `chain_id=1&at_block=${before}`
-    const single = await refused(askRoute(one, { query: at, params: { id: String(ids.get('plain')) } }))
+    const single = await refused(callRoute(one, { query: at, params: { id: String(ids.get('plain')) } }))
     expect(single.code).toBe('NOT_FOUND')
-    const wallet = walletOf('v4 routes past')
+    const wallet = toWalletAddress('v4 routes past')
     const pool = v4.pools.plain
     const tokenId = await v4.mint({ pool, ...rangeAround(pool, -60, 60), liquidity: 10n ** 9n, recipient: wallet })
     const then = await devnet.client.getBlockNumber()
     await devnet.send([burnCall({ pool, tokenId, owner: wallet })])
-    expect(idsIn(await askRoute(list, { query: `wallet=${wallet}` }))).toEqual([])
-    const past = await askRoute(list, { query: `wallet=${wallet}&chain_id=1&at_block=${then}` })
+    expect(idsIn(await callRoute(list, { query: `wallet=${wallet}` }))).toEqual([])
+    const past = await callRoute(list, { query: `wallet=${wallet}&chain_id=1&at_block=${then}` })
     expect(idsIn(past)).toEqual([tokenId])
   })
 
@@ -245,7 +245,7 @@ describe('GET /v1/positions/uniswap-v4', () => {
     const { rpc } = devnet
     const slot = mappingSlot(CROWDED, 3n)
     await rpc.call('anvil_setStorageAt', UNISWAP_V4.positionManager, slot, toHex(123_456n, { size: 32 }))
-    const { code, message } = await refused(askRoute(setUp().list, { query: `wallet=${CROWDED}` }))
+    const { code, message } = await refused(callRoute(setUp().list, { query: `wallet=${CROWDED}` }))
     expect(code).toBe('INVALID_PARAMETER')
     expect(message).toContain('Cannot list 123456 positions on chain 1')
   })
@@ -261,24 +261,24 @@ describe('GET /v1/positions/uniswap-v4', () => {
       [`wallet=${OWNER}&at_block=9999999&chain_id=1`, 'INVALID_PARAMETER', 'at_block'],
       [`wallet=${OWNER}&at_block=5`, 'MISSING_PARAMETER', 'chain_id'],
     ] as const) {
-      const error = await refused(askRoute(list, { query }))
+      const error = await refused(callRoute(list, { query }))
       expect([query, error.code]).toEqual([query, code])
       expect(error.message).toContain(words)
     }
     // Served, without this family.
-    const elsewhere = await askRoute(list, { query: `wallet=${OWNER}&chain_id=5` })
+    const elsewhere = await callRoute(list, { query: `wallet=${OWNER}&chain_id=5` })
     expect([idsIn(elsewhere), elsewhere.credits]).toEqual([[], 0])
-    const single = await refused(askRoute(one, { query: 'chain_id=5', params: { id: String(ids.get('plain')) } }))
+    const single = await refused(callRoute(one, { query: 'chain_id=5', params: { id: String(ids.get('plain')) } }))
     expect(single.code).toBe('NOT_FOUND')
   })
 
   test('says the same by an endpoint that ignores state overrides, and by one that refuses them', async () => {
     const { list } = setUp()
-    const expected = (await askRoute(list, { query: `wallet=${OWNER}` })).reply
+    const expected = (await callRoute(list, { query: `wallet=${OWNER}` })).reply
     for (const how of ['ignore', 'refuse'] as const) {
       const proxy = await startFaultyRpc(devnet.rpcUrl)
       proxy.rule(() => ({ kind: 'no_overrides', how }))
-      const { reply } = await askRoute(setUp({ url: proxy.url }).list, { query: `wallet=${OWNER}` })
+      const { reply } = await callRoute(setUp({ url: proxy.url }).list, { query: `wallet=${OWNER}` })
       expect(reply).toEqual(expected)
       await proxy.stop()
     }
@@ -293,7 +293,7 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
   test('reads one position, with the square root of the price, two credits; fifteen with full=true', async () => {
     const { one } = setUp()
     const id = String(ids.get('native'))
-    const { reply, credits } = await askRoute(one, { params: { id } })
+    const { reply, credits } = await callRoute(one, { params: { id } })
     expect(credits).toBe(2)
     expect(reply.data).toMatchObject({
       token_id: id,
@@ -302,7 +302,7 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
       manager_address: UNISWAP_V4.positionManager,
       position_state: { pool: { id: v4.pools.native.id, sqrtPrice: expect.stringMatching(/^\d+$/) } },
     })
-    const full = await askRoute(one, {
+    const full = await callRoute(one, {
       params: { id },
       query: `full=true&manager_address=${UNISWAP_V4.positionManager}`,
     })
@@ -316,7 +316,7 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
     const liquidity = liquidityWorth(pool, { ...range, usd: 100 })
     const tokenId = await v4.mint({ pool, ...range, liquidity, recipient: OWNER })
     await devnet.send([decreaseCall({ pool, tokenId, owner: OWNER, liquidity })])
-    const { reply } = await askRoute(setUp().one, { params: { id: String(tokenId) }, query: 'full=true' })
+    const { reply } = await callRoute(setUp().one, { params: { id: String(tokenId) }, query: 'full=true' })
     expect(reply.data).toMatchObject({
       is_active: false,
       withdrawable: { token0: { raw: '0' }, token1: { raw: '0' } },
@@ -328,13 +328,13 @@ describe('GET /v1/positions/uniswap-v4/{id}', () => {
   test('does not know ids that nobody owns, and refuses what is no id', async () => {
     const { one } = setUp()
     for (const id of ['0', String(burned), '99999999', String(2n ** 256n - 1n)]) {
-      expect([id, (await refused(askRoute(one, { params: { id } }))).code]).toEqual([id, 'NOT_FOUND'])
+      expect([id, (await refused(callRoute(one, { params: { id } }))).code]).toEqual([id, 'NOT_FOUND'])
     }
     for (const id of ['-1', '0x1f', String(2n ** 256n), '1.5', 'abc', '']) {
-      expect([id, (await refused(askRoute(one, { params: { id } }))).code]).toEqual([id, 'INVALID_PARAMETER'])
+      expect([id, (await refused(callRoute(one, { params: { id } }))).code]).toEqual([id, 'INVALID_PARAMETER'])
     }
-    const query = `manager_address=${walletOf('v4 other manager')}`
-    const unknown = await refused(askRoute(one, { params: { id: '1' }, query }))
+    const query = `manager_address=${toWalletAddress('v4 other manager')}`
+    const unknown = await refused(callRoute(one, { params: { id: '1' }, query }))
     expect(unknown).toEqual({
       code: 'INVALID_PARAMETER',
       message: expect.stringContaining(`expected a configured one (${UNISWAP_V4.positionManager} on chain 1)`),

@@ -5,7 +5,7 @@ import { type Abi, decodeFunctionResult, encodeFunctionData, type Hex, numberToH
 import { computeHeldAmounts } from '../../../src/family/uniswap_v4/math/figures.ts'
 import { mayChangeWithdrawal } from '../../../src/family/uniswap_v4/math/hooks.ts'
 import type { Position } from '../../../src/family/uniswap_v4/read/position.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { STATE_VIEW_ABI } from '../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   v4 = await devnet.uniswapV4()
   crowds = await buildCrowd(devnet, { seed: 21, count: COUNT })
   for (const each of crowds.flatMap((crowd) => crowd.members)) members.set(each.tokenId, each)
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })
   for (const { owner } of crowds) {
     const [found] = await reader.readWallet(owner, { places, signal: patient })

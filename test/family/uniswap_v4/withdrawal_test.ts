@@ -10,18 +10,18 @@ import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createSpamFilter } from '../../../src/finance/token/spam_filter.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { fullRange, rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import type { Paid } from '../../devnet/uniswap_v4/burns.ts'
 import { burnCall, swapCall, type V4Change, type V4MintRequest } from '../../devnet/uniswap_v4/calls.ts'
-import { buildV4Lives } from '../../devnet/uniswap_v4/life.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { coreHookCode, placeHook } from '../../devnet/uniswap_v4/place.ts'
-import { ETHER, liquidityWorth, rawOfUsd, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
+import { ETHER, liquidityWorth, usdToRaw, type V4PoolOf } from '../../devnet/uniswap_v4/pools.ts'
+import { buildV4RandomPositions } from '../../devnet/uniswap_v4/random_positions.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 import { DEPLOYMENT, everyIdOf, gasOfCall, readerOf } from './support.ts'
 
@@ -41,7 +41,11 @@ beforeAll(async () => {
   devnet = await startDevnet()
   v4 = await devnet.uniswapV4()
   faulty = await startFaultyRpc(devnet.rpcUrl)
-  client = createChainClient({ chain: chainOf(devnet, { rpcUrls: [faulty.url] }), clock: systemClock, log: silentLog })
+  client = createChainClient({
+    chain: createDevnetChain(devnet, { rpcUrls: [faulty.url] }),
+    clock: systemClock,
+    log: silentLog,
+  })
   const hooks = await placeHook(devnet, {
     name: 'takes fees',
     creationCode: await coreHookCode('LPFeeTakingHook'),
@@ -60,7 +64,7 @@ beforeAll(async () => {
     taxed.map((pool) => {
       const range = fullRange(pool)
       const liquidity = liquidityWorth(pool, { ...range, usd: 2_000_000 })
-      return { pool, ...range, liquidity, recipient: walletOf('v4 market') }
+      return { pool, ...range, liquidity, recipient: toWalletAddress('v4 market') }
     }),
   )
 }, BUILD_LIMIT_MS)
@@ -105,8 +109,8 @@ function mintRequest(pool: V4PoolOf, recipient: Address): V4MintRequest {
 
 async function trade(pool: V4PoolOf): Promise<void> {
   await devnet.send([
-    swapCall({ pool, zeroForOne: true, amountIn: rawOfUsd(pool.currencies[0], 90) }),
-    swapCall({ pool, zeroForOne: false, amountIn: rawOfUsd(pool.currencies[1], 60) }),
+    swapCall({ pool, zeroForOne: true, amountIn: usdToRaw(pool.currencies[0], 90) }),
+    swapCall({ pool, zeroForOne: false, amountIn: usdToRaw(pool.currencies[1], 60) }),
   ])
 }
 
@@ -114,7 +118,7 @@ test(
   'every withdrawal pays what the real one pays, reverts included, in pools of every kind after random lives',
   async () => {
     const pools = [...Object.values(v4.pools), ...taxed]
-    const { positions } = await buildV4Lives(v4, { seed: 5, rounds: 60, wallets: 10, pools })
+    const { positions } = await buildV4RandomPositions(v4, { seed: 5, rounds: 60, wallets: 10, pools })
     const living = positions.filter(({ isBurned }) => !isBurned)
     const hooked = living.filter(({ pool }) => mayChangeWithdrawal(pool.key.hooks))
     const paid = await v4.realBurns(hooked)
@@ -138,7 +142,7 @@ test(
 )
 
 test('25 withdrawals take one request and at most 6 million gas, and change nothing', async () => {
-  const owner = walletOf('withdraws many')
+  const owner = toWalletAddress('withdraws many')
   const ids: bigint[] = []
   for (let index = 0; index < 25; index++) ids.push(await mint(v4.pools.feeTaking, owner))
   await trade(v4.pools.feeTaking)
@@ -158,7 +162,7 @@ test('25 withdrawals take one request and at most 6 million gas, and change noth
 })
 
 test('the withdrawals of two owners and the list of a third leave in one request, and none sees another', async () => {
-  const owners = [walletOf('withdraws beside 0'), walletOf('withdraws beside 1')] as const
+  const owners = [toWalletAddress('withdraws beside 0'), toWalletAddress('withdraws beside 1')] as const
   const pool = v4.pools.feeTaking
   const ids = await v4.mintMany(owners.map((recipient) => mintRequest(pool, recipient)))
   await trade(pool)
@@ -192,7 +196,7 @@ const HARMS = ['burns gas', 'loops', 'returns a mebibyte', 'reverts with a mebib
 test(
   'a hook that burns gas, loops, answers a mebibyte or destroys itself harms no other position',
   async () => {
-    const owner = walletOf('withdraws among harm')
+    const owner = toWalletAddress('withdraws among harm')
     const changes: V4Change[] = []
     for (const [harm, name] of HARMS.entries()) {
       const hooks = await placeHook(devnet, {
@@ -254,7 +258,7 @@ test('a contract, an id of somebody else, a burned one and none at all: each ans
 })
 
 test('an endpoint that does not override code is refused, and positions are then unsupported', async () => {
-  const owner = walletOf('withdraws without overrides')
+  const owner = toWalletAddress('withdraws without overrides')
   const pool = v4.pools.feeTaking
   const id = await mint(pool, owner)
   const { reader, places } = readerOf(client, { find: everyIdOf(devnet) })

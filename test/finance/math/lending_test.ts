@@ -23,7 +23,7 @@ import {
   type Rational,
   rational,
 } from '../../../src/lib/number/rational.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 const PER_USD = 10n ** 8n
 
@@ -181,7 +181,7 @@ describe('safe amounts, carried out', () => {
           expect(against(after, at) === 0 || (against(after, at) > 0 && riskDebt === after.borrowLimit)).toBe(true)
         }
       }),
-      { numRuns: cases(500) },
+      { numRuns: caseCount(500) },
     )
   })
 
@@ -198,7 +198,7 @@ describe('safe amounts, carried out', () => {
         const factor = rational(left, totals.collateral * share.denominator * totals.riskDebt)
         return expect(compareRational(factor, at)).toBe(0)
       }),
-      { numRuns: cases(500) },
+      { numRuns: caseCount(500) },
     )
   })
 

@@ -9,7 +9,7 @@ import {
   sqrtPriceAtTickX96,
 } from '../../../src/finance/math/liquidity.ts'
 import { Q96, UINT256_MAX, wrap256 } from '../../../src/lib/number/fixed_point.ts'
-import { BANK, MULTICALL3, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { BANK, MULTICALL3, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 
 /** As v3-core's TickMath has them. */
@@ -36,7 +36,7 @@ describe('sqrtPriceAtTickX96() against a real pool', () => {
 
   beforeAll(async () => {
     devnet = await sharedDevnet()
-    const pair = [walletOf('tick math a'), walletOf('tick math b'), 500] as const
+    const pair = [toWalletAddress('tick math a'), toWalletAddress('tick math b'), 500] as const
     const data = encodeFunctionData({ abi: ABI, functionName: 'createPool', args: pair })
     await devnet.send([{ from: BANK, to: UNISWAP_V3.factory, data }])
     pool = await devnet.client.readContract({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { APR_RAY_MAX, apyFromApr, apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../../src/finance/math/rate.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 /** 10^180: decimal places of the references, in another base and by other series than the code. */
 const PLACES = 10n ** 180n
@@ -42,7 +42,7 @@ describe('apyFromApr()', () => {
       fc.property(rates, periods, (aprRay, n) => {
         expect(apyFromApr(aprRay, n)).toBe(binomial(aprRay, n))
       }),
-      { numRuns: cases(400) },
+      { numRuns: caseCount(400) },
     )
   })
 
@@ -90,7 +90,7 @@ describe('apyFromContinuousApr()', () => {
       fc.property(rates, (aprRay) => {
         expect(apyFromContinuousApr(aprRay)).toBe(exponential(aprRay))
       }),
-      { numRuns: cases(400) },
+      { numRuns: caseCount(400) },
     )
   })
 

@@ -7,7 +7,7 @@ import { FEED_ROWS } from '../../../src/finance/price/table/feeds.ts'
 import { POOL_ROWS } from '../../../src/finance/price/table/pools.ts'
 import { WRAPPER_ROWS } from '../../../src/finance/price/table/wrappers.ts'
 import { AAVE_MARKETS, chainlinkFeeds, stataUnderlying, UNISWAP_SDK } from '../../support/registries.ts'
-import { listsWith } from '../../support/token_lists.ts'
+import { findListsWith } from '../../support/token_lists.ts'
 
 /** Wrappers that one list has at most: their protocols' own word is the other source. */
 const OWN_WORD = ['sUSDS', 'sDAI']
@@ -74,7 +74,7 @@ test('every wrapper is opened in two steps at most, and holds what Aave’s addr
     for (const [symbol, token, of, kind = 'erc4626'] of WRAPPER_ROWS[id] ?? []) {
       if (symbol.startsWith('stata '))
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
-      else if (!OWN_WORD.includes(symbol)) expect(listsWith(id, token, symbol).length).toBeGreaterThan(1)
+      else if (!OWN_WORD.includes(symbol)) expect(findListsWith(id, token, symbol).length).toBeGreaterThan(1)
     }
     expect(Object.keys(wrappers)).toHaveLength(WRAPPER_ROWS[id]?.length ?? 0)
   }
@@ -133,7 +133,7 @@ test('every token with a feed is one of Aave’s assets, the wrapped native toke
     const assets = AAVE_MARKETS.filter(({ chainId }) => chainId === id).flatMap((market) => market.assets)
     const known = [...assets, nativeCurrency?.wrapped]
     const unknown = (FEED_ROWS[id] ?? []).filter(([symbol, token]) => {
-      return !known.includes(token) && listsWith(id, token, symbol).length < 2
+      return !known.includes(token) && findListsWith(id, token, symbol).length < 2
     })
     expect([name, unknown]).toEqual([name, []])
   }

@@ -2,12 +2,12 @@ import { beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
 import { LENS_MODES } from '../../../src/chain/call/lens.ts'
 import type { ChainPrices, FinanceClient } from '../../../src/finance/chain.ts'
-import { BANK, TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { clientOf, codeOf, deploy, listedChain, mintCall, read } from '../token/balance/world.ts'
 
 const { usdc, weth } = TOKENS
-const WALLET = walletOf('wrappers')
+const WALLET = toWalletAddress('wrappers')
 const UNIT = 10n ** 18n
 const ABI = parseAbi([
   'function setMood(uint256 mood)',

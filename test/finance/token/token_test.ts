@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex } from 'viem'
 import { toToken } from '../../../src/finance/token/token.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 
 /** What a contract returns for a string. */
 function returned(text: string): Hex {
@@ -9,7 +9,7 @@ function returned(text: string): Hex {
 }
 
 function shown(text: string): string {
-  return toToken({ address: walletOf('token'), decimals: 18, symbol: returned(text), name: undefined }).symbol
+  return toToken({ address: toWalletAddress('token'), decimals: 18, symbol: returned(text), name: undefined }).symbol
 }
 
 describe('tokenFrom()', () => {
@@ -23,13 +23,13 @@ describe('tokenFrom()', () => {
   })
 
   test('keeps what was written for the rules on spam', () => {
-    const raw = { address: walletOf('token'), decimals: 18, symbol: returned('U\u200bSDC'), name: undefined }
+    const raw = { address: toWalletAddress('token'), decimals: 18, symbol: returned('U\u200bSDC'), name: undefined }
     expect(toToken(raw).asWritten).toEqual({ symbol: 'U\u200bSDC', name: '' })
   })
 
   test('has decimals from 0 to 77 or none', () => {
     const decimals = (value: number | undefined) =>
-      toToken({ address: walletOf('token'), decimals: value, symbol: undefined, name: undefined }).decimals
+      toToken({ address: toWalletAddress('token'), decimals: value, symbol: undefined, name: undefined }).decimals
     expect([0, 18, 77, 78, 255, undefined].map(decimals)).toEqual([0, 18, 77, undefined, undefined, undefined])
   })
 })

@@ -3,7 +3,7 @@ import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import { ResponseTimeoutError } from '../../../src/chain/rpc/transport.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { walletOf } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
@@ -184,7 +184,7 @@ test('the only endpoint stalls: the caller is told, and a minute later it is ask
       () => true,
       () => false,
     )
-  await until('a complete history', isComplete)
+  await waitFor('a complete history', isComplete)
   expect(answered.length).toBeGreaterThan(1)
   // A minute, and at most one of the pauses that attempts make between them.
   expect(time.nowMs - stalledToMs).toBeLessThan(60_000 + 30_000)
@@ -245,7 +245,7 @@ test.each([
   answered.length = 0
   isBegun = true
   await expect(complete(follower, 20_000, walletOf(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
-  await until('nothing left to do', () => follower.paceOf(walletOf(1)) === undefined)
+  await waitFor('nothing left to do', () => follower.paceOf(walletOf(1)) === undefined)
   expect(Math.min(...answered.map(({ fromBlock }) => fromBlock))).toBe(oldest)
   await follower.close()
 })
@@ -294,7 +294,7 @@ test('askers are served in turn: one who asks for hundreds of histories does not
       never,
     )
   const many = Array.from({ length: 300 }, (_, index) => ask(1 + index, 'many'))
-  await until('work for many', () => answered.length > 100)
+  await waitFor('work for many', () => answered.length > 100)
   const before = answered.length
   await ask(1_000, 'one')
   const meanwhile = answered.length - before

@@ -8,7 +8,7 @@ import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { EMITTED, EMITTER, placeOf, wordsOf } from '../scene.ts'
 import { createRandom, type Random } from '../simulation/random.ts'
@@ -18,7 +18,7 @@ import { FINAL_DEPTH, makeNode, type Node } from './node.ts'
 
 const never = new AbortController().signal
 /** Seeds of one run; a test of the goal itself sets 10,000. */
-const SEEDS = Number(process.env['LIES_SEEDS'] ?? cases(200))
+const SEEDS = Number(process.env['LIES_SEEDS'] ?? caseCount(200))
 const FIRST_SEED = Number(process.env['LIES_FIRST'] ?? 1)
 /** Worlds that live at the same time. */
 const AT_ONCE = 4

@@ -7,7 +7,7 @@ import { createAdaptiveLogSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { EMITTER, POOL_TOPIC, topicOf, wordsOf } from '../scene.ts'
 import { hashOf, type SimulatedChain, simulateChain, WALLETS } from './chain.ts'
 import { simulateEndpoints } from './endpoint.ts'
@@ -130,7 +130,7 @@ async function simulate(seed: number): Promise<void> {
   }
 }
 
-const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? cases(1_000))
+const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? caseCount(1_000))
 
 /** All of them are the work of a minute: no test may take that long beside others. */
 const PARTS = 8

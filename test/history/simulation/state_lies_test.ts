@@ -8,15 +8,15 @@ import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { walletOf } from '../../devnet/addresses.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createRandom, type Random } from './random.ts'
 
-const LIES = Number(process.env['STATE_LIES'] ?? cases(300))
+const LIES = Number(process.env['STATE_LIES'] ?? caseCount(300))
 const HOUR_SEC = 3_600
-const [PHASED, PLAIN, ASKED] = ['phased', 'plain', 'asked'].map((name) => getAddress(walletOf(name))) as [
+const [PHASED, PLAIN, ASKED] = ['phased', 'plain', 'asked'].map((name) => getAddress(toWalletAddress(name))) as [
   Address,
   Address,
   Address,

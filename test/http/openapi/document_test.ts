@@ -8,7 +8,7 @@ import { createJsonSchema } from '../../../src/http/route/json_schema.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { CodedError, ERROR_CODES } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
-import { mismatches, resolve } from '../../support/json_schema.ts'
+import { findMismatches, resolve } from '../../support/json_schema.ts'
 import { createFixture, fixtureRoutes } from '../fixture.ts'
 
 const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 })
@@ -63,7 +63,7 @@ describe('openapiDocument()', () => {
       const said = responses[status].$ref === undefined ? responses[status] : resolve(document, responses[status].$ref)
       const [[type, { schema }]] = Object.entries<{ schema: object }>(said.content) as [[string, { schema: object }]]
       expect(answer.headers.get('content-type')).toStartWith(type)
-      expect(mismatches(schema, answer.body ?? answer.text, document)).toEqual([])
+      expect(findMismatches(schema, answer.body ?? answer.text, document)).toEqual([])
       for (const name of ['Retry-After', 'Allow']) {
         expect([name, name in said.headers]).toEqual([name, answer.headers.has(name)])
       }
@@ -77,7 +77,7 @@ describe('openapiDocument()', () => {
     const answer = await createClient(unready.app.handler)('/readyz')
     expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true])
     const { schema } = document.paths['/readyz'].get.responses[503].content['application/json']
-    expect(mismatches(schema, answer.body, document)).toEqual([])
+    expect(findMismatches(schema, answer.body, document)).toEqual([])
   })
 
   test("leaves the operator's pages out if they are served elsewhere", async () => {

@@ -7,7 +7,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { sendRaw } from '../../support/client.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
@@ -91,7 +91,7 @@ test('only its own target reaches an operator page, in any spelling of a path', 
       }
     }),
     {
-      numRuns: cases(500),
+      numRuns: caseCount(500),
       examples: [
         [['metrics'], ''],
         [['metrics'], 'http://h'],

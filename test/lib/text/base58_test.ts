@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import fc from 'fast-check'
 import { isBase58Address } from '../../../src/lib/text/base58.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 describe('isBase58Address()', () => {
   test('is true for exactly 32 bytes, and depends on upper and lower case', () => {
@@ -36,7 +36,7 @@ describe('isBase58Address()', () => {
       fc.property(fc.oneof(encoded, fc.constantFrom(...edges), letters), (text) => {
         expect(isBase58Address(text)).toBe(isDecoded(text))
       }),
-      { numRuns: cases(3_000) },
+      { numRuns: caseCount(3_000) },
     )
   })
 })

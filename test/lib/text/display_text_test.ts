@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasInvisible, toDisplayText } from '../../../src/lib/text/display_text.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 
 const LAST = 0x10ffff
 const MAX = 64
@@ -63,7 +63,7 @@ describe('visibleText()', () => {
         expect(toDisplayText(shown, max)).toBe(shown)
         expect(shown).not.toMatch(/(?:(?=\p{M})\p{Script=Inherited}){3}|\p{M}{5}|(?:^| )\p{M}|^ | $| {2}/u)
       }),
-      { numRuns: cases(5_000) },
+      { numRuns: caseCount(5_000) },
     )
   }, 60_000)
 

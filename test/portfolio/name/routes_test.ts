@@ -6,11 +6,11 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createNameReader } from '../../../src/portfolio/name/read_name.ts'
 import { nameRoute } from '../../../src/portfolio/name/routes.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { clientOfWay } from '../../support/one_way.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { withLensMode } from '../../support/lens_mode.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 
 const patient = new AbortController().signal
@@ -23,7 +23,11 @@ beforeAll(async () => {
   devnet = await startDevnet()
   await placeNames(devnet)
   rpc = await startFaultyRpc(devnet.rpcUrl)
-  client = createChainClient({ chain: chainOf(devnet, { rpcUrls: [rpc.url] }), clock: systemClock, log: silentLog })
+  client = createChainClient({
+    chain: createDevnetChain(devnet, { rpcUrls: [rpc.url] }),
+    clock: systemClock,
+    log: silentLog,
+  })
 }, 60_000)
 
 afterAll(async () => {
@@ -41,10 +45,10 @@ function routeOver(clients: readonly FinanceClient[]) {
 async function ask(name: string, clients = [client]) {
   const route = routeOver(clients)
   try {
-    const { reply, credits, creditsMin } = await askRoute(route, { query: new URLSearchParams({ name }).toString() })
+    const { reply, credits, creditsMin } = await callRoute(route, { query: new URLSearchParams({ name }).toString() })
     return { data: reply.data, credits: [creditsMin, credits], asOf: reply.asOf }
   } catch (error) {
-    const { status, code, message } = failureOfRoute(error, route)
+    const { status, code, message } = toRouteFailure(error, route)
     return { status, code, message }
   }
 }
@@ -114,7 +118,7 @@ test('a name of 255 bytes in 126 labels is looked up', async () => {
 
 test('every way of running the lens finds the same', async () => {
   for (const way of ['override', 'deployless'] as const) {
-    const read = createNameReader({ client: clientOfWay(client, way), clock: systemClock })
+    const read = createNameReader({ client: withLensMode(client, way), clock: systemClock })
     expect(await read('a.wild.eth', patient)).toMatchObject({ wallet: hashedWallet('a.wild.eth') })
     expect(await read('offchain.wild.eth', patient)).toMatchObject({ unresolved: expect.stringContaining('outside') })
   }
@@ -127,7 +131,7 @@ test('without Ethereum there are no names', async () => {
 test('on an Ethereum without the registry nobody has registered a name', async () => {
   const bare = await startDevnet()
   try {
-    const chain = chainOf(bare)
+    const chain = createDevnetChain(bare)
     const other = createChainClient({ chain, clock: systemClock, log: silentLog })
     expect(await ask(DEMO_NAME, [other])).toMatchObject({ status: 404 })
   } finally {

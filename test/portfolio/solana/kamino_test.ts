@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kaminoStage } from '../../family/kamino/stage.ts'
-import { addressOf, marketBytes, obligationBytes, type ServedAccounts, SF, served } from '../../support/kamino.ts'
+import {
+  marketBytes,
+  obligationBytes,
+  type ServedAccounts,
+  SF,
+  toFakeAddress,
+  toServedAccount,
+} from '../../support/kamino.ts'
 import {
   MARKET,
   OBLIGATION,
@@ -46,7 +53,7 @@ afterAll(() => double.stop(), 60_000)
 function serve(changes: SceneChanges = {}, others: ServedAccounts = {}, pricedAgoSec = 0): void {
   const nowSec = Math.floor(Date.now() / 1_000)
   const at = { pricedAtSec: BigInt(nowSec - pricedAgoSec) }
-  const mints = walletAccounts(addressOf('somebody'), { lamports: 0n, tokens: TOKENS })
+  const mints = walletAccounts(toFakeAddress('somebody'), { lamports: 0n, tokens: TOKENS })
   double.accounts = { ...priceAccounts(nowSec), ...mints, ...scene(changes, at), ...others }
 }
 
@@ -91,11 +98,11 @@ interface Listed {
 }
 
 test('collateral of an obligation is no token of the wallet, and several obligations are rows of their own', async () => {
-  const second = addressOf('second obligation')
+  const second = toFakeAddress('second obligation')
   serve(
     {},
     {
-      [second]: served(
+      [second]: toServedAccount(
         obligationBytes({
           market: MARKET,
           owner: WALLET,
@@ -113,14 +120,14 @@ test('collateral of an obligation is no token of the wallet, and several obligat
 })
 
 test('an empty obligation, and one of another wallet, have no row', async () => {
-  const other = served(
+  const other = toServedAccount(
     obligationBytes({
       market: MARKET,
-      owner: addressOf('other'),
+      owner: toFakeAddress('other'),
       deposits: [{ reserve: SOL_RESERVE, collateralAmount: 5n }],
     }),
   )
-  serve({ deposits: [], borrows: [] }, { [addressOf('of another')]: other })
+  serve({ deposits: [], borrows: [] }, { [toFakeAddress('of another')]: other })
   expect(await stage.assets({ wallet: WALLET })).toEqual([])
 })
 
@@ -149,11 +156,11 @@ describe('a market that nobody knows', () => {
   })
 
   test('counts what is supplied only while that is at hand, all obligations together; debts always', async () => {
-    const second = addressOf('second obligation')
+    const second = toFakeAddress('second obligation')
     const half = { reserve: SOL_RESERVE, collateralAmount: 3_000n * 10n ** 9n }
     serve(
       { deposits: [half], borrows: [{ reserve: USDC_RESERVE, amountSf: 10n ** 6n * SF }] },
-      { [second]: served(obligationBytes({ market: MARKET, owner: WALLET, deposits: [half] })) },
+      { [second]: toServedAccount(obligationBytes({ market: MARKET, owner: WALLET, deposits: [half] })) },
     )
     // 6,000 SOL of the 5,000 that the reserve has.
     expect(
@@ -171,7 +178,7 @@ describe('a market that nobody knows', () => {
 })
 
 test('an obligation whose market is broken fails the answer, naming it', async () => {
-  serve({}, { [MARKET]: served(marketBytes({ referralFeeBps: 20_000 })) })
+  serve({}, { [MARKET]: toServedAccount(marketBytes({ referralFeeBps: 20_000 })) })
   const { status, message } = await stage.ask('balance', { wallet: WALLET })
   expect([status, message]).toEqual([
     502,

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'bun:test'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import {
-  addressOf,
   marketBytes,
   obligationBytes,
   reserveBytes,
   type ServedAccounts,
   SF,
-  served,
+  toFakeAddress,
+  toServedAccount,
 } from '../../support/kamino.ts'
 import { WHIRLPOOL } from '../../support/orca.ts'
 import { type OrcaCase, orcaAccounts, orcaCase, orcaPositionBytes } from '../../support/orca_vectors.ts'
@@ -18,7 +18,7 @@ import { NATIVE, priceAccounts, SOL, USDC, WALLET, walletAccounts } from './wall
 
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
-const ANSWERS = cases(1_000)
+const ANSWERS = caseCount(1_000)
 const AT_ONCE = 4
 /** What is refused is asked again. */
 const FAILED_MAX = 3 + ANSWERS / 20
@@ -30,12 +30,12 @@ const SOLD_AT = SLOT + Math.floor(2.5 * ANSWERS)
 const REFUSED = /changed while they were read|gave no answer in time/
 const MARKET = 'DxXdAyU3kCjnyggvHmY5nAwg5cRbbmdyX3npfDMjjMek'
 const [RESERVE, DEBT, OBLIGATION] = ['reserve', 'debt reserve', 'obligation'].map((name) =>
-  addressOf(`slot ${name}`),
+  toFakeAddress(`slot ${name}`),
 ) as [string, string, string]
-const OTHER = addressOf('moving token')
+const OTHER = toFakeAddress('moving token')
 const HELD = orcaCase('edge/no-liquidity')
 /** A wallet that fills two requests, so that its rows are of two slots. */
-const BIG = addressOf('big wallet')
+const BIG = toFakeAddress('big wallet')
 const BIG_TOKENS = 120
 const POOL_OF_ALL = 10n ** 12n
 
@@ -50,7 +50,7 @@ const at = (slot: number) => BigInt(slot - SLOT + 10)
 function positionAt(slot: number): OrcaCase {
   return {
     ...HELD,
-    wallet: slot < SOLD_AT ? WALLET : addressOf('buyer'),
+    wallet: slot < SOLD_AT ? WALLET : toFakeAddress('buyer'),
     pool: { ...HELD.pool, rewardsUpdatedAt: String(NOW_SEC - 5) },
     position: { ...HELD.position, owedA: String(slot), owedB: String(slot * 3), rewards: [] },
   }
@@ -78,12 +78,12 @@ const FIRST: ServedAccounts = {
   }),
   ...walletAccounts(BIG, {
     lamports: 1n,
-    tokens: Array.from({ length: BIG_TOKENS }, (_, index) => token(addressOf(`big ${index}`), TOKEN, 6, 1)),
+    tokens: Array.from({ length: BIG_TOKENS }, (_, index) => token(toFakeAddress(`big ${index}`), TOKEN, 6, 1)),
   }),
   ...orcaAccounts(positionAt(SLOT)),
-  [MARKET]: served(marketBytes()),
-  [RESERVE]: served(reserveBytes({ ...POOL, mint: SOL, decimals: 9 })),
-  [DEBT]: served(reserveBytes({ ...POOL, mint: USDC, decimals: 6 })),
+  [MARKET]: toServedAccount(marketBytes()),
+  [RESERVE]: toServedAccount(reserveBytes({ ...POOL, mint: SOL, decimals: 9 })),
+  [DEBT]: toServedAccount(reserveBytes({ ...POOL, mint: USDC, decimals: 6 })),
 }
 
 /** Token accounts of the wallets, and how many units each holds for one of the slot's. */
@@ -93,11 +93,11 @@ const MOVING = [
   { wallet: WALLET, mint: OTHER, by: [19n] },
   ...Array.from({ length: BIG_TOKENS }, (_, index) => ({
     wallet: BIG,
-    mint: addressOf(`big ${index}`),
+    mint: toFakeAddress(`big ${index}`),
     by: [BigInt(index + 1)],
   })),
 ].flatMap(({ wallet, mint, by }) =>
-  by.map((factor, index) => ({ address: addressOf(`${wallet} ${mint} ${index}`), wallet, mint, factor })),
+  by.map((factor, index) => ({ address: toFakeAddress(`${wallet} ${mint} ${index}`), wallet, mint, factor })),
 )
 
 function chainAt(slot: number): ServedAccounts {
@@ -117,9 +117,9 @@ function chainAt(slot: number): ServedAccounts {
     ...Object.fromEntries(moved),
     [WALLET]: native,
     [BIG]: native,
-    [position]: served(orcaPositionBytes(sold), WHIRLPOOL),
-    [nftAccount]: served(tokenAccountBytes(held), nftProgram),
-    [OBLIGATION]: served(
+    [position]: toServedAccount(orcaPositionBytes(sold), WHIRLPOOL),
+    [nftAccount]: toServedAccount(tokenAccountBytes(held), nftProgram),
+    [OBLIGATION]: toServedAccount(
       obligationBytes({
         market: MARKET,
         owner: WALLET,
@@ -143,7 +143,7 @@ function truth(wallet: string, slot: number): Readonly<Record<string, bigint>> {
   if (wallet === BIG) {
     const own = Array.from(
       { length: BIG_TOKENS },
-      (_, index) => [`wallet ${addressOf(`big ${index}`)}`, units * BigInt(index + 1)] as const,
+      (_, index) => [`wallet ${toFakeAddress(`big ${index}`)}`, units * BigInt(index + 1)] as const,
     )
     return { ...native, ...Object.fromEntries(own) }
   }

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { orcaStage } from '../../family/orca_whirlpool/stage.ts'
-import { addressOf } from '../../support/kamino.ts'
+import { toFakeAddress } from '../../support/kamino.ts'
 import { ORCA_CASES, type OrcaCase, orcaAccounts, orcaCase } from '../../support/orca_vectors.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { portfolioStage } from './stage.ts'
@@ -87,6 +87,6 @@ test('a position without liquidity is what it is owed', async () => {
 })
 
 test('a wallet that sold the token of a position has nothing of it', async () => {
-  serve({ ...orcaCase('edge/in-range'), wallet: addressOf('buyer') })
+  serve({ ...orcaCase('edge/in-range'), wallet: toFakeAddress('buyer') })
   expect(await rowsOf(orcaCase('edge/in-range').wallet)).toEqual({})
 })

@@ -1,14 +1,14 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createRandom } from '../../devnet/random.ts'
-import { cases } from '../../support/cases.ts'
-import { addressOf } from '../../support/kamino.ts'
+import { caseCount } from '../../support/cases.ts'
+import { toFakeAddress } from '../../support/kamino.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../support/solana_token.ts'
 import { e6 } from '../support.ts'
 import { portfolioStage } from './stage.ts'
 import { expectedOf, NATIVE, PRICED, priceAccounts, type TokenFixture, walletAccounts, worthE6 } from './wallets.ts'
 
-const WALLETS = cases(800)
+const WALLETS = caseCount(800)
 const NOW_SEC = Math.floor(Date.now() / 1_000)
 const LURE = 'Claim at solana-gift.xyz'
 
@@ -23,12 +23,12 @@ type Random = ReturnType<typeof createRandom>
 
 function tokenOf(random: Random, wallet: number, index: number): TokenFixture {
   const priced = random.below(3) === 0 ? PRICED[index % PRICED.length] : undefined
-  const isTaxed = priced?.mint === addressOf('taxed and priced')
+  const isTaxed = priced?.mint === toFakeAddress('taxed and priced')
   const program = priced === undefined ? random.pick([TOKEN, TOKEN_2022] as const) : isTaxed ? TOKEN_2022 : TOKEN
   const isLater = program === TOKEN_2022
   const most = 10n ** BigInt(random.below(20))
   return {
-    mint: priced?.mint ?? addressOf(`mint ${index} of wallet ${wallet}`),
+    mint: priced?.mint ?? toFakeAddress(`mint ${index} of wallet ${wallet}`),
     program,
     decimals: priced?.decimals ?? random.pick([0, 0, 1, 6, 9, 18]),
     symbol: priced === undefined ? `T${index}` : priced.mint.slice(0, 5),
@@ -55,7 +55,7 @@ test(`SOL and tokens of ${WALLETS} wallets are what their accounts say, and thei
   let [rowsSeen, nftsSeen, frozenSeen, spamSeen] = [0, 0, 0, 0]
   for (let index = 0; index < WALLETS; index++) {
     const random = createRandom(index)
-    const wallet = addressOf(`random wallet ${index}`)
+    const wallet = toFakeAddress(`random wallet ${index}`)
     const made = Array.from({ length: random.below(14) }, (_, at) => tokenOf(random, index, at))
     const tokens = [...new Map(made.map((token) => [token.mint, token])).values()]
     const lamports = random.pick([0n, 1n, BigInt(random.below(2 ** 31)), 9_007_199_254_740_991n])

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { addressOf, type ServedAccounts } from '../../support/kamino.ts'
-import { type Fault, rowOf, startSolanaDouble } from '../../support/solana.ts'
+import { type ServedAccounts, toFakeAddress } from '../../support/kamino.ts'
+import { countSequentialRequests, type Fault, startSolanaDouble } from '../../support/solana.ts'
 import { TOKEN, TOKEN_2022 } from '../../support/solana_token.ts'
 import { portfolioStage } from './stage.ts'
 import { expectedOf, NATIVE, priceAccounts, SOL, type TokenFixture, USDC, WALLET, walletAccounts } from './wallets.ts'
@@ -36,7 +36,9 @@ function plain(mint: string, decimals: number, amounts: readonly bigint[]): Toke
 
 /** Many tokens of a unit each, without decimals or with some. */
 function many(count: number, decimals: number, amount: bigint): TokenFixture[] {
-  return Array.from({ length: count }, (_, index) => plain(addressOf(`many ${decimals} ${index}`), decimals, [amount]))
+  return Array.from({ length: count }, (_, index) =>
+    plain(toFakeAddress(`many ${decimals} ${index}`), decimals, [amount]),
+  )
 }
 
 function serve(tokens: readonly TokenFixture[], { lamports = 3_000_000_000n } = {}, others: ServedAccounts = {}): void {
@@ -45,7 +47,7 @@ function serve(tokens: readonly TokenFixture[], { lamports = 3_000_000_000n } = 
 }
 
 test('a balance, its coverage, slot and price', async () => {
-  serve([USDC_TOKEN, plain(addressOf('picture'), 0, [1n])])
+  serve([USDC_TOKEN, plain(toFakeAddress('picture'), 0, [1n])])
   const { reply, credits } = await stage.ask('balance', { wallet: WALLET })
   expect([reply?.asOf, credits]).toEqual([[{ chainId: 101, blockNumber: BigInt(SLOT) }], 15])
   expect(reply?.data).toMatchObject({
@@ -68,7 +70,7 @@ test('a balance, its coverage, slot and price', async () => {
 })
 
 test('rows are charged two credits each, spam none, and pages hold all of them', async () => {
-  const lure = { ...plain(addressOf('lure'), 6, [10n]), symbol: 'CLAIM', name: 'claim at gift.xyz' }
+  const lure = { ...plain(toFakeAddress('lure'), 6, [10n]), symbol: 'CLAIM', name: 'claim at gift.xyz' }
   serve([USDC_TOKEN, lure, ...many(4, 6, 5n)])
   const { credits, reply } = await stage.ask('assets', { wallet: WALLET, limit: 25 })
   const rows = reply?.data as readonly { readonly reason: string | null; readonly token: { readonly id: string } }[]
@@ -81,9 +83,12 @@ test('rows are charged two credits each, spam none, and pages hold all of them',
 })
 
 test('a wallet with nothing costs nothing', async () => {
-  const { reply, credits } = await stage.ask('balance', { wallet: addressOf('nobody') })
+  const { reply, credits } = await stage.ask('balance', { wallet: toFakeAddress('nobody') })
   expect([credits, reply?.data]).toEqual([0, expect.objectContaining({ net_worth_usd: '0.000000' })])
-  expect(await stage.ask('assets', { wallet: addressOf('nobody') })).toMatchObject({ credits: 0, reply: { data: [] } })
+  expect(await stage.ask('assets', { wallet: toFakeAddress('nobody') })).toMatchObject({
+    credits: 0,
+    reply: { data: [] },
+  })
 })
 
 describe('tokens', () => {
@@ -91,13 +96,13 @@ describe('tokens', () => {
     const accounts = [{ amount: 5_000_000n, isFrozen: true }, { amount: 1n }]
     serve([
       { ...USDC_TOKEN, accounts },
-      { ...plain(addressOf('ice'), 6, []), accounts: [{ amount: 7n, isFrozen: true }] },
+      { ...plain(toFakeAddress('ice'), 6, []), accounts: [{ amount: 7n, isFrozen: true }] },
     ])
     const rows = await stage.assets({ wallet: WALLET })
     expect(rows.map(({ token, amount, frozen, counted }) => [token.id, amount.raw, frozen, counted])).toEqual([
       [NATIVE, '3000000000', undefined, true],
       [USDC, '5000001', undefined, true],
-      [addressOf('ice'), '7', true, false],
+      [toFakeAddress('ice'), '7', true, false],
     ])
   })
 
@@ -111,7 +116,7 @@ describe('tokens', () => {
   })
 
   test.each([10, 25] as const)('a token that wallets show otherwise has no value: extension %d', async (scaledBy) => {
-    const mint = addressOf('taxed and priced')
+    const mint = toFakeAddress('taxed and priced')
     serve([{ ...plain(mint, 8, [10n ** 9n]), program: TOKEN_2022, scaledBy }])
     const [, row] = await stage.assets({ wallet: WALLET })
     expect(row).toMatchObject({ token: { id: mint }, amount: { raw: '1000000000', amount: '10' }, reason: 'unpriced' })
@@ -119,7 +124,7 @@ describe('tokens', () => {
   })
 
   test('a fee on transfers takes nothing from what the wallet holds', async () => {
-    const mint = addressOf('taxed and priced')
+    const mint = toFakeAddress('taxed and priced')
     serve([{ ...plain(mint, 8, [10n ** 16n]), program: TOKEN_2022, hasFee: true }])
     expect(await stage.assets({ wallet: WALLET })).toContainEqual(
       // 10^8 × 0.000031000000017
@@ -144,22 +149,22 @@ describe('tokens', () => {
   })
 
   test('one base unit of a token with decimals is a row, and is looked up once', async () => {
-    serve([plain(addressOf('dust'), 6, [1n])])
+    serve([plain(toFakeAddress('dust'), 6, [1n])])
     double.latencyMs = 15
     const read = async () => {
       double.seen.length = 0
       stage.pass()
       const rows = await stage.assets({ wallet: WALLET })
-      return [rows.at(-1)?.amount, rowOf(double)]
+      return [rows.at(-1)?.amount, countSequentialRequests(double)]
     }
     expect(await read()).toEqual([{ raw: '1', amount: '0.000001' }, 3])
     expect(await read()).toEqual([{ raw: '1', amount: '0.000001' }, 1])
   })
 
   test('a token of which nothing can be read but its amount has a row', async () => {
-    serve([plain(addressOf('broken'), 6, [42n])])
+    serve([plain(toFakeAddress('broken'), 6, [42n])])
     double.accounts = { ...(double.accounts as ServedAccounts) }
-    delete (double.accounts as Record<string, unknown>)[addressOf('broken')]
+    delete (double.accounts as Record<string, unknown>)[toFakeAddress('broken')]
     const row = (await stage.assets({ wallet: WALLET })).at(-1)
     expect(row).toMatchObject({ amount: { raw: '42', amount: null }, token: { decimals: null }, reason: 'unpriced' })
   })

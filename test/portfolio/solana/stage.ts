@@ -5,8 +5,8 @@ import type { Reply } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { portfolioRoutes } from '../../../src/portfolio/mod.ts'
-import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
-import { servicesOf } from '../../support/family.ts'
+import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { createTestServices } from '../../support/family.ts'
 import type { SolanaDouble } from '../../support/solana.ts'
 
 export const SLOT_MS = 400
@@ -83,7 +83,7 @@ export function portfolioStage(
     urls.length === 0
       ? undefined
       : createSolanaClient({ rpcUrls: urls, maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log, random: () => 0 })
-  const services = servicesOf({ solana, clock, log })
+  const services = createTestServices({ solana, clock, log })
   const rows = new Map([[SOLANA_CHAIN_ID, options.row ?? {}]])
   const families = FAMILIES.filter(({ network }) => network === 'solana').map((family) => family.configure(rows))
   const routes = portfolioRoutes({
@@ -100,10 +100,10 @@ export function portfolioStage(
     if (route === undefined) throw new Error(`There is no route ${name}`)
     const text = new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, `${value}`]))
     try {
-      const { reply, credits } = await askRoute(route, { query: text.toString() })
+      const { reply, credits } = await callRoute(route, { query: text.toString() })
       return { status: 200, reply, credits }
     } catch (error) {
-      const { status, code, message } = failureOfRoute(error, route)
+      const { status, code, message } = toRouteFailure(error, route)
       if (/solana-secret|127\.0\.0\.1|upstream text/.test(message)) throw new Error(`A secret is in "${message}"`)
       return { status, code, message }
     }

@@ -1,12 +1,12 @@
 import { base58 } from '@scure/base'
 import { deriveMetadataAddress } from '../../../src/chain/solana/token/metadata.ts'
 import {
-  addressOf,
   reserveBytes,
   SCOPE,
   type ServedAccounts,
   scopeBytes,
-  served,
+  toFakeAddress,
+  toServedAccount,
   writer,
 } from '../../support/kamino.ts'
 import { METADATA, metadataBytes, mintBytes, TOKEN, TOKEN_2022, tokenAccountBytes } from '../../support/solana_token.ts'
@@ -16,13 +16,13 @@ import { METADATA, metadataBytes, mintBytes, TOKEN, TOKEN_2022, tokenAccountByte
  * is not the service's.
  */
 
-export const WALLET = addressOf('portfolio wallet')
+export const WALLET = toFakeAddress('portfolio wallet')
 export const SOL = 'So11111111111111111111111111111111111111112'
 export const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 export const NATIVE = '11111111111111111111111111111111'
 const SYSTEM = NATIVE
 const MAIN = '7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF'
-const FEED = addressOf('portfolio feed')
+const FEED = toFakeAddress('portfolio feed')
 /** Reserves of Kamino's main market that the service knows without a configuration. */
 const RESERVES = [
   'd4A2prbA2whesmvHaL88BH6Ewn5N4bTSU2Ze8P6Bc4Q',
@@ -41,7 +41,7 @@ export interface PricedMint {
 export const PRICED: readonly PricedMint[] = [
   { mint: SOL, decimals: 9, value: 151_23456789n, exponent: 8 },
   { mint: USDC, decimals: 6, value: 999_871n, exponent: 6 },
-  { mint: addressOf('taxed and priced'), decimals: 8, value: 31_000_000_017n, exponent: 15 },
+  { mint: toFakeAddress('taxed and priced'), decimals: 8, value: 31_000_000_017n, exponent: 15 },
 ]
 
 /** A token of the wallet in its accounts. */
@@ -72,10 +72,10 @@ export function priceAccounts(nowSec: number, changes: { readonly ageSec?: numbe
     ...Object.fromEntries(
       PRICED.map(({ mint, decimals }, index) => {
         const scope = { scopeFeed: FEED, scopeChain: [index + 1], maxPriceAgeSec: 120n }
-        return [RESERVES[index] ?? '', served(reserveBytes({ market: MAIN, mint, decimals, ...scope }))]
+        return [RESERVES[index] ?? '', toServedAccount(reserveBytes({ market: MAIN, mint, decimals, ...scope }))]
       }),
     ),
-    [FEED]: served(
+    [FEED]: toServedAccount(
       scopeBytes(
         PRICED.map(({ value, exponent }, index) => ({
           index: index + 1,
@@ -99,7 +99,7 @@ export function walletAccounts(
     const { mint, program, decimals, symbol, name, scaledBy, isNamedInside } = token
     const extensions = scaledBy === undefined ? [] : [[scaledBy, new Uint8Array(52)] as const]
     const fee = { epoch: 0n, max: 10n ** 12n, bps: 250 }
-    all[mint] = served(
+    all[mint] = toServedAccount(
       mintBytes({
         decimals,
         supply: 10n ** 18n,
@@ -110,18 +110,18 @@ export function walletAccounts(
       program,
     )
     if (isNamedInside !== true)
-      all[deriveMetadataAddress(mint)] = served(metadataBytes({ mint, symbol, name }), METADATA)
+      all[deriveMetadataAddress(mint)] = toServedAccount(metadataBytes({ mint, symbol, name }), METADATA)
     for (const [index, account] of token.accounts.entries()) {
       const bytes = tokenAccountBytes({
         mint,
         owner: wallet,
         amount: account.amount,
         state: account.isFrozen === true ? 2 : 1,
-        ...(account.isDelegated === true ? { delegate: addressOf('delegate') } : {}),
+        ...(account.isDelegated === true ? { delegate: toFakeAddress('delegate') } : {}),
         isExtended: program === TOKEN_2022,
       })
       const data = account.isConfidential === true ? withConfidential(bytes) : bytes
-      all[addressOf(`${wallet} ${mint} ${index}`)] = { owner: program, data, lamports: 2_039_280n }
+      all[toFakeAddress(`${wallet} ${mint} ${index}`)] = { owner: program, data, lamports: 2_039_280n }
     }
   }
   return all

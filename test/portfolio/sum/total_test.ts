@@ -10,7 +10,7 @@ import { sortRows } from '../../../src/portfolio/sum/order.ts'
 import { type HeldAsset, ROW_KINDS, type Row } from '../../../src/portfolio/sum/row.ts'
 import { computeBalance } from '../../../src/portfolio/sum/total.ts'
 import { createRandom, type Random } from '../../devnet/random.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { asset, dollars } from './assets.ts'
 
 const REFUSED = { reason: 'spam', detail: '' } as const
@@ -58,7 +58,7 @@ function sumOf(assets: readonly HeldAsset[]): bigint {
 describe('balanceOf()', () => {
   test('sums exact values of counted rows and rounds each figure once', () => {
     const random = createRandom(20_261_123)
-    for (let count = 0; count < cases(400); count++) {
+    for (let count = 0; count < caseCount(400); count++) {
       const assets = Array.from({ length: random.below(61) }, () => randomAsset(random))
       const balance = computeBalance(classifyAssets(assets, { includeUnlisted: false }))
       const of = (keep: (each: HeldAsset) => boolean) => sumOf(assets.filter(keep))

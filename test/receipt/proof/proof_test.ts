@@ -3,14 +3,14 @@ import { type Hex, keccak256, toHex } from 'viem'
 import { LENS_ADDRESS } from '../../../src/chain/call/bundle/bundle.ts'
 import { type Envelope, signEnvelope } from '../../../src/chain/receipt/envelope.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/service/receipt/payload.ts'
-import { ownAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
+import { exclusiveAave, type SharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../devnet/random.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
 import { checked, payloadOf, rowOver, type Stage, stageOver, textOf } from '../stage.ts'
 import { answersBySecondVerifier } from './second_verifier.ts'
@@ -23,7 +23,7 @@ let stage: Stage
 let position: string
 
 beforeAll(async () => {
-  ;[devnet, lending] = await Promise.all([startDevnet(), ownAave()])
+  ;[devnet, lending] = await Promise.all([startDevnet(), exclusiveAave()])
   morpho = await devnet.morpho()
   stage = stageOver([rowOver([devnet.rpcUrl])])
   position = `/v1/positions/uniswap-v3/${devnet.positions.good}?full=false`
@@ -445,7 +445,7 @@ describe('a proven receipt', () => {
 
   test('of random changes none is accepted', async () => {
     const { below, pick } = createRandom(2_323)
-    const count = cases(3_000, 100)
+    const count = caseCount(3_000, 100)
     for (let index = 0; index < count; index++) {
       const change = lied((proof, { reads: [read] }) => {
         const list = pick([proof.nodes, proof.nodes, proof.codes])

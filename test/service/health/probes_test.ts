@@ -8,7 +8,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { databaseProbe } from '../../../src/service/health/probes.ts'
 import { createAccount, settlement } from '../../account/scene.ts'
 import { startTestServer, type TestServer, temporaryDirectory } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 
 let server: TestServer
 let db: Database
@@ -40,19 +40,19 @@ test('a database that answers and takes no charges is not ready, says why, and i
   expect(await ready()).toBe(true)
 
   await takeNothing('on')
-  await until('a refusal', () =>
+  await waitFor('a refusal', () =>
     gate.settle(settlement(caller)).then(
       () => false,
       () => true,
     ),
   )
-  await until('trouble', () => gate.trouble !== undefined)
+  await waitFor('trouble', () => gate.trouble !== undefined)
   expect(await ready()).toMatch(/^it takes no charges: cannot execute [A-Z ]+ in a read-only transaction \(25006\)/)
 
   await takeNothing('off')
-  await until('the void', () => gate.voidsWaiting === 0)
+  await waitFor('the void', () => gate.voidsWaiting === 0)
   // Other steps of the gate may have failed meanwhile, and are tried again.
-  await until('readiness', async () => (await ready()) === true, 30_000)
+  await waitFor('readiness', async () => (await ready()) === true, 30_000)
   await gate.settle(settlement(caller))
   await gate.close(2_000)
 }, 60_000)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { AddressError, createNameResolver, resolveWebhookTarget } from '../../../src/trigger/deliver/address.ts'
 import { startNameServer } from '../../support/name_server.ts'
-import { networks } from '../../support/networks.ts'
+import { parseNetworks } from '../../support/networks.ts'
 
 const PUBLIC = '93.184.216.34'
 
@@ -10,7 +10,7 @@ async function verdict(
   url: string,
   { found = [PUBLIC], allowed = [] }: { readonly found?: readonly string[]; readonly allowed?: readonly string[] } = {},
 ): Promise<unknown> {
-  const rules = { allowed: networks(...allowed), resolve: async () => found }
+  const rules = { allowed: parseNetworks(...allowed), resolve: async () => found }
   try {
     return (await resolveWebhookTarget(url, rules)).addresses
   } catch (error) {
@@ -122,7 +122,7 @@ test('createNameResolver() asks name servers, and machine tables only if network
     expect((await resolveWebhookTarget('https://one.test/', rules)).addresses).toEqual([PUBLIC])
     expect(await resolve('none.test')).toEqual([])
     expect(resolveWebhookTarget('https://localhost/', rules)).rejects.toThrow('has an address')
-    const own = createNameResolver(networks('127.0.0.0/8'), server.resolver)
+    const own = createNameResolver(parseNetworks('127.0.0.0/8'), server.resolver)
     expect(await own('localhost')).toContain('127.0.0.1')
   } finally {
     await server.stop()

@@ -6,17 +6,17 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount } from '../../account/scene.ts'
-import { spawnWatched, type Watched } from '../../devnet/watched.ts'
-import { cases } from '../../support/cases.ts'
+import { type SupervisedProcess, spawnSupervised } from '../../devnet/supervised.ts'
+import { caseCount } from '../../support/cases.ts'
 import { startTestServer, type TestServer } from '../../support/database.ts'
 import { mulberry } from '../../support/random.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { addMany, createWebhook, outcomesOf } from './scene.ts'
 
-const KILLS = cases(200, 6)
-const FREEZES = cases(5, 1)
-const RESTARTS = cases(5, 1)
+const KILLS = caseCount(200, 6)
+const FREEZES = caseCount(5, 1)
+const RESTARTS = caseCount(5, 1)
 const LEASE_SEC = 1
 /** Messages under way in one process. */
 const POSTS_MAX = 32
@@ -28,7 +28,7 @@ const BACKLOG = 200
 
 let server: TestServer
 let db: Database
-const children = new Set<Watched>()
+const children = new Set<SupervisedProcess>()
 
 beforeAll(async () => {
   server = await startTestServer()
@@ -41,9 +41,9 @@ afterAll(async () => {
   await server.close()
 }, 60_000)
 
-function spawn(): Watched {
+function spawn(): SupervisedProcess {
   const words = [process.execPath, join(import.meta.dir, 'child.ts'), server.url, String(LEASE_SEC), String(POSTS_MAX)]
-  const child = spawnWatched(words, { stderr: 'inherit' })
+  const child = spawnSupervised(words, { stderr: 'inherit' })
   children.add(child)
   return child
 }
@@ -86,7 +86,7 @@ test(
       // It is in the middle of its work: who has posted nothing yet has nothing to lose.
       const before = posts.get(pid) ?? 0
       const isAtWork = () => (posts.get(pid) ?? 0) > before + 5
-      await until('posts of the next victim', () => isAtWork() || add(), 30_000)
+      await waitFor('posts of the next victim', () => isAtWork() || add(), 30_000)
       await Bun.sleep(20 * random())
       if (harm === 'kill') {
         await victim.stop('SIGKILL', 1_000)
@@ -102,7 +102,7 @@ test(
       }
     }
     const delivered = async () => (await outcomesOf(db, organizationId))['delivered'] ?? 0
-    await until('all delivered', async () => (await delivered()) === ids.length, 60_000)
+    await waitFor('all delivered', async () => (await delivered()) === ids.length, 60_000)
 
     const bodies = new Map<string, string>()
     for (const { headers, body } of receiver.received) {

@@ -8,7 +8,7 @@ import { webhookSecret } from '../../../src/trigger/deliver/sign.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { addMany, createWebhook, deliverAll, deliverer, KEYS, outcomesOf, readMessages } from './scene.ts'
 
 let database: TestDatabase
@@ -165,7 +165,7 @@ describe('two processes', () => {
       each.wakeBy(job.wake)
       return { job, each }
     })
-    await until('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)
+    await waitFor('all delivered', async () => (await outcomesOf(db, organizationId))['delivered'] === 600, 30_000)
     for (const { job } of jobs) job.stop()
     expect(slow.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
     expect(most).toBeGreaterThan(8)
@@ -206,7 +206,7 @@ test('a webhook that hangs with 10,000 messages due costs another no more than t
   while ((await alone.outcomes())['delivered'] !== 320) {
     await first.job.round(signal)
     rounds++
-    await until('answers of this round', async () => {
+    await waitFor('answers of this round', async () => {
       const leased = (await alone.messages()).filter((each) => each.leased).length
       return leased === 0
     })

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createPost, type PostResult } from '../../../src/trigger/deliver/post.ts'
 
-import { networks } from '../../support/networks.ts'
+import { parseNetworks } from '../../support/networks.ts'
 
 /** What one post is to come to. `url` has `PORT` in place of the receiver's port. */
 export interface PostCase {
@@ -60,7 +60,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 
 /** Posts all of them, in their order, to the receiver on `port`. */
 export async function postAll({ port, ca }: { readonly port: number; readonly ca: string }): Promise<PostResult[]> {
-  const allowed = networks('127.0.0.0/8')
+  const allowed = parseNetworks('127.0.0.0/8')
   const resolve = (name: string) => {
     const found = NAMES[name]
     return found === undefined ? new Promise<never>(() => undefined) : Promise.resolve(found)

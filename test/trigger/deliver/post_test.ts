@@ -6,12 +6,14 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createNameResolver } from '../../../src/trigger/deliver/address.ts'
 import { createPost, type PostResult } from '../../../src/trigger/deliver/post.ts'
 import { startNameServer } from '../../support/name_server.ts'
-import { networks } from '../../support/networks.ts'
-import { RECEIVER_BODY, RECEIVER_CA, type Received, startReceiver } from '../../support/receiver.ts'
+import { parseNetworks } from '../../support/networks.ts'
+import { RECEIVER_BODY, RECEIVER_CA, type ReceivedPost, startReceiver } from '../../support/receiver.ts'
 import { POST_CASES, postAll } from './post_cases.ts'
 
-const outcomes: Record<string, { posted: readonly PostResult[]; received: readonly Received[]; connections: number }> =
-  {}
+const outcomes: Record<
+  string,
+  { posted: readonly PostResult[]; received: readonly ReceivedPost[]; connections: number }
+> = {}
 
 async function onNode(port: number): Promise<PostResult[]> {
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-post-'))
@@ -76,7 +78,7 @@ describe('a name that changes its address', () => {
   test('is asked once a try, and posted to at the address that was looked at', async () => {
     const receiver = await startReceiver()
     // By these rules 127.0.0.1 is fine and 127.0.0.2, where nobody listens, is what the name says from then on.
-    const allowed = networks('127.0.0.1/32')
+    const allowed = parseNetworks('127.0.0.1/32')
     const resolve = createNameResolver([], names.resolver)
     const post = createPost({ rules: { allowed, resolve }, clock: systemClock, ca: RECEIVER_CA })
     const url = `https://hook.test:${receiver.port}/ok`

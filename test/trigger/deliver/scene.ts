@@ -5,7 +5,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { createDeliverer, type Deliverer } from '../../../src/trigger/deliver/deliver.ts'
 import { createPost } from '../../../src/trigger/deliver/post.ts'
 import type { SigningKeys } from '../../../src/trigger/deliver/sign.ts'
-import { networks } from '../../support/networks.ts'
+import { parseNetworks } from '../../support/networks.ts'
 import { addMessages } from '../messages.ts'
 
 /** Messages that one statement adds: a busy server must not be late for it. */
@@ -22,7 +22,7 @@ export const KEYS: SigningKeys = {
 }
 
 export const testPost = () =>
-  createPost({ rules: { allowed: networks('127.0.0.0/8'), resolve: async () => [] }, clock: systemClock })
+  createPost({ rules: { allowed: parseNetworks('127.0.0.0/8'), resolve: async () => [] }, clock: systemClock })
 
 /** What posts messages, as a process has it, with the faults that its log names. */
 export function deliverer(db: Database, options: Partial<Parameters<typeof createDeliverer>[0]> = {}) {

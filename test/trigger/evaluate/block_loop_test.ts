@@ -13,7 +13,7 @@ import type { Clause, FinalityLevel, Trigger } from '../../../src/trigger/trigge
 import { type Account, createAccount, readBooks } from '../../account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { METER_CHAIN_ID, type Meter, type MeterAsked, meterWatcher, startMeter } from '../meter.ts'
 import { createTrigger, editTrigger } from '../scene.ts'
 
@@ -121,7 +121,7 @@ async function watch(account: Account, name: string, clause: Clause, of: Partial
 }
 
 async function evaluated(number: bigint, finality: FinalityLevel = 'latest'): Promise<void> {
-  await until(`block ${number} evaluated`, async () => {
+  await waitFor(`block ${number} evaluated`, async () => {
     const [row] = await db.run<{ block: string | null }>('select block from watch_cursor where finality = $1', [
       finality,
     ])
@@ -140,7 +140,7 @@ test('a trigger fires at the block where its figure crosses, and is cleared beyo
   const before = wakes
   const crossed = await meter.units('crossing', 104)
   await evaluated(crossed)
-  await until('somebody to be told', () => wakes > before)
+  await waitFor('somebody to be told', () => wakes > before)
   await evaluated(await meter.units('crossing', 106))
   await evaluated(await meter.units('crossing', 108))
   const messages = await messagesOf(account)
@@ -169,7 +169,7 @@ test('a trigger that holds when it is made fires at once, and an edit arms it an
   start()
   const trigger = await watch(account, 'low', BELOW)
   await evaluated(await meter.mine())
-  await until('a message', async () => (await told(account)).length === 1)
+  await waitFor('a message', async () => (await told(account)).length === 1)
   await editTrigger(db, trigger, '1.04')
   await evaluated(await meter.mine())
   await evaluated(await meter.mine())
@@ -347,7 +347,7 @@ test('endpoints away: one blind, one sighted, and the change in between', async 
   rpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
   await meter.units('unseen', 100)
   for (let block = 0; block < 12; block++) await meter.mine()
-  await until('a message', async () => (await told(account)).length > 0, 20_000)
+  await waitFor('a message', async () => (await told(account)).length > 0, 20_000)
   expect((await messagesOf(account)).map(({ type }) => type)).toEqual(['trigger.blind'])
   rpc.rule(() => undefined)
   await evaluated(await meter.mine())
@@ -397,7 +397,7 @@ test('a trigger that is moved to another finality is let go at once, and told of
   expect(asked.confirmed - before).toBe(2)
   await meter.mine()
   await evaluated(crossed, 'finalized')
-  await until('the change', async () => (await told(account)).length > 2)
+  await waitFor('the change', async () => (await told(account)).length > 2)
   const messages = await messagesOf(account)
   expect(messages.map(({ type, data }) => [type, data['change'], data['value'], data['block']])).toMatchObject([
     ['trigger.fired', 1, '1.00', { finality: 'latest' }],

@@ -6,17 +6,17 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount, readBooks } from '../../account/scene.ts'
-import { spawnWatched, type Watched } from '../../devnet/watched.ts'
-import { cases } from '../../support/cases.ts'
+import { type SupervisedProcess, spawnSupervised } from '../../devnet/supervised.ts'
+import { caseCount } from '../../support/cases.ts'
 import { startTestServer, type TestServer } from '../../support/database.ts'
 import { mulberry } from '../../support/random.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { METER_CHAIN_ID, type Meter, startMeter } from '../meter.ts'
 import { createTrigger } from '../scene.ts'
 
-const KILLS = cases(200, 6)
-const FREEZES = cases(5, 1)
-const RESTARTS = cases(5, 1)
+const KILLS = caseCount(200, 6)
+const FREEZES = caseCount(5, 1)
+const RESTARTS = caseCount(5, 1)
 const ACCOUNTS = 12
 const CREDITS = 100_000
 const CHILD = join(import.meta.dir, 'death_child.ts')
@@ -25,7 +25,7 @@ let server: TestServer
 let db: Database
 let meter: Meter
 const startMs = Date.now()
-const children: Watched[] = []
+const children: SupervisedProcess[] = []
 
 beforeAll(async () => {
   server = await startTestServer()
@@ -41,8 +41,10 @@ afterAll(async () => {
   await server.close()
 }, 60_000)
 
-function spawn(): Watched {
-  const child = spawnWatched([process.execPath, CHILD, server.url, meter.url, String(startMs)], { stderr: 'inherit' })
+function spawn(): SupervisedProcess {
+  const child = spawnSupervised([process.execPath, CHILD, server.url, meter.url, String(startMs)], {
+    stderr: 'inherit',
+  })
   children.push(child)
   return child
 }
@@ -103,7 +105,7 @@ test('killed, frozen and cut off, two processes tell each change once, and charg
     }
   }
   const last = await live(10)
-  await until(
+  await waitFor(
     'the last block evaluated',
     async () => {
       const [row] = await db

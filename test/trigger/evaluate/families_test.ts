@@ -13,22 +13,22 @@ import { type AssetName, MARKETS, type MarketName } from '../../devnet/aave_v3/a
 import { repayCall, setPriceCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { rawUsd } from '../../devnet/aave_v3/scenario.ts'
-import { ownAave } from '../../devnet/aave_v3/shared.ts'
+import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
-import { chainOf } from '../../devnet/chain.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { createRandom, type Random, type RandomPosition } from '../../devnet/random.ts'
-import { amounts, rawOfUsd, tokenAt } from '../../devnet/scenario.ts'
+import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import { decreaseLiquidityCall, increaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { clientOf, DEPLOYMENTS, patient } from '../../family/aave_v3/support.ts'
 import { DEPLOYMENT } from '../../family/uniswap_v3/support.ts'
-import { cases } from '../../support/cases.ts'
+import { caseCount } from '../../support/cases.ts'
 import { testDatabase } from '../../support/database.ts'
-import { servicesOf } from '../../support/family.ts'
+import { createTestServices } from '../../support/family.ts'
+import { readNewestBlock } from '../../support/forecast_watcher.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
-import { newestBlock } from '../../support/screened.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { createTrigger } from '../scene.ts'
 
 /*
@@ -36,7 +36,7 @@ import { createTrigger } from '../scene.ts'
  * any screen, makes of it.
  */
 
-const BLOCKS = cases(2_000, 100)
+const BLOCKS = caseCount(2_000, 100)
 const QUIET_BLOCKS = 60n
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
@@ -52,7 +52,7 @@ const running: RunningJob[] = []
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  const shared = await ownAave()
+  const shared = await exclusiveAave()
   devnet = shared.devnet
   aave = shared.aave
   positions = (await devnet.randomScenario(24, 30)).positions
@@ -66,10 +66,10 @@ afterEach(async () => {
 afterAll(() => rpc?.stop())
 
 /** Over the node itself, or over the endpoint whose faults are scripted. */
-const clientAt = (url = devnet.rpcUrl) => clientOf(chainOf(devnet, { rpcUrls: [url] }))
+const clientAt = (url = devnet.rpcUrl) => clientOf(createDevnetChain(devnet, { rpcUrls: [url] }))
 
 function watchersOver(client: ReturnType<typeof clientAt>): ReadonlyMap<string, Watcher> {
-  const services = servicesOf({ clients: [client] })
+  const services = createTestServices({ clients: [client] })
   return new Map([
     ['aave-v3', createAaveWatcher({ ...services, deployments: new Map([[1, DEPLOYMENTS]]) })],
     ['uniswap-v3', createUniswapWatcher({ ...services, deployments: new Map([[1, [DEPLOYMENT]]]) })],
@@ -107,7 +107,7 @@ async function evaluated(number: bigint): Promise<void> {
     const [row] = await db.run<{ block: string | null }>('select block from watch_cursor', [])
     return BigInt(row?.block ?? -1) >= number
   }
-  await until(`block ${number} evaluated`, done, 60_000)
+  await waitFor(`block ${number} evaluated`, done, 60_000)
 }
 
 interface Watching {
@@ -128,7 +128,7 @@ async function watchAll({ organizationId, apiKeyId }: Account, random: Random): 
     ['uniswap-v3', held, ['in_range', 'value_usd', 'distance_to_edge_percentage']],
   ] as const
   const watchers = watchersOver(clientAt())
-  const place = { client: clientAt(), block: await newestBlock(devnet.rpc, 1) }
+  const place = { client: clientAt(), block: await readNewestBlock(devnet.rpc, 1) }
   const all: Watching[] = []
   for (const [family, subjects, figures] of asked) {
     const read = (await watchers.get(family)?.confirm(subjects, place, patient)) ?? []
@@ -195,7 +195,7 @@ function actsOf(random: Random, prices: ReadonlyMap<AssetName, bigint>): Transac
     supplyCall({ ...movement, amount }),
     repayCall({ ...movement, amount }),
     withdrawCall({ ...movement, amount }),
-    swapCall({ pool, tokenIn, amountIn: rawOfUsd(tokenAt(tokenIn), 10 + random.below(40_000)) }),
+    swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), 10 + random.below(40_000)) }),
     increaseLiquidityCall({ tokenId, ...amounts(pool, 400) }),
     decreaseLiquidityCall({ tokenId, owner, liquidity: 10n ** 6n }),
   ]
@@ -222,7 +222,7 @@ test('asks for a quiet block, what both families share with whom the sweep reads
     })
   }
   start()
-  const { number } = await newestBlock(devnet.rpc, 1)
+  const { number } = await readNewestBlock(devnet.rpc, 1)
   await evaluated(number)
   rpc.reset()
   confirmedAt.length = 0
@@ -252,14 +252,14 @@ test(`tells of Aave and Uniswap what ${BLOCKS} blocks come to, read one by one w
   const all = await watchAll(account, random)
   const models = all.map(naive)
   const watchers = watchersOver(clientAt())
-  const first = (await newestBlock(devnet.rpc, 1)).number
+  const first = (await readNewestBlock(devnet.rpc, 1)).number
   start()
   await evaluated(first)
   let seen = first - 1n
 
   /** Every block since, as it stands. */
   async function follow(): Promise<void> {
-    const last = await newestBlock(devnet.rpc, 1)
+    const last = await readNewestBlock(devnet.rpc, 1)
     for (let number = seen + 1n; number <= last.number; number++) {
       const place = { client: clientAt(), block: await blockAt(number) }
       for (const family of ['aave-v3', 'uniswap-v3']) {

@@ -11,7 +11,7 @@ import { deleteTrigger, findTrigger, updateTrigger } from '../../../src/trigger/
 import type { Trigger } from '../../../src/trigger/trigger.ts'
 import { createAccount } from '../../account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { ARMED, createTrigger } from '../scene.ts'
 
 let database: TestDatabase
@@ -77,9 +77,9 @@ async function meet(
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
   const at = { line, tenure, block, fork: null, final: 0n, families: ['aave-v3'], nowMs: Date.now() }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
-  await until('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
+  await waitFor('the commit to have the state, and to wait for the balance', async () => (await waiting()) === 1)
   const acted = act(trigger)
-  await until('its owner to wait for the commit', async () => (await waiting()) === 2)
+  await waitFor('its owner to wait for the commit', async () => (await waiting()) === 2)
   await holder.run('commit', [])
   const [failed] = await Promise.all([committed, acted])
   return { trigger, failed }
@@ -135,7 +135,7 @@ test('a trigger that is deleted while a commit forgets what was told of it waits
   const block = { number: 10n, hash: `0x${'11'.repeat(32)}`, timestampSec: 1_700_000_000n }
   const at = { line, tenure, block, fork: null, final: 5n, families: ['aave-v3'], nowMs: Date.now() }
   const committed = commitBlock(committer, { ...at, changes: [fired(trigger)] })
-  await until('the commit to wait for the state', async () => (await waiting()) === 1)
+  await waitFor('the commit to wait for the state', async () => (await waiting()) === 1)
   await owner.run('delete from watch where organization_id = $1', [organizationId])
   await owner.run('commit', [])
   expect(await committed).toHaveLength(1)

@@ -9,7 +9,7 @@ import type { Answer } from '../../support/client.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { MARKET, OBLIGATION } from '../../support/kamino_scene.ts'
 import { RECEIVER_BODY, startReceiver } from '../../support/receiver.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { addMessages } from '../messages.ts'
 import { createTrigger } from '../scene.ts'
 
@@ -78,7 +78,7 @@ describe('webhooks', () => {
     expect(Date.parse(rotated.body.data.overlap_until)).toBeGreaterThan(Date.now() + 50_000)
     const before = receiver.received.length
     const tested = await ask('POST', `/v1/webhooks/${id}/test`)
-    await until('the test message', () => receiver.received.length > before)
+    await waitFor('the test message', () => receiver.received.length > before)
     const { headers = {}, body = '' } = receiver.received.at(-1) ?? {}
     expect(headers['webhook-id']).toBe(tested.body.data.id)
     for (const each of [secret, rotated.body.data.secret]) {
@@ -146,7 +146,7 @@ describe('webhooks', () => {
       )
       return row
     }
-    await until('a try', async () => (await read())?.noted === 1)
+    await waitFor('a try', async () => (await read())?.noted === 1)
     await database.db.run(
       `update message set due_at = null, outcome = 'dead', done_at = now() where organization_id = $1`,
       [account.organizationId],
@@ -163,11 +163,11 @@ describe('webhooks', () => {
       more: false,
       after: null,
     })
-    await until('delivery', async () => (await read())?.outcome === 'delivered')
+    await waitFor('delivery', async () => (await read())?.outcome === 'delivered')
     expect(await read()).toEqual({ outcome: 'delivered', tries: 1, noted: 2 })
     const day = { from: '2020-01-01', to: '2999-01-01' }
     expect((await ask('POST', path, day)).body.data.redelivered).toBe(1)
-    await until('delivery', async () => (await read())?.noted === 3)
+    await waitFor('delivery', async () => (await read())?.noted === 3)
     const mixed = { ids: [sent], from: day.from }
     for (const body of [
       {},
@@ -409,7 +409,7 @@ describe('triggers', () => {
     const path = `/v1/triggers/${id}/deliveries`
     expect(charged(await ask('GET', path))).toBe(0)
     const sent = (await ask('POST', `/v1/triggers/${id}/test`)).body.data.id
-    await until('a try', async () => (await ask('GET', path)).body.data[0]?.tries.length === 1)
+    await waitFor('a try', async () => (await ask('GET', path)).body.data[0]?.tries.length === 1)
     const answer = await ask('GET', path)
     expect(charged(answer)).toBe(1)
     expect(answer.body.data).toEqual([

@@ -3,7 +3,7 @@ import { createAccount } from '../../account/scene.ts'
 import { openProcess, type Process, signedIn, TOKEN, withToken } from '../../operator/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { until } from '../../support/until.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import { addMessages } from '../messages.ts'
 
 let database: TestDatabase
@@ -84,7 +84,7 @@ test('what could not be delivered is listed with its tries, and posted again', a
   const message = { organizationId, triggerId: trigger.id, webhookId: webhook.id, body }
   const [first] = await addMessages(db, [message, message])
   const tried = async (count: number) =>
-    await until(`${count} tries`, async () => {
+    await waitFor(`${count} tries`, async () => {
       const [row] = await db.run<{ count: number }>(
         'select count(*)::integer as count from message_try where organization_id = $1',
         [organizationId],

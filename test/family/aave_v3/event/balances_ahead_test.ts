@@ -7,9 +7,9 @@ import { createBalanceReader } from '../../../../src/family/aave_v3/read/read_ba
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { until } from '../../../support/until.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 import { logsOf, placeOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const { devnet, aave } = await sharedAave()
   upstream = await startFaultyRpc(devnet.rpcUrl)
   client = createChainClient({
-    chain: chainOf(devnet, { rpcUrls: [upstream.url] }),
+    chain: createDevnetChain(devnet, { rpcUrls: [upstream.url] }),
     clock: systemClock,
     log: silentLog,
   })
@@ -48,7 +48,7 @@ async function readAt(block: number, foreseen?: number) {
   if (foreseen !== undefined) {
     const finalized = { number: BigInt(foreseen), timestampSec: 0n }
     reader.foresee(client, { place, wallet, block: finalized }, never)
-    await until('a question', () => upstream.seen.length > 0 && upstream.waiting() === 0)
+    await waitFor('a question', () => upstream.seen.length > 0 && upstream.waiting() === 0)
   }
   const begun = upstream.seen.length
   const balances = await reader.read(client, { place, wallet, block }, never)

@@ -14,11 +14,11 @@ import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS } from '../../../devnet/aave_v3/addresses.ts'
-import type { AaveLife } from '../../../devnet/aave_v3/life/mod.ts'
-import type { LifeMarket } from '../../../devnet/aave_v3/life/scene.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
+import type { AaveActivity } from '../../../devnet/aave_v3/random_activity/mod.ts'
+import type { RandomMarket } from '../../../devnet/aave_v3/random_activity/scene.ts'
 import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { capped } from '../../../history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
@@ -29,7 +29,7 @@ import { logsOf, shown, textOf, truthOf } from './support.ts'
 /** `LIFE_SEED=7 LIFE_STEPS=2000 bun test …` for a longer life. */
 const { LIFE_SEED = '1', LIFE_STEPS = '80' } = process.env
 const BUILD_LIMIT_MS = 120_000 + 300 * Number(LIFE_STEPS)
-const MARKETS_ALIVE = ['etherfi', 'v3_0'] as const satisfies readonly LifeMarket[]
+const MARKETS_ALIVE = ['etherfi', 'v3_0'] as const satisfies readonly RandomMarket[]
 /** Blocks that the endpoint gives the logs of: the scan then has many parts. */
 const CAP = 25
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
@@ -40,8 +40,8 @@ let aave: AaveDevnet
 let upstream: FaultyRpc
 let database: TestDatabase
 let history: HistoryService
-const lives = new Map<LifeMarket, AaveLife>()
-const places = new Map<LifeMarket, LendingTarget>()
+const lives = new Map<RandomMarket, AaveActivity>()
+const places = new Map<RandomMarket, LendingTarget>()
 const closers: (() => unknown)[] = []
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ beforeAll(async () => {
   upstream.rule(capped(dialect, CAP))
   database = await testDatabase()
   closers.push(database.close)
-  const chain = chainOf(devnet, { rpcUrls: [upstream.url], finality: { depth: 0 } })
+  const chain = createDevnetChain(devnet, { rpcUrls: [upstream.url], finality: { depth: 0 } })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   closers.push(client.close)
   const reader = createMarketReader(systemClock)
@@ -71,7 +71,7 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close()
 }, BUILD_LIMIT_MS)
 
-function placeOf(market: LifeMarket): LendingTarget {
+function placeOf(market: RandomMarket): LendingTarget {
   const place = places.get(market)
   if (place === undefined) throw new Error(`There is no ${market}`)
   return place

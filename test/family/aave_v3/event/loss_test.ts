@@ -14,8 +14,8 @@ import { supplyCall, withdrawCall } from '../../../devnet/aave_v3/calls.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type LogProxy, startLogProxy } from './log_proxy.ts'
@@ -33,7 +33,7 @@ let database: TestDatabase
 let liar: LogProxy
 let honest: LogProxy
 /** Supplied and withdrew again in a reserve that earns nothing. */
-const passer = walletOf('aave passer-by')
+const passer = toWalletAddress('aave passer-by')
 let passing: Hex[]
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   await database.db.run('truncate history_chain, history_coverage, lending_event', [])
   const rpcUrls = proxies.map(({ url }) => url)
   const client = createChainClient({
-    chain: chainOf(devnet, { rpcUrls, finality: { depth: DEPTH } }),
+    chain: createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH } }),
     clock: systemClock,
     log: silentLog,
   })

@@ -12,11 +12,11 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
-import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
+import { createDevnetChain, DEVNET_ROW } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { askRoute } from '../../../support/ask_route.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { familyRoutes } from '../../../support/family.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -68,16 +68,16 @@ function start(
   { db }: TestDatabase = database,
 ) {
   const { finality, rpcUrls = [far.url] } = options
-  const chain = chainOf(devnet, { rpcUrls, finality })
+  const chain = createDevnetChain(devnet, { rpcUrls, finality })
   const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
   closers.push(client.close)
   const clients = new Map([[1, client]])
   const made = { clients, db, clock: systemClock, log: silentLog, holder: 'test' }
   const history: HistoryService = createHistory(made)
   closers.push(history.close)
-  const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db, history })
+  const routes = createFamilyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db, history })
   const route = routes.find(({ path }) => path === PATH) as Route
-  const ask = () => askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
+  const ask = () => callRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
   return {
     async rounds(wrong: (request: SeenRequest) => Fault | undefined = () => undefined) {
       far.reset()

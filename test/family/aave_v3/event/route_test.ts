@@ -18,15 +18,15 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
 import { BANK } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
-import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
+import { createDevnetChain, DEVNET_ROW } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { capped } from '../../../history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
-import { askRoute } from '../../../support/ask_route.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { familyRoutes } from '../../../support/family.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { until } from '../../../support/until.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 import { truthOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -93,7 +93,7 @@ beforeAll(async () => {
     log: silentLog,
     holder: 'test',
   })
-  const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db: database.db, history })
+  const routes = createFamilyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db: database.db, history })
   route = routes.find(({ path }) => path === PATH) as Route
 }, BUILD_LIMIT_MS)
 beforeEach(() => {
@@ -109,7 +109,7 @@ afterAll(async () => {
 }, BUILD_LIMIT_MS)
 
 function clientOf(): EvmClient<FinanceChain> {
-  const chain = chainOf(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
+  const chain = createDevnetChain(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
@@ -139,10 +139,10 @@ async function transmitDai(answer: bigint): Promise<void> {
 }
 
 /** One page; while the history is read in the background, asks again as `Retry-After` says. */
-async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeof askRoute>>> {
+async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeof callRoute>>> {
   for (;;) {
     try {
-      return await askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}${query}` })
+      return await callRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}${query}` })
     } catch (error) {
       if (!(error instanceof UnavailableError) || !error.message.includes('is being read')) throw error
       await Bun.sleep(error.retryAfterSec * 1_000)
@@ -297,10 +297,15 @@ test('an answer whose end would take too many requests names the final block, wh
     log: silentLog,
     holder: 'capped',
   })
-  const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [fresh], db: database.db, history: young })
+  const routes = createFamilyRoutes(AAVE_V3, {
+    rows: [[1, DEVNET_ROW]],
+    clients: [fresh],
+    db: database.db,
+    history: young,
+  })
   const events = routes.find(({ path }) => path === PATH) as Route
   const query = `wallet=${wallet}&limit=25`
-  const { reply } = await askRoute(events, { params: { chain_id: '1' }, query }).finally(async () => {
+  const { reply } = await callRoute(events, { params: { chain_id: '1' }, query }).finally(async () => {
     await young.close()
     fresh.close()
   })
@@ -355,7 +360,7 @@ test('prices that were found are kept while the last one of a page is still awai
   try {
     const answer = prices.pricesAt(fresh, question, left.signal).catch((error: Error) => error)
     const kept = async () => (await database.db.run('select from price_at', [])).length
-    await until('the other prices', async () => (await kept()) === found.size)
+    await waitFor('the other prices', async () => (await kept()) === found.size)
     left.abort()
     expect(await answer).toBeInstanceOf(Error)
   } finally {
@@ -431,9 +436,9 @@ test('a wallet that never moved anything there is answered by its state, no logs
   })
   try {
     const rows = [[1, DEVNET_ROW]] as const
-    const routes = familyRoutes(AAVE_V3, { rows, clients: [client], db: other.db, history: fresh })
+    const routes = createFamilyRoutes(AAVE_V3, { rows, clients: [client], db: other.db, history: fresh })
     const events = routes.find(({ path }) => path === PATH) as Route
-    const askFor = (wallet: Address) => askRoute(events, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
+    const askFor = (wallet: Address) => callRoute(events, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
     faulty.reset()
     const { reply } = await askFor(stranger)
     expect(reply).toMatchObject({ data: [], pagination: { total: 0 } })
@@ -442,7 +447,7 @@ test('a wallet that never moved anything there is answered by its state, no logs
 
     // It has moved something now, if only by another's hand, and in a block that is not final.
     await aave.supply({ market: 'main', wallet: stranger, asset: 'usdc', amount: rawUsd('usdc', 3) })
-    await until('its event', async () => {
+    await waitFor('its event', async () => {
       const data = await askFor(stranger).then(
         (answer) => answer.reply.data as readonly WireEvent[],
         () => [],
@@ -467,7 +472,7 @@ test('with every third request limited, one list of events after the other is an
   })
   const known = route
   try {
-    const routes = familyRoutes(AAVE_V3, {
+    const routes = createFamilyRoutes(AAVE_V3, {
       rows: [[1, DEVNET_ROW]],
       clients: [limited],
       db: database.db,
@@ -479,7 +484,7 @@ test('with every third request limited, one list of events after the other is an
     let requests = 0
     faulty.rule(() => (++requests % 3 === 0 ? { kind: 'http', status: 429, body: '' } : undefined))
     for (let times = 0; times < 10; times++) {
-      const { reply } = await askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}&limit=5` })
+      const { reply } = await callRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}&limit=5` })
       expect(reply.data).toEqual(events.slice(0, 5))
     }
     await database.db.run('delete from price_at', [])

@@ -12,7 +12,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { capped } from '../../../history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
@@ -56,7 +56,7 @@ beforeEach(async () => {
   upstream.rule(capped(dialect, CAP))
   database = await testDatabase()
   const client = createChainClient({
-    chain: chainOf(devnet, { rpcUrls: [upstream.url], finality: { depth: DEPTH } }),
+    chain: createDevnetChain(devnet, { rpcUrls: [upstream.url], finality: { depth: DEPTH } }),
     clock: systemClock,
     log: silentLog,
   })

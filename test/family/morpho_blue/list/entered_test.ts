@@ -3,7 +3,7 @@ import type { Address, Hex } from 'viem'
 import { MORPHO_EVENTS } from '../../../../src/family/morpho_blue/event/abi.ts'
 import { createFilters } from '../../../../src/family/morpho_blue/event/entry.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { CALLS, MORPHO } from '../../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
@@ -64,7 +64,7 @@ async function truth(wallet: Address): Promise<readonly string[]> {
 }
 
 test('a market that somebody else entered for the wallet, that it left and entered again, comes and goes', async () => {
-  const wallet = walletOf('morpho guest')
+  const wallet = toWalletAddress('morpho guest')
   const { wethUsdc, idle } = morpho.markets
   const seen: (readonly string[])[] = []
   for (const step of [
@@ -85,7 +85,7 @@ test('a market that somebody else entered for the wallet, that it left and enter
 })
 
 test('a borrow that is not final is in the answer, is not stored, and a reorganization takes it back', async () => {
-  const wallet = walletOf('morpho young')
+  const wallet = toWalletAddress('morpho young')
   const { wethUsdc } = morpho.markets
   await devnet.send([CALLS.supply({ market: morpho.markets.idle, wallet, assets: USDC })])
   await mine(DEPTH)
@@ -109,7 +109,7 @@ test('a borrow that is not final is in the answer, is not stored, and a reorgani
 
 test('the recipient of fees has every market that ever paid them, though no event names it; a past one too', async () => {
   const { feeRecipient } = morpho.wallets
-  const heir = walletOf('morpho heir')
+  const heir = toWalletAddress('morpho heir')
   await morpho.accrue(morpho.markets.linear)
   const before = idsIn(await lister.ask({ wallet: feeRecipient }))
   expect(before).toEqual(await truth(feeRecipient))

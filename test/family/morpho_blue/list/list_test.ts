@@ -5,14 +5,14 @@ import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import type { MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { createRandom } from '../../../devnet/random.ts'
-import { cases } from '../../../support/cases.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type Lister, startLister, truthOf, type Wire } from './world.ts'
 
 const BUILD_LIMIT_MS = 300_000
 const WALLETS = 300
 /** How many of them are asked for. */
-const ASKED = cases(WALLETS, 75)
+const ASKED = caseCount(WALLETS, 75)
 const ROUNDS = 40
 
 let devnet: Devnet

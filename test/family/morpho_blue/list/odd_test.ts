@@ -3,12 +3,12 @@ import { type Address, encodeFunctionData, maxUint256, parseAbi } from 'viem'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { BANK, TOKENS, walletOf } from '../../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { tokenCreationCode } from '../../../devnet/contracts.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { CALLS, type MorphoMarket, marketOf } from '../../../devnet/morpho_blue/calls.ts'
+import { CALLS, type MorphoMarket, toMorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import { morphoContracts } from '../../../devnet/morpho_blue/compile.ts'
 import type { MorphoDevnet } from '../../../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../../../devnet/morpho_blue/tools.ts'
@@ -69,7 +69,7 @@ async function makeMarket(params: Partial<MorphoMarket['params']>, price = 10n *
     irm: morpho.adaptiveCurve,
     lltv: percent(86n),
   }
-  const market = marketOf({ ...usual, oracle, ...params })
+  const market = toMorphoMarket({ ...usual, oracle, ...params })
   await devnet.send([CALLS.createMarket(market)])
   return market
 }
@@ -143,7 +143,7 @@ describe('a market of somebody else', () => {
   ] as const)('whose token has %s spoils no other', async (_, contract, wanted) => {
     const token = await makeToken(ownCreationCode(contract))
     const [loans, pledges] = [await makeMarket({ loanToken: token }), await makeMarket({ collateralToken: token })]
-    const wallet = walletOf(`odd ${contract}`)
+    const wallet = toWalletAddress(`odd ${contract}`)
     await devnet.send([
       CALLS.supply({ market: loans, wallet, assets: 1_234n }),
       CALLS.supplyCollateral({ market: pledges, wallet, assets: 1_234n }),
@@ -163,7 +163,7 @@ describe('a market of somebody else', () => {
   test('whose interest overflows is answered as its books stand', async () => {
     const token = await makeToken(tokenCreationCode({ name: 'Attack', symbol: 'ATTACK', decimals: 18 }))
     const market = await makeMarket({ loanToken: token, irm: morpho.linearIrm })
-    const [attacker, victim] = [walletOf('morpho attacker'), walletOf('morpho victim')]
+    const [attacker, victim] = [toWalletAddress('morpho attacker'), toWalletAddress('morpho victim')]
     await devnet.send([
       CALLS.supply({ market, wallet: victim, assets: 5n * 10n ** 18n }),
       CALLS.supplyCollateral({ market, wallet: attacker, assets: 10n ** 19n }),
@@ -193,7 +193,7 @@ describe('a market of somebody else', () => {
   })
 
   test('many of which burn all gas end pages early, and all are answered', async () => {
-    const wallet = walletOf('morpho burnt')
+    const wallet = toWalletAddress('morpho burnt')
     const burning: MorphoMarket[] = []
     for (let each = 0; each < 16; each++) burning.push(await makeMarket({}))
     await devnet.send([
@@ -249,7 +249,7 @@ describe('the question', () => {
   })
 
   test('leaves a chain without Morpho out, and says if none has it', async () => {
-    const chain = chainOf(other)
+    const chain = createDevnetChain(other)
     const client = createChainClient({ chain, clock: systemClock, log: silentLog })
     const both = startLister(devnet, { database, more: [client] })
     const { supplier } = morpho.wallets
@@ -269,7 +269,7 @@ describe('the question', () => {
   test('about two chains has a page for each, charges both, and names the one that cannot be read', async () => {
     await other.morpho()
     const elsewhere = await startFaultyRpc(other.rpcUrl)
-    const chain = chainOf(other, { rpcUrls: [elsewhere.url] })
+    const chain = createDevnetChain(other, { rpcUrls: [elsewhere.url] })
     const client = createChainClient({ chain, clock: systemClock, log: silentLog })
     const both = startLister(devnet, { database, more: [client], having: [1, OTHER] })
     const { supplier, none } = morpho.wallets

@@ -9,12 +9,12 @@ import type { Reply, Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MULTICALL3 } from '../../../devnet/addresses.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { MORPHO, MORPHO_ABI, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
-import { askRoute, failureOfRoute } from '../../../support/ask_route.ts'
+import { callRoute, toRouteFailure } from '../../../support/call_route.ts'
 import type { TestDatabase } from '../../../support/database.ts'
-import { familyRoutes } from '../../../support/family.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
 import { DEPLOYMENT, patient } from '../support.ts'
 
 /** Blocks that are not final, so that every list ends in what is read live. */
@@ -58,14 +58,14 @@ export function startLister(
   },
 ): Lister {
   const { database, rpcUrls = [devnet.rpcUrl], overrides = {}, more = [], having = [devnet.chainId] } = options
-  const chain = chainOf(devnet, { rpcUrls, finality: { depth: DEPTH }, ...overrides })
+  const chain = createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH }, ...overrides })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   const all = [client, ...more]
   const { db } = database
   const clients = new Map(all.map((each) => [each.chain.id, each]))
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
   const rows = having.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
-  const [route] = familyRoutes(MORPHO_BLUE, { rows, clients: all, db, history })
+  const [route] = createFamilyRoutes(MORPHO_BLUE, { rows, clients: all, db, history })
   if (route?.path !== '/v1/lending/morpho-blue') throw new Error('Expected the list first')
   return {
     route,
@@ -77,10 +77,10 @@ export function startLister(
       )
       try {
         const query = new URLSearchParams(given).toString()
-        const { reply, credits } = await askRoute(route, { query }, patient)
+        const { reply, credits } = await callRoute(route, { query }, patient)
         return { status: 200, data: reply.data as Wire, reply, credits }
       } catch (error) {
-        const { status, code, message, headers } = failureOfRoute(error, route)
+        const { status, code, message, headers } = toRouteFailure(error, route)
         const nothing = { data: [], reply: { data: [] }, credits: 0 }
         return { ...nothing, status, code, message, retryAfter: headers['retry-after'] }
       }

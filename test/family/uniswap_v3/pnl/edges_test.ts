@@ -5,7 +5,7 @@ import { createFlowCheck } from '../../../../src/family/uniswap_v3/read/position
 import { positionSubject } from '../../../../src/finance/liquidity/position_history/position_flow.ts'
 import type { CompleteHistory, EnsureRequest, History, StreamTarget } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { addPancakeswapV3 } from '../../../devnet/pancakeswap_v3/mod.ts'
 import {
   burnCall,
@@ -14,8 +14,8 @@ import {
   MANAGER_ABI,
   mintCall,
 } from '../../../devnet/uniswap_v3_calls.ts'
-import type { LifePool } from '../../../devnet/uniswap_v3_lives/pools.ts'
-import { askRoute } from '../../../support/ask_route.ts'
+import type { RandomPool } from '../../../devnet/uniswap_v3_random/pools.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { placeSecondManager, SECOND } from '../second_manager.ts'
@@ -43,7 +43,7 @@ async function freshDatabase(): Promise<TestDatabase> {
 }
 
 async function positionThat(
-  fits: (each: { readonly liquidity: bigint; readonly pool: LifePool }) => boolean,
+  fits: (each: { readonly liquidity: bigint; readonly pool: RandomPool }) => boolean,
 ): Promise<Wanted> {
   const held = scene.lives.positions.filter(({ isBurned }) => !isBurned)
   const stored = await scene.devnet.v3.readPositions(held.map(({ tokenId }) => tokenId))
@@ -65,7 +65,7 @@ describe('what is not there', () => {
     const burned = scene.lives.positions.find(({ isBurned }) => isBurned)
     const params = { id: String(burned?.tokenId) }
     for (const route of [pnl, events]) {
-      await expect(askRoute(route, { params })).rejects.toMatchObject({
+      await expect(callRoute(route, { params })).rejects.toMatchObject({
         code: 'NOT_FOUND',
         message: expect.stringContaining('needs parameter "chain_id"'),
       })
@@ -223,7 +223,7 @@ describe('the check of stored flows against the manager', () => {
     await expect(fresh.verify(place, part, signal)).rejects.toThrow(/found that logs are missing in blocks/)
     const { rpcUrl, server } = withoutPast(scene.devnet.rpcUrl)
     try {
-      const { client: forgetful } = countedClient(chainOf(scene.devnet, { rpcUrls: [rpcUrl] }))
+      const { client: forgetful } = countedClient(createDevnetChain(scene.devnet, { rpcUrls: [rpcUrl] }))
       const unable = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
       await unable.verify(place, { ...part, client: forgetful }, signal)
     } finally {
@@ -251,7 +251,7 @@ async function storedPosition(db: TestDatabase['db'], kind: string) {
   })
   if (found === undefined) throw new Error(`Cannot find a position with a ${kind}`)
   await askAbout(pnl, found.tokenId)
-  return { tokenId: found.tokenId, client: countedClient(chainOf(scene.devnet)).client }
+  return { tokenId: found.tokenId, client: countedClient(createDevnetChain(scene.devnet)).client }
 }
 
 test('an endpoint that takes short ranges only gives the same figures', async () => {
@@ -273,7 +273,7 @@ test('an endpoint that takes short ranges only gives the same figures', async ()
 test('an answer ends where history ends, if the chain’s end is too long', async () => {
   const { devnet, lives, flows } = scene
   const last = lives.blockNumber - 20n
-  const { client } = countedClient(chainOf(devnet))
+  const { client } = countedClient(createDevnetChain(devnet))
   const pinned = await client.read((endpoint, signal) => readBlock(endpoint, { chainId: 1, number: last }, signal), {
     signal: new AbortController().signal,
   })
@@ -309,7 +309,7 @@ test('PancakeSwap’s manager has the same flows', async () => {
   })
   const block = BigInt(await devnet.rpc.call<string>('eth_blockNumber'))
   const flows = await flowsFromReceipts(devnet.rpc, { toBlock: block, manager })
-  const pool: LifePool = { ...pancakeswap.pool, tokens: [dai, usdt] }
+  const pool: RandomPool = { ...pancakeswap.pool, tokens: [dai, usdt] }
   expect(lives.pools.every(({ address }) => address !== pool.address)).toBe(true)
   for (const tokenId of tokenIds) {
     const [principal, owed] = [await pancakeswap.staticDecrease(tokenId), await pancakeswap.staticCollect(tokenId)]

@@ -3,9 +3,9 @@ import type { History } from '../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../src/lib/error.ts'
 import { groupBy } from '../../../../src/lib/group_by.ts'
-import { askRoute } from '../../../support/ask_route.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { until } from '../../../support/until.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { waitingOf } from './truth.ts'
 
@@ -55,7 +55,7 @@ async function freshDatabase(): Promise<TestDatabase> {
 
 async function list({ list }: PnlRoutes, { limit = 25, budgetMs = 60_000, signal = patient } = {}): Promise<Full[]> {
   const query = `wallet=${wallet}&full=true&limit=${limit}`
-  return (await askRoute(list, { query }, signal, budgetMs)).reply.data as unknown as Full[]
+  return (await callRoute(list, { query }, signal, budgetMs)).reply.data as unknown as Full[]
 }
 
 const patient = new AbortController().signal
@@ -96,7 +96,7 @@ describe('what a position owes', () => {
 
   test('is the same on the list, and its worth is in the total', async () => {
     const routes = scene.routes()
-    await until('profit and loss of the whole page', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    await waitFor('profit and loss of the whole page', async () => statusesOf(await list(routes)).size === 1, 30_000)
     const listed = await list(routes)
     expect(listed).toHaveLength(count)
     let withdrawn = 0
@@ -137,7 +137,7 @@ describe('a wallet’s list with full=true', () => {
       },
     })
     const routes = scene.routes({ around })
-    await until('profit and loss', async () => statusesOf(await list(routes, { limit: 2 })).has('ready'), 30_000)
+    await waitFor('profit and loss', async () => statusesOf(await list(routes, { limit: 2 })).has('ready'), 30_000)
     for (let again = 0; again < 3; again++) {
       expect(statusesOf(await list(routes, { limit: 2 }))).toEqual(new Set(['ready']))
     }
@@ -193,7 +193,7 @@ describe('a wallet’s list with full=true', () => {
     })
     const routes = scene.routes({ around })
     const answer = list(routes, { signal: caller.signal })
-    await until('the reading of histories', () => signals.length > 0)
+    await waitFor('the reading of histories', () => signals.length > 0)
     caller.abort()
     await expect(answer).rejects.toThrow(AbortedError)
     const begun = signals.length
@@ -225,9 +225,9 @@ describe('a wallet’s list with full=true', () => {
     const routes = scene.routes({ around })
     const positions = await list(routes, { limit: 4 })
     expect(statusesOf(positions)).toEqual(new Set(['pending']))
-    await until('reading in the background', () => asked > positions.length)
+    await waitFor('reading in the background', () => asked > positions.length)
     letGo()
-    await until('profit and loss', async () => statusesOf(await list(routes, { limit: 4 })).has('ready'), 30_000)
+    await waitFor('profit and loss', async () => statusesOf(await list(routes, { limit: 4 })).has('ready'), 30_000)
   }, 60_000)
 
   test('says unpriced if a price is missing, and still knows what is principal', async () => {
@@ -247,14 +247,14 @@ describe('a wallet’s list with full=true', () => {
   test('says failed of a position of which a flow must be missing, and not of the others', async () => {
     const database = await freshDatabase()
     const routes = scene.routes({ database })
-    await until('profit and loss', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    await waitFor('profit and loss', async () => statusesOf(await list(routes)).size === 1, 30_000)
     const [stored] = await list(routes)
     await database.db.run("delete from position_flow where token_id = $1 and kind = 'increase'", [
       stored?.token_id ?? '',
     ])
     // Another process, which has not read the life before.
     const others = scene.routes({ database })
-    await until('profit and loss', async () => !statusesOf(await list(others)).has('pending'), 30_000)
+    await waitFor('profit and loss', async () => !statusesOf(await list(others)).has('pending'), 30_000)
     const [first, ...rest] = await list(others)
     expect(first).toMatchObject({ pnl: null, pnl_status: 'failed' })
     expect(statusesOf(rest)).toEqual(new Set(['ready']))

@@ -6,17 +6,17 @@ import type { PositionFlow } from '../../../../src/finance/liquidity/position_hi
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../src/lib/number/rational.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { setFeedCall } from '../../../devnet/contracts.ts'
-import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
-import type { RouteAnswer } from '../../../support/ask_route.ts'
-import { cases } from '../../../support/cases.ts'
+import type { RandomPool, RandomPoolToken } from '../../../devnet/uniswap_v3_random/pools.ts'
+import type { RouteTestAnswer } from '../../../support/call_route.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { type Truth, truthsOf, type Wanted } from './truth.ts'
 
-const COUNT = cases(200, 80)
+const COUNT = caseCount(200, 80)
 
 let scene: PnlScene
 let routes: PnlRoutes
@@ -40,7 +40,7 @@ async function askAll<T>(wanted: readonly Wanted[], ask: (each: Wanted, index: n
   return answers
 }
 
-function dataOf(answer: RouteAnswer): Record<string, unknown> {
+function dataOf(answer: RouteTestAnswer): Record<string, unknown> {
   return answer.reply.data as Record<string, unknown>
 }
 
@@ -199,7 +199,7 @@ test.each([
   await devnet.rpc.call('anvil_setCode', impostor, `0x${code}`)
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   try {
-    const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
     const read = () =>
       readPositionOrigin({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
     const { value: told } = await read()
@@ -256,9 +256,9 @@ function flowText(flow: Flow): string {
   return [flow.kind, flow.timeSec, liquidity, flow.amounts.join(), prices].join(' ')
 }
 
-function eventText({ type, timestamp, liquidity, amounts, prices }: Event, tokens: LifePool['tokens']): string {
+function eventText({ type, timestamp, liquidity, amounts, prices }: Event, tokens: RandomPool['tokens']): string {
   const raw = [amounts.token0.raw, amounts.token1.raw].join()
-  const price = (usd: string | undefined, { decimals }: LifeToken) => {
+  const price = (usd: string | undefined, { decimals }: RandomPoolToken) => {
     const [whole = '', fraction = ''] = (usd ?? '').split('.')
     return lowest({ numerator: BigInt(whole + fraction), denominator: 10n ** BigInt(fraction.length + decimals) })
   }

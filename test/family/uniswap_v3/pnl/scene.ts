@@ -7,13 +7,13 @@ import type { History } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { buildLives, type Lives } from '../../../devnet/uniswap_v3_lives/mod.ts'
-import type { LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
-import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { buildRandomPositions, type RandomPositions } from '../../../devnet/uniswap_v3_random/mod.ts'
+import type { RandomPoolToken } from '../../../devnet/uniswap_v3_random/pools.ts'
+import { callRoute, type RouteTestAnswer } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { familyRoutes } from '../../../support/family.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { flowsFromReceipts, type ReceiptFlow } from './receipts.ts'
 
@@ -30,7 +30,7 @@ export interface PnlRoutes {
 /** A devnet with lives of positions, and all its flows by their receipts. */
 export interface PnlScene {
   readonly devnet: Devnet
-  readonly lives: Lives
+  readonly lives: RandomPositions
   readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>
   readonly database: TestDatabase
   /** The endpoints; what they store stays in the scene's database unless another one is given. */
@@ -56,7 +56,7 @@ const FINALITY_DEPTH = 12
 export async function startPnlScene(options: { readonly seed: number; readonly count: number }): Promise<PnlScene> {
   const devnet = await startDevnet({ ageSec: AGE_SEC })
   const database = await testDatabase()
-  const lives = await buildLives(devnet, options)
+  const lives = await buildRandomPositions(devnet, options)
   const flows = await flowsFromReceipts(devnet.rpc, { toBlock: lives.blockNumber })
   const histories: HistoryService[] = []
   const same = (history: History) => history
@@ -68,13 +68,13 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
     routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = {}) => {
       const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }
-      const { client, requests } = countedClient(chainOf(devnet, { prices, finality, ...chain }), log)
+      const { client, requests } = countedClient(createDevnetChain(devnet, { prices, finality, ...chain }), log)
       const clients = new Map([[client.chain.id, client]])
       const holder = `scene ${histories.length}`
       const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder })
       histories.push(history)
       const rows = [[1, { uniswapV3: deployments }]] as const
-      const [list, one, pnl, events] = familyRoutes(UNISWAP_V3, {
+      const [list, one, pnl, events] = createFamilyRoutes(UNISWAP_V3, {
         clients: [client],
         rows,
         db,
@@ -94,7 +94,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
 }
 
 /** The feeds of tokens that have one, as configuration names them. */
-export function feedsOf(tokens: readonly LifeToken[]): FinanceChain['prices']['usdFeeds'] {
+export function feedsOf(tokens: readonly RandomPoolToken[]): FinanceChain['prices']['usdFeeds'] {
   const fed = tokens.flatMap(({ address, feed }): [Address, { feed: Address; heartbeatSec: number }][] =>
     feed === undefined ? [] : [[address, { feed, heartbeatSec: 86_400 }]],
   )
@@ -102,7 +102,7 @@ export function feedsOf(tokens: readonly LifeToken[]): FinanceChain['prices']['u
 }
 
 /** Asks for one position on the chain of the scene. */
-export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteAnswer> {
+export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteTestAnswer> {
   const rest = query === '' ? '' : `&${query}`
-  return askRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
+  return callRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
 }

@@ -11,12 +11,12 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 as DEPLOYED } from '../../../devnet/addresses.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { increaseLiquidityCall } from '../../../devnet/uniswap_v3_calls.ts'
-import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { callRoute, type RouteTestAnswer } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { familyRoutes } from '../../../support/family.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { DEPLOYMENT } from '../support.ts'
 
@@ -73,7 +73,7 @@ async function freshDatabase(): Promise<TestDatabase> {
 
 /** The events of a new process over a database: asked without end, or under the deadline of a request. */
 function start({ db }: TestDatabase) {
-  const chain = chainOf(devnet, { rpcUrls: [slow.url], finality: { depth: FINALITY_DEPTH } })
+  const chain = createDevnetChain(devnet, { rpcUrls: [slow.url], finality: { depth: FINALITY_DEPTH } })
   const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
   closers.push(client.close)
   const clients = new Map([[1, client]])
@@ -81,11 +81,11 @@ function start({ db }: TestDatabase) {
   const history: HistoryService = createHistory(made)
   closers.push(history.close)
   const rows = [[1, { uniswapV3: [DEPLOYMENT] }]] as const
-  const routes = familyRoutes(UNISWAP_V3, { rows, clients: [client], db, history })
+  const routes = createFamilyRoutes(UNISWAP_V3, { rows, clients: [client], db, history })
   const route = routes.find(({ path }) => path === PATH) as Route
   const input = { params: { id: String(tokenId) }, query: 'chain_id=1&limit=25' }
   return {
-    ask: (): Promise<RouteAnswer> => askRoute(route, input),
+    ask: (): Promise<RouteTestAnswer> => callRoute(route, input),
     async budgeted(budgetMs = BUDGET_MS): Promise<unknown> {
       const parameters = () => readParameters(route.input, input)
       const accepted = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
@@ -100,7 +100,7 @@ function start({ db }: TestDatabase) {
   }
 }
 
-function checkAll({ reply }: RouteAnswer): void {
+function checkAll({ reply }: RouteTestAnswer): void {
   expect(reply.pagination?.total).toBe(BLOCKS)
   const events = reply.data as readonly { readonly prices: unknown }[]
   expect(events.map(({ prices }) => prices)).not.toContain(null)

@@ -5,7 +5,7 @@ import type { Flow, Pair, Prices } from '../../../../src/finance/math/pnl/flow.t
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { Amounts } from '../../../devnet/uniswap_v3.ts'
-import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
+import type { RandomPool, RandomPoolToken } from '../../../devnet/uniswap_v3_random/pools.ts'
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
 import type { ReceiptFlow } from './receipts.ts'
 
@@ -18,7 +18,7 @@ export interface Truth {
 /** A position of which the truth is wanted. */
 export interface Wanted {
   readonly tokenId: bigint
-  readonly pool: LifePool
+  readonly pool: RandomPool
   readonly isBurned: boolean
 }
 
@@ -131,7 +131,7 @@ interface PriceContext {
 type Fraction = readonly [bigint, bigint]
 
 async function pricesOf(
-  pool: LifePool,
+  pool: RandomPool,
   flow: ReceiptFlow,
   context: PriceContext & {
     readonly all: readonly ReceiptFlow[]
@@ -155,7 +155,7 @@ async function pricesOf(
 }
 
 async function pricesNow(
-  pool: LifePool,
+  pool: RandomPool,
   { devnet, prices, block }: PriceContext & { readonly block: bigint },
 ): Promise<Prices> {
   const own = await Promise.all(pool.tokens.map((token) => prices.at(token, block)))
@@ -163,11 +163,11 @@ async function pricesNow(
 }
 
 async function perRawUnit(
-  { tokens: [token0, token1] }: LifePool,
+  { tokens: [token0, token1] }: RandomPool,
   [own0, own1]: readonly (Fraction | undefined)[],
   pool: () => Promise<Fraction>,
 ): Promise<Prices> {
-  const raw = ([numerator, denominator]: Fraction, { decimals }: LifeToken) => ({
+  const raw = ([numerator, denominator]: Fraction, { decimals }: RandomPoolToken) => ({
     numerator,
     denominator: denominator * 10n ** BigInt(decimals),
   })
@@ -191,7 +191,7 @@ function eighteenDigits([numerator, denominator]: Fraction): Fraction {
   return [(BigInt(digits.slice(0, digits.length - cut)) + up) * 10n ** BigInt(cut), 10n ** BigInt(POINT)]
 }
 
-async function slotPrice(devnet: Asked, { address }: LifePool, block: bigint): Promise<Fraction> {
+async function slotPrice(devnet: Asked, { address }: RandomPool, block: bigint): Promise<Fraction> {
   const { sqrtPriceX96 } = await devnet.v3.readSlot0(address, block)
   return [sqrtPriceX96 ** 2n, 2n ** 192n]
 }
@@ -218,7 +218,7 @@ function rootAt(tick: number): bigint {
 }
 
 interface FeedPrices {
-  at(token: LifeToken, block: bigint): Promise<Fraction | undefined>
+  at(token: RandomPoolToken, block: bigint): Promise<Fraction | undefined>
 }
 
 const pricesKnown = new WeakMap<object, FeedPrices>()

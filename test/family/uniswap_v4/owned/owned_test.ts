@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { BANK, walletOf } from '../../../devnet/addresses.ts'
+import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { rangeAround } from '../../../devnet/ticks.ts'
@@ -91,7 +91,7 @@ for (const [way, rule] of Object.entries(WAYS)) {
     `a position comes and goes by mint, transfer, approval and burn, final or not, by ${way}`,
     async () => {
       faulty.rule(rule)
-      const [wallet, other] = [walletOf(`owned ${way}`), walletOf(`owned other ${way}`)]
+      const [wallet, other] = [toWalletAddress(`owned ${way}`), toWalletAddress(`owned other ${way}`)]
       const seen: number[] = []
       const both = async () => {
         for (const each of [wallet, other]) expect(await lister.ask(each)).toEqual(await truthOf(devnet, each))
@@ -130,8 +130,8 @@ for (const [way, rule] of Object.entries(WAYS)) {
 
 test('a contract that holds positions is listed as any wallet', async () => {
   const contract = await deploy(ownCreationCode('Actor'))
-  const [tokenId] = [await mint(walletOf('owned payer')), await mint(contract)]
-  await devnet.send([transferCall({ tokenId, owner: walletOf('owned payer'), to: contract })])
+  const [tokenId] = [await mint(toWalletAddress('owned payer')), await mint(contract)]
+  await devnet.send([transferCall({ tokenId, owner: toWalletAddress('owned payer'), to: contract })])
   expect(await lister.ask(contract)).toEqual(await truthOf(devnet, contract))
   expect(await truthOf(devnet, contract)).toHaveLength(2)
 })
@@ -139,7 +139,7 @@ test('a contract that holds positions is listed as any wallet', async () => {
 test(
   'scan and logs give the same list at 50 blocks of the past',
   async () => {
-    const wallets = Array.from({ length: 3 }, (_, index) => walletOf(`owned past ${index}`))
+    const wallets = Array.from({ length: 3 }, (_, index) => toWalletAddress(`owned past ${index}`))
     const pick = (index: number) => wallets[index % wallets.length] as Address
     const from = await devnet.client.getBlockNumber()
     const held: { tokenId: bigint; owner: Address }[] = []
@@ -185,7 +185,7 @@ function ascending(a: bigint, b: bigint): number {
 test(
   'a node that keeps a Transfer to itself never shortens a list: another heals it, alone it is found out',
   async () => {
-    const wallet = walletOf('owned dropped')
+    const wallet = toWalletAddress('owned dropped')
     const ids = [await mint(wallet), await mint(wallet), await mint(wallet)]
     await mine(DEPTH)
     const proxy: LogProxy = startLogProxy(faulty.url)
@@ -207,7 +207,7 @@ test(
 test(
   'a node that answers from an old block, or that forgets an id, never shortens a list',
   async () => {
-    const wallet = walletOf('owned of old')
+    const wallet = toWalletAddress('owned of old')
     const ids = [await mint(wallet), await mint(wallet)]
     const old = await devnet.client.getBlockNumber()
     ids.push(await mint(wallet))
@@ -273,7 +273,7 @@ test(
   async () => {
     const abi = parseAbi(['function mint(address to)'])
     const manager = await deploy(ownCreationCode('ShiftedManager'))
-    const wallet = walletOf('owned elsewhere')
+    const wallet = toWalletAddress('owned elsewhere')
     const data = encodeFunctionData({ abi, functionName: 'mint', args: [wallet] })
     const other = encodeFunctionData({ abi, functionName: 'mint', args: [BANK] })
     await devnet.send([data, other, data].map((each) => ({ from: BANK, to: manager, data: each })))
@@ -300,7 +300,7 @@ test(
 test(
   'what a scan found at a final block is looked at first by another process, in one round trip',
   async () => {
-    const wallet = walletOf('owned kept')
+    const wallet = toWalletAddress('owned kept')
     const ids = [await mint(wallet), await mint(wallet)]
     for (let index = 0; index < 5; index++) await mint(BANK)
     await mine(DEPTH)
@@ -325,7 +325,7 @@ test(
 test(
   'a scan of many calls goes on in the background and tells how far it is',
   async () => {
-    const wallet = walletOf('owned among millions')
+    const wallet = toWalletAddress('owned among millions')
     const ids = [await mint(wallet)]
     const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
     const next = 1_200_000n

@@ -8,7 +8,7 @@ import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
@@ -42,7 +42,7 @@ export function startLister(
 ): Lister {
   const { database, rpcUrls, deployment = DEPLOYMENT, waitMs } = options
   const { db } = database
-  const chain = chainOf(devnet, { rpcUrls, finality: { depth: DEPTH } })
+  const chain = createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH } })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   const clients = new Map([[chain.id, client]])
   const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })

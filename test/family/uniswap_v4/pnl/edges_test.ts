@@ -4,7 +4,7 @@ import { CHANGE_TOPIC } from '../../../../src/family/uniswap_v4/event/log.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/position_history/position_flow.ts'
 import { forgetHistory } from '../../../../src/history/coverage.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { rangeAround } from '../../../devnet/ticks.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
@@ -17,14 +17,14 @@ import {
   swapCall,
 } from '../../../devnet/uniswap_v4/calls.ts'
 import { mintedId, type UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
-import { liquidityWorth, rawOfUsd, type V4PoolName } from '../../../devnet/uniswap_v4/pools.ts'
-import { askRoute } from '../../../support/ask_route.ts'
+import { liquidityWorth, usdToRaw, type V4PoolName } from '../../../devnet/uniswap_v4/pools.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { withoutPast } from '../../uniswap_v3/pnl/endpoints.ts'
 import { type AskedLife, askAbout, createLifeProcesses } from './scene.ts'
 
 const LIMIT_MS = 60_000
-const OWNER = walletOf('v4 edges')
+const OWNER = toWalletAddress('v4 edges')
 const USD = 5_000
 
 let devnet: Devnet
@@ -62,7 +62,7 @@ async function mint(
 
 const swap = (name: V4PoolName = 'plain', zeroForOne = true): Transaction => {
   const pool = v4.pools[name]
-  return swapCall({ pool, zeroForOne, amountIn: rawOfUsd(pool.currencies[zeroForOne ? 0 : 1], 20_000) })
+  return swapCall({ pool, zeroForOne, amountIn: usdToRaw(pool.currencies[zeroForOne ? 0 : 1], 20_000) })
 }
 
 /** Enough blocks that all before is final. */
@@ -170,7 +170,7 @@ test('with full=true a position whose profit and loss cannot be told has none an
     [hooked.tokenId, failed],
     [mixed.tokenId, failed],
   ])
-  const listed = await askRoute(list, { query: `wallet=${OWNER}&chain_id=1&full=true&limit=25` })
+  const listed = await callRoute(list, { query: `wallet=${OWNER}&chain_id=1&full=true&limit=25` })
   for (const [tokenId, shown] of expected) {
     const inList = (listed.reply.data as Listed[]).find(({ token_id }) => token_id === String(tokenId))
     expect(inList).toMatchObject(shown)
@@ -241,7 +241,7 @@ test('profit and loss and events refuse what is no id, and know none that was ne
   const life = await mint()
   const { pnl, events } = await processes.start()
   const codeOf = (route: Route, id: string, query: string) =>
-    askRoute(route, { params: { id }, query }).then(
+    callRoute(route, { params: { id }, query }).then(
       () => 'none',
       ({ code }: { readonly code: string }) => code,
     )
@@ -254,7 +254,7 @@ test('profit and loss and events refuse what is no id, and know none that was ne
     }
     const id = String(life.tokenId)
     expect(await codeOf(route, id, 'chain_id=7')).toBe('INVALID_PARAMETER')
-    expect(await codeOf(route, id, `manager_address=${walletOf('v4 other manager')}`)).toBe('INVALID_PARAMETER')
+    expect(await codeOf(route, id, `manager_address=${toWalletAddress('v4 other manager')}`)).toBe('INVALID_PARAMETER')
     expect(await codeOf(route, id, 'chain_id=1')).toBe('none')
   }
 }, 60_000)

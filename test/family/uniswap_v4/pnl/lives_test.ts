@@ -1,21 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { zeroAddress } from 'viem'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { buildV4Lives, type V4Life, type V4Lives } from '../../../devnet/uniswap_v4/life.ts'
 import type { UniswapV4 } from '../../../devnet/uniswap_v4/mod.ts'
+import {
+  buildV4RandomPositions,
+  type V4RandomPosition,
+  type V4RandomPositions,
+} from '../../../devnet/uniswap_v4/random_positions.ts'
 import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
-import { askRoute } from '../../../support/ask_route.ts'
-import { cases } from '../../../support/cases.ts'
+import { callRoute } from '../../../support/call_route.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { askAbout, createLifeProcesses } from './scene.ts'
 import { type ActTruth, flowsOfTruths, holdingOf, pricesAt, truthsOfActs, UNFED } from './truth.ts'
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
-const ROUNDS = cases(52, 26)
+const ROUNDS = caseCount(52, 26)
 
 let devnet: Devnet
 let v4: UniswapV4
-let lives: V4Lives
+let lives: V4RandomPositions
 let truths: readonly ActTruth[]
 let processes: ReturnType<typeof createLifeProcesses>
 
@@ -23,7 +27,7 @@ beforeAll(async () => {
   devnet = await startDevnet({ ageSec: AGE_SEC })
   processes = createLifeProcesses(devnet)
   v4 = await devnet.uniswapV4()
-  lives = await buildV4Lives(v4, { seed: 21, rounds: ROUNDS })
+  lives = await buildV4RandomPositions(v4, { seed: 21, rounds: ROUNDS })
   truths = await truthsOfActs(devnet, lives)
 }, LIMIT_MS)
 afterAll(async () => {
@@ -31,10 +35,10 @@ afterAll(async () => {
   await devnet.stop()
 })
 
-const isTold = ({ pool }: V4Life) => (Number.parseInt(pool.key.hooks.slice(-4), 16) & 0b11) === 0
-const isEmpty = (life: V4Life) => ofLife(life).reduce((sum, { delta }) => sum + delta, 0n) === 0n
+const isTold = ({ pool }: V4RandomPosition) => (Number.parseInt(pool.key.hooks.slice(-4), 16) & 0b11) === 0
+const isEmpty = (life: V4RandomPosition) => ofLife(life).reduce((sum, { delta }) => sum + delta, 0n) === 0n
 /** Whoever burns a position that is empty changes no liquidity. */
-const ofLife = ({ tokenId }: V4Life) =>
+const ofLife = ({ tokenId }: V4RandomPosition) =>
   truths.filter((truth) => truth.tokenId === tokenId && (truth.kind !== 'burn' || truth.delta !== 0n))
 
 describe('lives of V4 positions', () => {
@@ -142,7 +146,7 @@ describe('lives of V4 positions', () => {
     if (burned === undefined || closed === undefined || open === undefined || taken === undefined) {
       throw new Error('Cannot test without such positions')
     }
-    const alone = (id: bigint) => askRoute(pnl, { params: { id: String(id) }, query: '' })
+    const alone = (id: bigint) => callRoute(pnl, { params: { id: String(id) }, query: '' })
     await expect(alone(burned.tokenId)).rejects.toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringContaining('needs parameter "chain_id"'),

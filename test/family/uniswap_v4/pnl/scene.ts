@@ -17,18 +17,18 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { once } from '../../../../src/lib/memoize.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
-import type { V4Life } from '../../../devnet/uniswap_v4/life.ts'
-import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import type { V4RandomPosition } from '../../../devnet/uniswap_v4/random_positions.ts'
+import { callRoute, type RouteTestAnswer } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient } from '../../uniswap_v3/support.ts'
 import { everyIdOf, readerOf } from '../support.ts'
 import { infoAt, UNFED } from './truth.ts'
 
 /** A life that is asked for. */
-export type AskedLife = Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper' | 'isBurned'>
+export type AskedLife = Pick<V4RandomPosition, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper' | 'isBurned'>
 
 /** Reads lives on a devnet, in a process of its own. */
 export interface LifeProcess {
@@ -63,7 +63,7 @@ export function createLifeProcesses(devnet: Devnet) {
       const usdFeeds = Object.fromEntries(fed.map(({ address, feed }) => [address, { feed, heartbeatSec: YEARS_SEC }]))
       const prices = { usdFeeds, stablecoins: [] }
       const { client, requests } = countedClient(
-        chainOf(devnet, { prices, finality: { depth: FINALITY_DEPTH }, ...options.chain }),
+        createDevnetChain(devnet, { prices, finality: { depth: FINALITY_DEPTH }, ...options.chain }),
       )
       closers.push((client as EvmClient<FinanceChain>).close)
       const clients = new Map([[client.chain.id, client]])
@@ -109,7 +109,7 @@ export function createLifeProcesses(devnet: Devnet) {
 }
 
 /** Asks for one position on the chain of the devnet. */
-export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteAnswer> {
+export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteTestAnswer> {
   const rest = query === '' ? '' : `&${query}`
-  return askRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
+  return callRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
 }

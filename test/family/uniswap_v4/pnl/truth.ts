@@ -6,8 +6,8 @@ import { TOKENS } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { STATE_VIEW_ABI } from '../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
-import type { V4Act, V4Life } from '../../../devnet/uniswap_v4/life.ts'
 import type { V4Currency } from '../../../devnet/uniswap_v4/pools.ts'
+import type { V4Act, V4RandomPosition } from '../../../devnet/uniswap_v4/random_positions.ts'
 
 /** What the chain itself shows of an act: by the owner's balances, StateView, and the formulas of another library. */
 export interface ActTruth extends V4Act {
@@ -28,7 +28,7 @@ const BALANCE_ABI = parseAbi(['function balanceOf(address owner) view returns (u
 /** What the chain shows of acts that are not transfers. In the block of an act nothing but acts of others happens. */
 export async function truthsOfActs(
   node: Node,
-  { acts, positions }: { readonly acts: readonly V4Act[]; readonly positions: readonly V4Life[] },
+  { acts, positions }: { readonly acts: readonly V4Act[]; readonly positions: readonly V4RandomPosition[] },
 ): Promise<ActTruth[]> {
   const lives = new Map(positions.map((life) => [life.tokenId, life]))
   const truths: ActTruth[] = []
@@ -41,7 +41,7 @@ export async function truthsOfActs(
   return truths
 }
 
-async function truthOfAct(node: Node, act: V4Act, life: V4Life): Promise<ActTruth> {
+async function truthOfAct(node: Node, act: V4Act, life: V4RandomPosition): Promise<ActTruth> {
   const { blockNumber: block, owner } = act
   const [currency0, currency1] = life.pool.currencies
   const [before0, before1, after0, after1, liquidityBefore, liquidityAfter, sqrtPriceX96, { timestamp }] =
@@ -65,7 +65,7 @@ async function truthOfAct(node: Node, act: V4Act, life: V4Life): Promise<ActTrut
 
 /** Raw amounts of both currencies for a change of liquidity, by PancakeSwap's library. */
 export function amountsOf(
-  { tickLower, tickUpper }: Pick<V4Life, 'tickLower' | 'tickUpper'>,
+  { tickLower, tickUpper }: Pick<V4RandomPosition, 'tickLower' | 'tickUpper'>,
   { sqrtPriceX96, delta }: { readonly sqrtPriceX96: bigint; readonly delta: bigint },
 ): Pair<bigint> {
   const [liquidity, up] = [delta < 0n ? -delta : delta, delta > 0n]
@@ -79,7 +79,7 @@ export function amountsOf(
 }
 
 /** The same acts as flows, priced by feeds of constant answers; a currency without one by the pool. */
-export function flowsOfTruths(truths: readonly ActTruth[], life: V4Life, unfed: readonly Address[]): Flow[] {
+export function flowsOfTruths(truths: readonly ActTruth[], life: V4RandomPosition, unfed: readonly Address[]): Flow[] {
   return truths.flatMap(({ timeSec, delta, principal, fees, sqrtPriceX96 }): Flow[] => {
     const prices = pricesAt(life, sqrtPriceX96, unfed)
     const isPaid = fees[0] + fees[1] > 0n
@@ -94,7 +94,7 @@ export function flowsOfTruths(truths: readonly ActTruth[], life: V4Life, unfed: 
 }
 
 /** US dollars a raw unit of each currency. */
-export function pricesAt({ pool }: V4Life, sqrtPriceX96: bigint, unfed: readonly Address[]): Prices {
+export function pricesAt({ pool }: V4RandomPosition, sqrtPriceX96: bigint, unfed: readonly Address[]): Prices {
   const [currency0, currency1] = pool.currencies
   const own = (currency: V4Currency) => ({
     numerator: BigInt(currency.usd),
@@ -126,7 +126,7 @@ function eighteenDigits(numerator: bigint, denominator: bigint): readonly [bigin
 /** What a position holds at a block: principal by the other library, fees by StateView's growth. */
 export async function holdingOf(
   node: Node,
-  life: V4Life,
+  life: V4RandomPosition,
   block: bigint,
 ): Promise<{ readonly liquidity: bigint; readonly sqrtPriceX96: bigint } & Pick<Valuation, 'principal' | 'fees'>> {
   const [sqrtPriceX96, info, inside] = await Promise.all([
@@ -148,7 +148,7 @@ export async function holdingOf(
 /** What the pool keeps about a position at a block. */
 export async function infoAt(
   node: Node,
-  { tokenId, pool, tickLower, tickUpper }: Pick<V4Life, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper'>,
+  { tokenId, pool, tickLower, tickUpper }: Pick<V4RandomPosition, 'tokenId' | 'pool' | 'tickLower' | 'tickUpper'>,
   block: bigint,
 ) {
   const salt = toHex(tokenId, { size: 32 })
@@ -156,12 +156,12 @@ export async function infoAt(
   return (await view(node, { functionName: 'getPositionInfo', args, block })) as readonly [bigint, bigint, bigint]
 }
 
-async function liquidityAt(node: Node, life: V4Life, block: bigint): Promise<bigint> {
+async function liquidityAt(node: Node, life: V4RandomPosition, block: bigint): Promise<bigint> {
   const [liquidity] = await infoAt(node, life, block)
   return liquidity
 }
 
-async function priceAt(node: Node, { pool }: V4Life, block: bigint): Promise<bigint> {
+async function priceAt(node: Node, { pool }: V4RandomPosition, block: bigint): Promise<bigint> {
   const [sqrtPriceX96] = (await view(node, { functionName: 'getSlot0', args: [pool.id], block })) as readonly [bigint]
   return sqrtPriceX96
 }

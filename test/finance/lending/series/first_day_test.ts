@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findFirstDay, type Movement } from '../../../../src/finance/lending/series/first_day.ts'
-import { cases } from '../../../support/cases.ts'
+import { caseCount } from '../../../support/cases.ts'
 
 test('the first day is found wherever it is, and cut where nobody can tell', async () => {
   const days = fc.record({
@@ -27,6 +27,6 @@ test('the first day is found wherever it is, and cut where nobody can tell', asy
       expect(found.isCut).toBe(day - 1 > from && day - 1 < reached)
       expect(asked).toBeLessThanOrEqual(3 * Math.ceil(Math.log(length + 1) / Math.log(4)) + 6)
     }),
-    { numRuns: cases(500) },
+    { numRuns: caseCount(500) },
   )
 })

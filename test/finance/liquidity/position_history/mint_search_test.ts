@@ -6,7 +6,7 @@ import {
   narrowBracket,
   nextWindow,
 } from '../../../../src/finance/liquidity/position_history/mint/mint_search.ts'
-import { cases } from '../../../support/cases.ts'
+import { caseCount } from '../../../support/cases.ts'
 
 /** Looks for a mint among all mints of a chain, `blocks` at a time; a window without any doubles the next. */
 function search(
@@ -49,7 +49,7 @@ describe('the search for a mint', () => {
         expect(never).toEqual({ probes: expect.any(Number) })
         expect(never.probes).toBeLessThan(1_000)
       }),
-      { numRuns: cases(400) },
+      { numRuns: caseCount(400) },
     )
   })
 

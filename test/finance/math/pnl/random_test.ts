@@ -2,14 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { pnlFigures, type Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
-import { cases } from '../../../support/cases.ts'
+import { caseCount } from '../../../support/cases.ts'
 import { LIFE, type Life } from './histories.ts'
 import { heldTimes, scaledBy } from './pool.ts'
 import { replay } from './replayed.ts'
 import { secondOpinion } from './second_opinion.ts'
 import { shown } from './shown.ts'
 
-const RUNS = { numRuns: cases(20_000) }
+const RUNS = { numRuns: caseCount(20_000) }
 const DAY_SEC = 86_400n
 
 function texts(flows: readonly Flow[], holding: Valuation) {

@@ -7,15 +7,15 @@ import type { PriceBlock } from '../../../../src/finance/price/past/prices_at.ts
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const never = new AbortController().signal
-const TOKEN = getAddress(walletOf('priced token'))
+const TOKEN = getAddress(toWalletAddress('priced token'))
 /** Taken for a dollar: no feed of it says so. */
-const STABLE = getAddress(walletOf('stable token'))
+const STABLE = getAddress(toWalletAddress('stable token'))
 /** What the feed answered at the block that is asked for. */
 const UNITS = 1_002n
 

@@ -6,7 +6,7 @@ import { type HistoricalPriceOutcome, readPricesAt } from '../../../../src/finan
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
-import { BANK, walletOf } from '../../../devnet/addresses.ts'
+import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
@@ -20,9 +20,9 @@ const ABI = parseAbi([
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
 ])
 const HOUR_SEC = 3_600
-const TOKEN = walletOf('priced token')
-const PLAIN = walletOf('token with a feed without phases')
-const COIN = walletOf('stablecoin')
+const TOKEN = toWalletAddress('priced token')
+const PLAIN = toWalletAddress('token with a feed without phases')
+const COIN = toWalletAddress('stablecoin')
 const never = new AbortController().signal
 
 let anvil: Anvil

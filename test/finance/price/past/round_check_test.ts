@@ -5,12 +5,12 @@ import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
-const TOKEN = getAddress(walletOf('priced token'))
+const TOKEN = getAddress(toWalletAddress('priced token'))
 const never = new AbortController().signal
 
 let feeds: Feeds

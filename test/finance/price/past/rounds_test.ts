@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeFunctionData, type Hex, parseAbi } from 'viem'
 import { type CallContracts, decodeLatestRound, readRoundAt } from '../../../../src/finance/price/past/rounds.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 
 const ABI = parseAbi([
   'function latestRoundData()',
@@ -10,7 +10,7 @@ const ABI = parseAbi([
   'function phaseAggregators(uint16 phase)',
   'function latestRound()',
 ])
-const FEED = walletOf('feed')
+const FEED = toWalletAddress('feed')
 
 const words = (...values: readonly bigint[]): Hex =>
   `0x${values.map((value) => value.toString(16).padStart(64, '0')).join('')}`

@@ -6,12 +6,12 @@ import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/pas
 import type { PriceSource } from '../../../../src/finance/price/past/sources.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { walletOf } from '../../../devnet/addresses.ts'
+import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
-const [A, B, C] = ['first asset', 'second asset', 'third asset'].map((name) => getAddress(walletOf(name))) as [
+const [A, B, C] = ['first asset', 'second asset', 'third asset'].map((name) => getAddress(toWalletAddress(name))) as [
   Address,
   Address,
   Address,
@@ -120,7 +120,9 @@ test('feeds, the oracle and stablecoins are asked in the order of the tokens, wh
   await feeds.transmit(nothing, 0n)
   const [source, zero] = await feedsOf(31n, 0n)
   if (source === undefined || zero === undefined) throw new Error('There are no sources')
-  const [asked, empty, coin, bare] = ['asked', 'priced at 0', 'coin', 'bare'].map((name) => getAddress(walletOf(name)))
+  const [asked, empty, coin, bare] = ['asked', 'priced at 0', 'coin', 'bare'].map((name) =>
+    getAddress(toWalletAddress(name)),
+  )
   const aaveOracle = await feeds.oracle({ assets: [asked as Address, empty as Address], sources: [source, zero] })
   const block = await feeds.moment()
   const prices = {

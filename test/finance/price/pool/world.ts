@@ -10,11 +10,11 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import { fundBank } from '../../../devnet/contracts.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
-import { clientOfWay } from '../../../support/one_way.ts'
+import { withLensMode } from '../../../support/lens_mode.ts'
 
 const ABI = parseAbi(['function increaseObservationCardinalityNext(uint16 next)'])
 
@@ -23,7 +23,7 @@ export const patient: AbortSignal = new AbortController().signal
 
 /** The devnet as a chain whose pools price tokens. */
 export function pooledChain(devnet: Devnet, prices: Partial<ChainPrices> = {}): FinanceChain {
-  const chain = chainOf(devnet)
+  const chain = createDevnetChain(devnet)
   const quotes = QUOTES.map(({ address }) => address)
   return { ...chain, prices: { ...chain.prices, uniswapV3Factory: UNISWAP_V3.factory, quotes, ...prices } }
 }
@@ -84,7 +84,7 @@ export async function priced(
   { way, number = 'latest' }: { readonly way?: LensMode; readonly number?: bigint | 'latest' } = {},
 ): Promise<PoolPriceOutcome[]> {
   const { chain } = client
-  return await clientOfWay(client, way).read(
+  return await withLensMode(client, way).read(
     async (endpoint, signal) => {
       const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, signal)
       return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock }, signal)

@@ -6,10 +6,10 @@ import {
   findScopeFeed,
   SCOPE_PRICES_KIND,
 } from '../../../../src/finance/price/scope/layout.ts'
-import { addressOf, reserveBytes, scopeBytes } from '../../../support/kamino.ts'
+import { reserveBytes, scopeBytes, toFakeAddress } from '../../../support/kamino.ts'
 
-const MARKET = addressOf('market')
-const A = addressOf('a')
+const MARKET = toFakeAddress('market')
+const A = toFakeAddress('a')
 
 test('a feed is known from a reserve, and from one that is cut short', () => {
   expect(matchesAccountKind(SCOPE_PRICES_KIND, scopeBytes([]))).toBe(true)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { decodePricedReserve, type ScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
 import { cachedPrice, computeReservePrice, scopePrice } from '../../../../src/finance/price/scope/price.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
-import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../../support/kamino.ts'
+import { type ReserveFixture, reserveBytes, SF, sf, toFakeAddress } from '../../../support/kamino.ts'
 
 const NOW = 1_700_000_000n
 
@@ -11,7 +11,7 @@ function entry(value: bigint, exponent: bigint, timestampSec = NOW): ScopeEntry 
 }
 
 function reserve(fixture: Omit<ReserveFixture, 'market'>) {
-  return decodePricedReserve(reserveBytes({ market: addressOf('market'), maxPriceAgeSec: 100n, ...fixture }))
+  return decodePricedReserve(reserveBytes({ market: toFakeAddress('market'), maxPriceAgeSec: 100n, ...fixture }))
 }
 
 describe('scopePrice()', () => {

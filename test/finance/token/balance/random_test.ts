@@ -4,7 +4,7 @@ import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { BANK } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { cases } from '../../../support/cases.ts'
+import { caseCount } from '../../../support/cases.ts'
 import {
   balanceCall,
   clientOf,
@@ -18,7 +18,7 @@ import {
   walletAt,
 } from './world.ts'
 
-const WALLETS = Array.from({ length: cases(300, 60) }, (_, index) => walletAt(1_000 + index))
+const WALLETS = Array.from({ length: caseCount(300, 60) }, (_, index) => walletAt(1_000 + index))
 const BLOCKS = 5
 /** In each block: some wallets get nothing. */
 const MOVES = Math.ceil((4 * WALLETS.length) / 3)

@@ -21,9 +21,9 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK } from '../../../devnet/addresses.ts'
 import { type OwnContract, ownCreationCode } from '../../../devnet/artifacts.ts'
-import { chainOf } from '../../../devnet/chain.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
-import { clientOfWay } from '../../../support/one_way.ts'
+import { withLensMode } from '../../../support/lens_mode.ts'
 
 const ABI = parseAbi([
   'function mint(address to, uint256 value)',
@@ -77,7 +77,7 @@ export function balanceCall(wallet: Address, token: Address | undefined, block: 
 
 /** The devnet as a chain whose list has these tokens. */
 export function listedChain(devnet: Devnet, addresses: readonly Address[], changes: Partial<FinanceChain> = {}) {
-  return chainOf(devnet, { tokens: { addresses, names: ['test'], added: [] }, ...changes })
+  return createDevnetChain(devnet, { tokens: { addresses, names: ['test'], added: [] }, ...changes })
 }
 
 const { judge } = createSpamFilter()
@@ -100,7 +100,7 @@ export function read(
     judge,
     clock: systemClock,
   }
-  return clientOfWay(client, way).read((endpoint, signal) => readBalances({ endpoint, block }, question, signal), {
+  return withLensMode(client, way).read((endpoint, signal) => readBalances({ endpoint, block }, question, signal), {
     signal: patient,
     budgetMs: 30_000,
   })

@@ -16,7 +16,7 @@ export interface WatchedClause {
 }
 
 /** One block as the screen went through it, and as an exact reading of everybody does. */
-export interface ScreenedBlock {
+export interface ForecastBlock {
   /** Clauses that were confirmed because the screen said so. */
   readonly confirmed: number
   /** What each clause was last confirmed to be, and what it is; undefined without a figure. */
@@ -31,7 +31,7 @@ const NEAR = rational(1n, 100n)
  * Watches clauses block by block as triggers do: confirms whoever the screen cannot foresee, sees near or across, or
  * whom a log touched, and believes of the others what was confirmed last. There is no sweep. `dropsLog` loses logs.
  */
-export function createScreened(options: {
+export function createForecastWatcher(options: {
   readonly watcher: Watcher
   readonly client: FinanceClient
   readonly rpc: Rpc
@@ -52,7 +52,7 @@ export function createScreened(options: {
     const known = memos.flatMap((memo) => (memo === undefined || memo === 'gone' ? [] : [memo.memo]))
     const foresight = await screen?.share(known, place, patient)
     const filters = screen?.filters(chainId) ?? []
-    const logs = await logsOf(rpc, { filters, block: place.block, after: last })
+    const logs = await readBlockLogs(rpc, { filters, block: place.block, after: last })
     last = place.block.number
     const kept = logs.filter((log) => !dropsLog(log))
     const isTouched = screen?.touched(kept, chainId)
@@ -68,7 +68,7 @@ export function createScreened(options: {
 
   return {
     /** Goes on to a block, which must be the newest. */
-    async step(block: PinnedBlock): Promise<ScreenedBlock> {
+    async step(block: PinnedBlock): Promise<ForecastBlock> {
       const place = { client, block }
       const named = await isNamed(place)
       const asked = subjects.filter((_, index) => named[index])
@@ -115,7 +115,7 @@ interface LogsQuestion {
 }
 
 /** All logs of a block, or of those after another one, that one of the filters finds, each once and in order. */
-export async function logsOf(
+export async function readBlockLogs(
   rpc: Rpc,
   { filters, block, after = block.number - 1n }: LogsQuestion,
 ): Promise<HistoryLog[]> {
@@ -145,7 +145,7 @@ function historyLogOf(log: RpcLog): HistoryLog {
 }
 
 /** The newest block. */
-export async function newestBlock(rpc: Rpc, chainId: number): Promise<PinnedBlock> {
+export async function readNewestBlock(rpc: Rpc, chainId: number): Promise<PinnedBlock> {
   const { number, hash, parentHash, timestamp } = await rpc.call<Readonly<Record<string, Hex>>>(
     'eth_getBlockByNumber',
     'latest',

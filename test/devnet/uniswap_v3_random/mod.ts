@@ -1,19 +1,19 @@
 import { type Address, toHex } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 import { setFeedCall } from '../contracts.ts'
 import { createRandom, type Random } from '../random.ts'
 import type { Builder } from '../scenario.ts'
 import { fullRange, rangeAround } from '../ticks.ts'
 import { type MintRequest, swapCall } from '../uniswap_v3_calls.ts'
-import { type Living, randomAct } from './acts.ts'
-import { amountsWorth, createLifePools, type LifePool, type LifeToken, rawOf } from './pools.ts'
+import { type ActivePosition, randomAct } from './acts.ts'
+import { amountsWorth, createRandomPools, dollarsToRaw, type RandomPool, type RandomPoolToken } from './pools.ts'
 
 /** Random lives of positions, and the last block of them. */
-export interface Lives {
-  readonly pools: readonly LifePool[]
-  readonly tokens: readonly LifeToken[]
+export interface RandomPositions {
+  readonly pools: readonly RandomPool[]
+  readonly tokens: readonly RandomPoolToken[]
   /** Every position, burned ones too, in the order of their ids. */
-  readonly positions: readonly { readonly tokenId: bigint; readonly pool: LifePool; readonly isBurned: boolean }[]
+  readonly positions: readonly { readonly tokenId: bigint; readonly pool: RandomPool; readonly isBurned: boolean }[]
   readonly blockNumber: bigint
 }
 
@@ -26,19 +26,19 @@ const FEED_UNIT = 100_000_000
  * Builds `count` positions in pools of every kind and lets weeks pass: prices wander, swaps cross ranges, and owners and
  * strangers act at random. The same seed on a fresh devnet gives the same flows.
  */
-export async function buildLives(
+export async function buildRandomPositions(
   builder: Builder,
   { seed, count }: { readonly seed: number; readonly count: number },
-): Promise<Lives> {
+): Promise<RandomPositions> {
   const { rpc, send, v3 } = builder
   const random = createRandom(seed)
-  const pools = await createLifePools(builder)
+  const pools = await createRandomPools(builder)
   const tokens = [...new Set(pools.flatMap((pool) => pool.tokens))]
-  const wallets = Array.from({ length: 6 }, (_, index) => walletOf(`lives ${index}`))
+  const wallets = Array.from({ length: 6 }, (_, index) => toWalletAddress(`lives ${index}`))
   const prices = new Map(tokens.map((token) => [token, token.usd * FEED_UNIT]))
-  const living = new Map<bigint, Living>()
+  const living = new Map<bigint, ActivePosition>()
   const burned = new Set<bigint>()
-  const born: { tokenId: bigint; pool: LifePool }[] = []
+  const born: { tokenId: bigint; pool: RandomPool }[] = []
   const perRound = Math.ceil(count / (ROUNDS / 2))
   for (let round = 0; round < ROUNDS; round++) {
     await rpc.call('evm_increaseTime', toHex(random.below(ROUND_SEC_MAX)))
@@ -53,7 +53,7 @@ export async function buildLives(
     }
     const stored = await v3.readPositions([...living.keys()])
     const acts = stored.map((each) => {
-      const before = living.get(each.tokenId) as Living
+      const before = living.get(each.tokenId) as ActivePosition
       return { before, act: randomAct(random, { ...before, liquidity: each.liquidity }, wallets) }
     })
     await send(acts.flatMap(({ act }) => act.transactions))
@@ -70,10 +70,10 @@ export async function buildLives(
 }
 
 interface LifeMint extends MintRequest {
-  readonly pool: LifePool
+  readonly pool: RandomPool
 }
 
-function randomMint(random: Random, pools: readonly LifePool[], wallets: readonly Address[]): LifeMint {
+function randomMint(random: Random, pools: readonly RandomPool[], wallets: readonly Address[]): LifeMint {
   const pool = random.pick(pools)
   const centre = random.below(10) < 6 ? random.below(2_000) - 1_000 : random.below(30_000) - 15_000
   const width = 200 + random.below(random.pick([300, 3_000, 30_000]))
@@ -83,7 +83,7 @@ function randomMint(random: Random, pools: readonly LifePool[], wallets: readonl
 }
 
 /** Every feed moves by up to a tenth, stablecoins too. */
-function moveFeeds(random: Random, prices: Map<LifeToken, number>) {
+function moveFeeds(random: Random, prices: Map<RandomPoolToken, number>) {
   return [...prices].flatMap(([token, price]) => {
     const next = Math.round(price * (0.9 + random.below(200_001) / 1_000_000))
     prices.set(token, next)
@@ -91,12 +91,12 @@ function moveFeeds(random: Random, prices: Map<LifeToken, number>) {
   })
 }
 
-function randomSwaps(random: Random, pools: readonly LifePool[]) {
+function randomSwaps(random: Random, pools: readonly RandomPool[]) {
   return Array.from({ length: SWAPS_PER_ROUND }, () => {
     const pool = random.pick(pools)
     const [token0, token1] = pool.tokens
     const [tokenIn, token] = random.below(2) === 0 ? [pool.token0, token0] : [pool.token1, token1]
     const usd = random.pick([50, 4_000, 40_000]) * (1 + random.below(1_000) / 1_000)
-    return swapCall({ pool, tokenIn, amountIn: rawOf(token, usd) })
+    return swapCall({ pool, tokenIn, amountIn: dollarsToRaw(token, usd) })
   })
 }

@@ -14,7 +14,7 @@ const SHELL = /^(?:\S*\/)?(?:ba|da|z|k|a)?sh -c /
  * shell, and dash keeps an interrupt to itself until its command ends, so that nothing below it ever hears of it.
  * Answers how to stop looking.
  */
-export function watchStarter(onGone: () => void): () => void {
+export function watchParentRunner(onGone: () => void): () => void {
   const starters = startersOf(ancestors(process.pid))
   const shells = starters.filter(({ command }) => SHELL.test(command))
   let wakeUps = wakeUpsOf(shells)

@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters } from 'viem'
-import { BANK, TOKENS, walletOf } from '../addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode } from '../artifacts.ts'
 import { tokenCreationCode } from '../contracts.ts'
 import { type Builder, deployToken } from '../scenario.ts'
@@ -7,7 +7,7 @@ import { fullRange } from '../ticks.ts'
 import type { Pool } from '../uniswap_v3_calls.ts'
 
 /** A token of the lives, and what it costs when they begin. */
-export interface LifeToken {
+export interface RandomPoolToken {
   readonly address: Address
   readonly decimals: number
   readonly usd: number
@@ -16,38 +16,38 @@ export interface LifeToken {
 }
 
 /** A pool of the lives. */
-export interface LifePool extends Pool {
-  readonly tokens: readonly [LifeToken, LifeToken]
+export interface RandomPool extends Pool {
+  readonly tokens: readonly [RandomPoolToken, RandomPoolToken]
 }
 
 /** US dollars on each side of a pool that swaps trade against. */
 const DEPTH_USD = 150_000
 
 /** Raw units that so many US dollars buy at the start; at least one. */
-export function rawOf({ usd, decimals }: LifeToken, dollars: number): bigint {
+export function dollarsToRaw({ usd, decimals }: RandomPoolToken, dollars: number): bigint {
   const raw = (BigInt(Math.round((dollars / usd) * 1e9)) * 10n ** BigInt(decimals)) / 10n ** 9n
   return raw > 0n ? raw : 1n
 }
 
 /** So many US dollars of each token. */
-export function amountsWorth({ tokens: [token0, token1] }: LifePool, usd: number) {
-  return { amount0: rawOf(token0, usd), amount1: rawOf(token1, usd) }
+export function amountsWorth({ tokens: [token0, token1] }: RandomPool, usd: number) {
+  return { amount0: dollarsToRaw(token0, usd), amount1: dollarsToRaw(token1, usd) }
 }
 
 /** Pools of every kind: two volatile tokens, stablecoins, tokens without a feed, of 0 and of 36 decimals. */
-export async function createLifePools(builder: Builder): Promise<LifePool[]> {
+export async function createRandomPools(builder: Builder): Promise<RandomPool[]> {
   const { weth, usdc, dai, wbtc } = TOKENS
-  const known: readonly LifeToken[] = [weth, usdc, dai, wbtc].map(({ address, decimals, usd, feed }) => ({
+  const known: readonly RandomPoolToken[] = [weth, usdc, dai, wbtc].map(({ address, decimals, usd, feed }) => ({
     address,
     decimals,
     usd,
     feed,
   }))
-  const [ether, dollar, stable, bitcoin] = known as [LifeToken, LifeToken, LifeToken, LifeToken]
+  const [ether, dollar, stable, bitcoin] = known as [RandomPoolToken, RandomPoolToken, RandomPoolToken, RandomPoolToken]
   const unfed = await addToken(builder, { symbol: 'UNFED', decimals: 18, usd: 2 })
   const whole = await addToken(builder, { symbol: 'WHOLE', decimals: 0, usd: 20 })
   const fine = await addToken(builder, { symbol: 'FINE', decimals: 36, usd: 5_000, isFed: true })
-  const pairs: readonly (readonly [LifeToken, LifeToken, number])[] = [
+  const pairs: readonly (readonly [RandomPoolToken, RandomPoolToken, number])[] = [
     [bitcoin, ether, 3_000],
     [dollar, ether, 500],
     [stable, dollar, 100],
@@ -60,12 +60,12 @@ export async function createLifePools(builder: Builder): Promise<LifePool[]> {
       tokenA: a.address,
       tokenB: b.address,
       fee,
-      amountA: rawOf(a, 90_000),
-      amountB: rawOf(b, 90_000),
+      amountA: dollarsToRaw(a, 90_000),
+      amountB: dollarsToRaw(b, 90_000),
     })),
   )
-  const pools = created.map((pool, index): LifePool => {
-    const [a, b] = pairs[index] as readonly [LifeToken, LifeToken, number]
+  const pools = created.map((pool, index): RandomPool => {
+    const [a, b] = pairs[index] as readonly [RandomPoolToken, RandomPoolToken, number]
     return { ...pool, tokens: a.address === pool.token0 ? [a, b] : [b, a] }
   })
   await builder.v3.mintMany(
@@ -73,7 +73,7 @@ export async function createLifePools(builder: Builder): Promise<LifePool[]> {
       pool,
       ...fullRange(pool),
       ...amountsWorth(pool, DEPTH_USD),
-      recipient: walletOf('lives base'),
+      recipient: toWalletAddress('lives base'),
     })),
   )
   return pools
@@ -82,7 +82,7 @@ export async function createLifePools(builder: Builder): Promise<LifePool[]> {
 async function addToken(
   { send }: Builder,
   token: { readonly symbol: string; readonly decimals: number; readonly usd: number; readonly isFed?: boolean },
-): Promise<LifeToken> {
+): Promise<RandomPoolToken> {
   const { symbol, decimals, usd, isFed = false } = token
   const address = await deployToken(send, tokenCreationCode({ name: symbol, symbol, decimals }))
   if (!isFed) return { address, decimals, usd }

@@ -1,5 +1,5 @@
 import { type Address, getAddress, type Hex, stringToHex } from 'viem'
-import { BANK, walletOf } from '../../addresses.ts'
+import { BANK, toWalletAddress } from '../../addresses.ts'
 import { ownCreationCode } from '../../artifacts.ts'
 import { createRandom } from '../../random.ts'
 import type { Rpc } from '../../rpc.ts'
@@ -7,12 +7,12 @@ import type { Send, Transaction } from '../../transaction.ts'
 import type { AaveV3 } from '../aave_v3.ts'
 import { ASSETS, MARKETS } from '../addresses.ts'
 import { borrowCall, supplyCall } from '../calls.ts'
-import { at, deployAll } from '../deploy.ts'
+import { deployAll, elementAt } from '../deploy.ts'
 import type { Release } from '../release.ts'
 import { rawUsd } from '../scenario.ts'
 import { GOVERNANCE_ACTS, listPassing, NEW_GOVERNANCE_ACTS, OLD_GOVERNANCE_ACTS } from './governance_acts.ts'
 import { LIQUIDATION_ACTS, NEW_LIQUIDATION_ACTS, OLD_LIQUIDATION_ACTS } from './liquidation_acts.ts'
-import { type Act, call, LIFE_SETUPS, type LifeMarket, onConfigurator, type Scene } from './scene.ts'
+import { type Act, call, onConfigurator, RANDOM_SETUPS, type RandomMarket, type Scene } from './scene.ts'
 import { NEW_ACTS, OLD_ACTS, WALLET_ACTS } from './wallet_acts.ts'
 
 const WALLETS = 5
@@ -20,7 +20,7 @@ const DAY_SEC = 86_400
 /** How often an act that did not happen by chance is tried in the end. */
 const TRIES = 60
 
-const ACTS: Readonly<Record<LifeMarket, Readonly<Record<string, Act>>>> = {
+const ACTS: Readonly<Record<RandomMarket, Readonly<Record<string, Act>>>> = {
   etherfi: {
     ...WALLET_ACTS,
     ...NEW_ACTS,
@@ -47,20 +47,20 @@ const SELDOM: readonly string[] = Object.keys({
 })
 
 /** What happened in a market: how often each act did. */
-export type AaveLife = ReadonlyMap<string, number>
+export type AaveActivity = ReadonlyMap<string, number>
 
 /**
  * Lets a market live at random, so that everything happens that moves an index or a balance in its version: what chance
  * left out is done in the end. Then the reserve that comes and goes is there again, and all reserves are used.
  */
-export async function aaveLife(
+export async function runRandomActivity(
   { rpc, send, aave, release }: { rpc: Rpc; send: Send; aave: AaveV3; release: Release },
-  { market, seed, steps }: { readonly market: LifeMarket; readonly seed: number; readonly steps: number },
-): Promise<AaveLife> {
+  { market, seed, steps }: { readonly market: RandomMarket; readonly seed: number; readonly steps: number },
+): Promise<AaveActivity> {
   const random = createRandom(seed)
   const [actor] = await deployAll(send, [ownCreationCode('Actor')])
   let strangers = 0
-  const name = (who: string) => walletOf(`aave life ${market} ${seed} ${who}`)
+  const name = (who: string) => toWalletAddress(`aave life ${market} ${seed} ${who}`)
   const scene: Scene = {
     rpc,
     send,
@@ -68,7 +68,7 @@ export async function aaveLife(
     release,
     random,
     market,
-    ...LIFE_SETUPS[market],
+    ...RANDOM_SETUPS[market],
     wallets: Array.from({ length: WALLETS }, (_, index) => name(`${index}`)),
     actor: getAddress(actor as Address),
     stranger: () => name(`stranger ${strangers++}`),
@@ -89,10 +89,10 @@ export async function aaveLife(
   }
   await listPassing(scene)
   const { passing, wallets } = scene
-  await send([supplyCall({ market, wallet: at(wallets, 0), asset: passing, amount: rawUsd(passing, 500) })])
+  await send([supplyCall({ market, wallet: elementAt(wallets, 0), asset: passing, amount: rawUsd(passing, 500) })])
   for (const asset of scene.traded) {
     await aave.warp(DAY_SEC)
-    await send([supplyCall({ market, wallet: at(wallets, 1), asset, amount: rawUsd(asset, 100) })])
+    await send([supplyCall({ market, wallet: elementAt(wallets, 1), asset, amount: rawUsd(asset, 100) })])
   }
   return done
 }
@@ -113,7 +113,7 @@ async function begin(scene: Scene): Promise<void> {
   )
   await send(supplied)
   const borrowed = wallets.map((wallet, index) => {
-    const asset = at(traded, index % traded.length)
+    const asset = elementAt(traded, index % traded.length)
     return borrowCall({ market, wallet, asset, amount: rawUsd(asset, 2_000) })
   })
   await send(borrowed)
@@ -130,7 +130,7 @@ async function bridgeCalls(scene: Scene, assets: readonly Address[]): Promise<Tr
 }
 
 /** The bank covers deficits. */
-function umbrellaCall(market: LifeMarket): Transaction {
+function umbrellaCall(market: RandomMarket): Transaction {
   const data = call('setAddress', [stringToHex('UMBRELLA', { size: 32 }), BANK])
   return { from: BANK, to: MARKETS[market].provider, data }
 }

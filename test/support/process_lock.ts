@@ -6,7 +6,7 @@ const CACHE = join(import.meta.dir, '../../.cache')
 const LOOK_MS = 50
 
 /** Runs `work` while nobody else runs work of that name in this checkout. A process that dies holds up nobody. */
-export async function alone<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+export async function withProcessLock<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   mkdirSync(CACHE, { recursive: true })
   // The system lets go of a database's lock with the process.
   const lock = new Database(join(CACHE, `${name}.lock`), { create: true })

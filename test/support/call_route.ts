@@ -4,7 +4,7 @@ import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Reply, Route } from '../../src/http/route/route.ts'
 
 /** One question to a route, as the app would put it. */
-export interface RouteQuestion {
+export interface RouteTestRequest {
   readonly params?: Readonly<Record<string, string>>
   /** Query without `?`. */
   readonly query?: string
@@ -12,7 +12,7 @@ export interface RouteQuestion {
 }
 
 /** The route's reply and price. */
-export interface RouteAnswer {
+export interface RouteTestAnswer {
   readonly reply: Reply
   readonly credits: number
   readonly creditsMin: number
@@ -22,12 +22,12 @@ export interface RouteAnswer {
 const BUDGET_MS = 60_000
 
 /** Runs a route without the gate and holds its answer to its own schema. Throws as the route does. */
-export async function askRoute(
+export async function callRoute(
   route: Route,
-  { params = {}, query = '', body }: RouteQuestion,
+  { params = {}, query = '', body }: RouteTestRequest,
   signal: AbortSignal = new AbortController().signal,
   budgetMs: number = BUDGET_MS,
-): Promise<RouteAnswer> {
+): Promise<RouteTestAnswer> {
   const accepted = await route.accept({
     parameters: () => readParameters(route.input, { params, query }),
     body: async () => ({ value: () => body }),
@@ -48,6 +48,6 @@ export async function askRoute(
 }
 
 /** A failure of this route as the app answers it. */
-export function failureOfRoute(error: unknown, route: Route) {
+export function toRouteFailure(error: unknown, route: Route) {
   return toHttpFailure(error, { badGateway: route.errors?.includes(502) ?? false })
 }

@@ -4,7 +4,7 @@
  */
 const WATCH = 'exec 3<&0; { cat <&3; kill -"$0" $$; } >/dev/null 2>&1 & exec "$@" 3<&- </dev/null'
 
-export interface WatchedOptions {
+export interface SupervisedOptions {
   /** What the command is sent when this process is gone. @default 'KILL' */
   readonly lastSignal?: 'KILL' | 'TERM'
   /** The command's whole environment; absent: ours. */
@@ -13,7 +13,7 @@ export interface WatchedOptions {
   readonly stderr?: 'ignore' | 'inherit'
 }
 
-export interface Watched {
+export interface SupervisedProcess {
   readonly pid: number
   readonly stdout: ReadableStream<Uint8Array>
   /** Resolves to the exit status when the command is gone, for whatever reason. */
@@ -23,7 +23,7 @@ export interface Watched {
 }
 
 /** Starts a command that ends with this process, in a session of its own: Ctrl-C reaches us alone, and we decide. */
-export function spawnWatched(command: readonly string[], options: WatchedOptions = {}): Watched {
+export function spawnSupervised(command: readonly string[], options: SupervisedOptions = {}): SupervisedProcess {
   const { lastSignal = 'KILL', env = process.env, stderr = 'ignore' } = options
   const child = Bun.spawn(['sh', '-c', WATCH, lastSignal, ...command], {
     stdin: 'pipe',

@@ -1,5 +1,5 @@
 import { type Address, toHex } from 'viem'
-import { walletOf } from '../addresses.ts'
+import { toWalletAddress } from '../addresses.ts'
 import { createRandom, type Random } from '../random.ts'
 import { fullRange, rangeAround } from '../ticks.ts'
 import type { Transaction } from '../transaction.ts'
@@ -15,10 +15,10 @@ import {
   type V4MintRequest,
 } from './calls.ts'
 import { mintedId, type UniswapV4 } from './mod.ts'
-import { liquidityWorth, rawOfUsd, type V4PoolOf } from './pools.ts'
+import { liquidityWorth, usdToRaw, type V4PoolOf } from './pools.ts'
 
 /** A position of the lives as the last round left it; the owner of a burned one is its last. */
-export interface V4Life {
+export interface V4RandomPosition {
   readonly tokenId: bigint
   readonly pool: V4PoolOf
   readonly tickLower: number
@@ -36,17 +36,17 @@ export interface V4Act {
 }
 
 /** Random lives of positions. */
-export interface V4Lives {
+export interface V4RandomPositions {
   readonly wallets: readonly Address[]
   /** In the order of their ids. */
-  readonly positions: readonly V4Life[]
+  readonly positions: readonly V4RandomPosition[]
   /** In the order they happened in. */
   readonly acts: readonly V4Act[]
   /** The last block of them. */
   readonly blockNumber: bigint
 }
 
-export interface V4LivesRequest {
+export interface V4RandomPositionsRequest {
   readonly seed: number
   /** How many wallets, each of which does one thing a round. @default 12 */
   readonly wallets?: number
@@ -55,7 +55,7 @@ export interface V4LivesRequest {
   readonly pools?: readonly V4PoolOf[]
 }
 
-type Living = Omit<V4Life, 'isBurned'>
+type Living = Omit<V4RandomPosition, 'isBurned'>
 /** Of ten acts of a wallet that has a position, how many mint one more. */
 const MINT_OF_TEN = 3
 const SWAPS_PER_ROUND = 3
@@ -65,13 +65,16 @@ const ROUND_SEC_MAX = 86_400
  * Lets wallets mint, grow, shrink, collect, burn and transfer positions while swaps and donations go on: one act a wallet
  * and round, a block a round. The same seed on a fresh devnet gives the same lives.
  */
-export async function buildV4Lives(v4: UniswapV4, request: V4LivesRequest): Promise<V4Lives> {
+export async function buildV4RandomPositions(
+  v4: UniswapV4,
+  request: V4RandomPositionsRequest,
+): Promise<V4RandomPositions> {
   const { rpc, send } = v4
   const { seed, rounds, wallets: count = 12, pools = Object.values(v4.pools) } = request
   const random = createRandom(seed)
-  const wallets = Array.from({ length: count }, (_, index) => walletOf(`v4 life ${seed} ${index}`))
+  const wallets = Array.from({ length: count }, (_, index) => toWalletAddress(`v4 life ${seed} ${index}`))
   await v4.fund(wallets)
-  const lives = new Map<bigint, V4Life>()
+  const lives = new Map<bigint, V4RandomPosition>()
   const acts: V4Act[] = []
   for (let round = 0; round < rounds; round++) {
     await rpc.call('evm_increaseTime', toHex(random.below(ROUND_SEC_MAX)))
@@ -170,11 +173,11 @@ function trade(random: Random, pools: readonly V4PoolOf[]): Transaction[] {
     const pool = random.pick(pools)
     const zeroForOne = random.below(2) === 0
     const usd = random.pick([0.01, 20, 4_000, 60_000]) * (1 + random.below(1_000) / 1_000)
-    const amountIn = rawOfUsd(pool.currencies[zeroForOne ? 0 : 1], usd) + 1n
+    const amountIn = usdToRaw(pool.currencies[zeroForOne ? 0 : 1], usd) + 1n
     return swapCall({ pool, zeroForOne, amountIn })
   })
   if (random.below(4) > 0) return swaps
   const pool = random.pick(pools)
-  const [amount0, amount1] = pool.currencies.map((currency) => rawOfUsd(currency, 1 + random.below(300)))
+  const [amount0, amount1] = pool.currencies.map((currency) => usdToRaw(currency, 1 + random.below(300)))
   return [...swaps, donateCall({ pool, amount0: amount0 ?? 0n, amount1: amount1 ?? 0n })]
 }

@@ -9,13 +9,13 @@ import {
   multicall,
   transferCall,
 } from '../uniswap_v3_calls.ts'
-import { amountsWorth, type LifePool } from './pools.ts'
+import { amountsWorth, type RandomPool } from './pools.ts'
 
 /** A position whose life goes on. */
-export interface Living {
+export interface ActivePosition {
   readonly tokenId: bigint
   readonly owner: Address
-  readonly pool: LifePool
+  readonly pool: RandomPool
   readonly liquidity: bigint
 }
 
@@ -30,7 +30,7 @@ interface Act {
 const SOME_MAX = 1_000_000n
 
 /** What one owner, or a stranger who adds liquidity, does in one round: often nothing. */
-export function randomAct(random: Random, living: Living, wallets: readonly Address[]): Act {
+export function randomAct(random: Random, living: ActivePosition, wallets: readonly Address[]): Act {
   const { tokenId, owner, pool, liquidity } = living
   const id = { tokenId, owner }
   const part = (liquidity * BigInt(1 + random.below(999))) / 1_000n

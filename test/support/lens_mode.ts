@@ -2,7 +2,7 @@ import type { LensMode } from '../../src/chain/call/lens.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../src/chain/rpc/client.ts'
 
 /** The same client over endpoints that run lenses in one way, if one is given, and refuse the other unasked. */
-export function clientOfWay<Client extends ChainClient>(client: Client, way: LensMode | undefined): Client {
+export function withLensMode<Client extends ChainClient>(client: Client, way: LensMode | undefined): Client {
   if (way === undefined) return client
   const narrowed = (endpoint: Endpoint): Endpoint => ({
     ...endpoint,

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem'
-import { BANK, walletOf } from '../../addresses.ts'
+import { BANK, toWalletAddress } from '../../addresses.ts'
 import type { Random } from '../../random.ts'
 import type { Rpc } from '../../rpc.ts'
 import type { Send, Transaction } from '../../transaction.ts'
@@ -9,7 +9,7 @@ import type { Release } from '../release.ts'
 import { rawUsd } from '../scenario.ts'
 
 /** Markets that live at random: one of 3.6, one of 3.0. */
-export type LifeMarket = 'etherfi' | 'v3_0'
+export type RandomMarket = 'etherfi' | 'v3_0'
 
 /** What differs between the two. */
 interface LifeSetup {
@@ -21,18 +21,18 @@ interface LifeSetup {
   readonly treasury: Address
 }
 
-export const LIFE_SETUPS: Readonly<Record<LifeMarket, LifeSetup>> = {
+export const RANDOM_SETUPS: Readonly<Record<RandomMarket, LifeSetup>> = {
   etherfi: {
     traded: ['weth', 'usdc', 'weeth'],
     second: 'weeth',
     passing: 'usdt',
-    treasury: walletOf('aave treasury'),
+    treasury: toWalletAddress('aave treasury'),
   },
   v3_0: {
     traded: ['weth', 'usdc', 'dai', 'wbtc'],
     second: 'wbtc',
     passing: 'usdt',
-    treasury: walletOf('aave 3.0 treasury'),
+    treasury: toWalletAddress('aave 3.0 treasury'),
   },
 }
 
@@ -78,7 +78,7 @@ export interface Scene extends LifeSetup {
   readonly aave: AaveV3
   readonly release: Release
   readonly random: Random
-  readonly market: LifeMarket
+  readonly market: RandomMarket
   readonly wallets: readonly Address[]
   /** Takes flash loans. */
   readonly actor: Address

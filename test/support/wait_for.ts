@@ -1,7 +1,7 @@
 const POLL_MS = 10
 
 /** Waits until `holds()`. Throws an error that names `what` after `limitMs`. */
-export async function until(
+export async function waitFor(
   what: string,
   holds: () => boolean | Promise<boolean>,
   limitMs: number = 10_000,
